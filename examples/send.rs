@@ -1,4 +1,4 @@
-//! The first email. With `IDEMPOST_BASE_URL` and `IDEMPOST_API_KEY` set: `cargo run -p idempost-examples --bin send`.
+//! The first email. With `IDEMPOST_BASE_URL` and `IDEMPOST_API_KEY` set: `cargo run --example send`.
 
 use idempost::{Accepted, Client, Email};
 

@@ -11,6 +11,11 @@
 //! The coordinator remembers until when it has read every intent. If the ledger has been replaced, or is shorter than the part already read, all
 //! batches without a result are added again under a new generation, the known intents are restored with their times, and the remembered
 //! time, less a margin for delays, counts as the first attempt of all others. So the age of no key is underestimated.
+//!
+//! # Why only the coordinator ends a job
+//!
+//! Workers outlive it. A cancellation is complete only when all leases have been returned or have expired and the results are in the journal.
+//! Until then `queue.json` stays in the job's folder, so that the cancellation can be repeated.
 
 mod collect;
 mod memory;

@@ -19,7 +19,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Send and manage email from the command line
+/// Command-line program and local sandbox for the Resend email API (not affiliated with Resend)
 #[derive(Debug, Parser)]
 #[command(
     name = "idempost",

@@ -1,4 +1,4 @@
-//! The program `idempost`: email from the command line. It is a library so that `tests/fuzz` reaches its parsers, and offers nothing else.
+//! The program `idempost`: a command-line client and a local sandbox for the Resend email API. It is a library so that `tests/fuzz` reaches its parsers, and offers nothing else.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The `idempost` program: email from the command line.
+//! The `idempost` program: a command-line client and a local sandbox for the Resend email API.
 
 use std::process::ExitCode;
 

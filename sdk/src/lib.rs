@@ -1,4 +1,4 @@
-//! A typed async client for an HTTP email service.
+//! A typed async Rust SDK for the [Resend](https://resend.com) email API. Not affiliated with Resend.
 //!
 //! ```no_run
 //! # async fn example() -> idempost::Result<()> {
@@ -92,7 +92,7 @@
 //! | `rustls-no-provider` | no | `rustls` with a cryptography provider that the application installs; implies `reqwest` |
 //! | `oauth` | yes | the authorization code flow, sessions and token stores |
 //! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
-//! | `beta` | no | operations that are in private beta at the public service, which may change them: `Client::inboxes` |
+//! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists and waits, for programs without an async runtime |
 //!
 //! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.

@@ -1,4 +1,7 @@
 //! Rows of an application.
+//!
+//! They are copied to a file before the job is planned: a job reads its rows more than once, and a query may return other rows the second
+//! time.
 
 use std::{io::Write as _, path::Path, pin::pin};
 

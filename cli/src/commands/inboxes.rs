@@ -19,7 +19,7 @@ use crate::output::table::{Column, Kind};
 
 /// Manage inboxes (beta): mail in threads, replies, drafts and labels
 ///
-/// Inboxes are in private beta at the public service, which may change them at any time. A sandbox serves them with `sandbox serve --beta`.
+/// Inboxes are in private beta at Resend, which may change them at any time. A sandbox serves them with `sandbox serve --beta`.
 /// INBOX is an ID or an address.
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]

@@ -81,7 +81,7 @@ pub(crate) struct ServerArgs {
     /// Emails per month (UTC) and key; sends beyond it get 429 monthly_quota_exceeded [default: no quota]
     #[arg(long, value_name = "N", hide_short_help = true)]
     monthly_quota: Option<u64>,
-    /// Behavior where the specification and the public service differ: spec or live
+    /// Behavior where the specification and Resend differ: spec or live
     ///
     /// With live, emails of a batch can have `scheduled_at`.
     #[arg(long, value_name = "WHICH", default_value = "spec", value_parser = ["spec", "live"], hide_possible_values = true, hide_short_help = true)]

@@ -50,7 +50,7 @@ pub const IDEMPOTENCY_KEY_SECONDS: u64 = 24 * 60 * 60;
 pub const TAGS_ADVISED: usize = 75;
 /// How far ahead an email can be scheduled without a warning, in seconds: 30 days. The specification is silent on it.
 pub const SCHEDULE_SECONDS_ADVISED: u64 = 30 * 24 * 60 * 60;
-/// The endings of the file names of attachments that cause a warning, since the public service refuses them. The specification is silent on
+/// The endings of the file names of attachments that cause a warning, since Resend rejects them. The specification is silent on
 /// them.
 pub const REFUSED_ATTACHMENT_ENDINGS: [&str; 89] = [
     "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",

@@ -1,6 +1,6 @@
 //! OAuth grants: applications authorized for this account.
 //!
-//! The specification is silent on these operations; they follow the public service.
+//! The specification is silent on these operations; they follow Resend.
 
 mod operations;
 mod record;

@@ -1,5 +1,4 @@
-//! The suppression list: addresses that the service sends no emails to. (The specification doesn't have it; the shapes are the public
-//! service's.)
+//! The suppression list: addresses that the service sends no emails to. (The specification doesn't have it; the shapes are Resend's.)
 
 mod batch;
 mod operations;

@@ -1,4 +1,4 @@
-//! Usage and quotas of the account. (The specification doesn't have them; the shapes are the public service's.)
+//! Usage and quotas of the account. (The specification doesn't have them; the shapes are Resend's.)
 
 mod operations;
 mod record;

@@ -14,7 +14,7 @@
 //! | `jwt` | access tokens: signing and verification |
 //! | `OAuthStore` | pending requests, codes and grants; generations of refresh tokens |
 //! | `events` | the events of the token endpoint, for tests |
-//! | `register`, `revoke`, `metadata`, `grants` | endpoints that the specification only names, like those of the public service |
+//! | `register`, `revoke`, `metadata`, `grants` | endpoints that the specification only names, like Resend's |
 
 pub(crate) mod authorize;
 pub(crate) mod consent;

@@ -12,13 +12,13 @@ use crate::model::oauth::clients::OAuthClient;
 
 pub(crate) use crate::clock::ClockStart;
 
-/// Which behavior applies where the specification and the public service differ.
+/// Which behavior applies where the specification and Resend differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compat {
     /// That of the specification.
     #[default]
     Specification,
-    /// That of the public service: emails of a batch can have `scheduled_at`.
+    /// Resend's: emails of a batch can have `scheduled_at`.
     Live,
 }
 
@@ -43,7 +43,7 @@ pub struct Settings {
     pub daily_quota: Option<u64>,
     /// The same per month.
     pub monthly_quota: Option<u64>,
-    /// Which behavior applies where the specification and the public service differ.
+    /// Which behavior applies where the specification and Resend differ.
     pub compat: Compat,
     /// Rejects senders whose domain the tenant hasn't verified. If false, any domain may send.
     pub strict_domains: bool,

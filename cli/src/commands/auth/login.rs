@@ -2,6 +2,9 @@
 //!
 //! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged nothing has
 //! changed anywhere, and Ctrl-C exits at once; afterwards it waits until the login is stored.
+//!
+//! A second login doesn't revoke the grant of the first one: some services keep one grant per user and client, and revoking it would end the
+//! new login.
 
 mod client;
 mod countdown;

@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// Nothing is sent if the command fails.
     #[arg(long, value_name = "COMMAND")]
     html_command: Option<String>,
-    /// Accept `scheduled_at` in the emails: the public service supports it, although the specification doesn't
+    /// Accept `scheduled_at` in the emails: Resend supports it, although the specification doesn't
     ///
     /// A service that follows the specification rejects the batch, and so does a sandbox without `--compat live`.
     #[arg(long)]

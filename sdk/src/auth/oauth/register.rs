@@ -1,6 +1,6 @@
 //! Client registration (RFC 7591).
 //!
-//! The specification mentions it without details; this is the form of the public service.
+//! The specification mentions it without details; this is Resend's form.
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};

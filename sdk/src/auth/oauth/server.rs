@@ -53,7 +53,7 @@ pub struct AuthorizationServer {
 
 impl AuthorizationServer {
     /// Returns the server with the endpoints of the specification: `/oauth/authorize`, `/oauth/token`, `/oauth/revoke` and `/oauth/register` below
-    /// the base URL. (The specification names the first two; the others are those of the public service.)
+    /// the base URL. (The specification names the first two; the others are Resend's.)
     ///
     /// # Errors
     /// The URL is not a valid base URL. Nothing is sent.

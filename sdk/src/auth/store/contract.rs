@@ -14,7 +14,8 @@ use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
 /// - [`lock`](Self::lock) excludes every other holder, including other processes and, if several share the store, other machines. The
 ///   lock is released when the process that holds it ends, in whatever way, and never expires.
 /// - [`LockedStore::write`] completes once the record would survive the end of the process (and, on a disk, of the machine); if it fails,
-///   the previous record is intact.
+///   the previous record is intact. In a database, the lock and the record therefore need separate transactions: the end of the process would
+///   roll back the record with the lock, and with it the [`pending`](TokenRecord::pending) mark that the next process needs.
 /// - Every read after a write returns the written record.
 /// - If the storage fails, the record isn't written elsewhere, unless every reader looks there too.
 pub trait TokenStore: Send + Sync + 'static {

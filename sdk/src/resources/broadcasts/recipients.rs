@@ -1,4 +1,4 @@
-//! The recipients of a broadcast and the links that they clicked. (The specification doesn't have them; the shapes are the public service's.)
+//! The recipients of a broadcast and the links that they clicked. (The specification doesn't have them; the shapes are Resend's.)
 
 use crate::{client::List, types::ContactId};
 

@@ -3,7 +3,7 @@
 use crate::types::{BroadcastId, SegmentId, Timestamp, TopicId};
 
 open_enum! {
-    /// The status of a broadcast. The specification documents `draft` and `sent`; the others are those of the public service.
+    /// The status of a broadcast. The specification documents `draft` and `sent`; the others are Resend's.
     BroadcastStatus {
         /// Editable and not scheduled.
         Draft = "draft",

@@ -142,7 +142,7 @@ impl NewContactImport {
         last_name_column: String => columns.last_name;
         /// Sets the name of the column that says whether a contact has unsubscribed from all broadcasts.
         unsubscribed_column: String => columns.unsubscribed;
-        /// Sets what happens if a contact has the address of a row already. The public service's descriptions differ on the default; the
+        /// Sets what happens if a contact has the address of a row already. Resend's descriptions differ on the default; the
         /// sandbox's is [`ImportConflict::Upsert`].
         on_conflict: ImportConflict;
         /// Adds the contacts to a segment.

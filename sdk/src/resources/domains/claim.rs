@@ -1,4 +1,4 @@
-//! Claims of domains that another account has verified. (The specification mentions them; the shapes are the public service's.)
+//! Claims of domains that another account has verified. (The specification mentions them; the shapes are Resend's.)
 
 use super::new::check_setup;
 use crate::{

@@ -92,7 +92,7 @@ operations! {
 
     /// Claims a domain that another account has verified: `POST /domains/claim`. The response has a TXT record to publish as proof, and the
     /// ID of a domain that the other operations on the claim take; [deleting](Self::delete) it cancels the claim. (The specification mentions
-    /// claims without defining them; these are the operations of the public service.)
+    /// claims without defining them; these are Resend's operations.)
     ///
     /// A claim that is pending is returned again, so the client retries when the outcome is unknown.
     ///

@@ -175,7 +175,7 @@ impl Message {
 
     fn many_tags(&self) -> Option<Problem> {
         let found = self.tags.len();
-        let rule = "the public service rejects more than 75 tags";
+        let rule = "Resend rejects more than 75 tags";
         (found > limits::TAGS_ADVISED)
             .then(|| Problem::new("/tags", "count", rule).found(format_args!("{found} tags")))
     }
@@ -185,7 +185,7 @@ impl Message {
         let text = self.scheduled_at.as_ref()?.as_str();
         let time = Timestamp::from(text).to_system_time()?;
         let ahead = time.duration_since(SystemTime::now()).ok()?;
-        let rule = "the public service rejects schedules more than 30 days ahead";
+        let rule = "Resend rejects schedules more than 30 days ahead";
         (ahead.as_secs() > limits::SCHEDULE_SECONDS_ADVISED)
             .then(|| Problem::new("/scheduled_at", "range", rule).found(text))
     }
@@ -196,7 +196,7 @@ impl Message {
             let (_, ending) = name?.rsplit_once('.')?;
             let mut refused = limits::REFUSED_ATTACHMENT_ENDINGS.iter();
             refused.find(|refused| ending.eq_ignore_ascii_case(refused))?;
-            let rule = "the public service rejects files with this ending";
+            let rule = "Resend rejects files with this ending";
             Some(Problem::new(format!("/attachments/{i}/filename"), "file_type", rule).found(name?))
         })
     }

@@ -183,7 +183,7 @@ impl Email {
     }
 
     /// Returns fields that are accepted but probably a mistake, or that a service may reject: because it reads the specification strictly, or by
-    /// limits of the public service that the specification doesn't have (more than 75 tags, a schedule more than 30 days ahead, attachments
+    /// Resend limits that the specification doesn't have (more than 75 tags, a schedule more than 30 days ahead, attachments
     /// that are programs).
     pub fn warnings(&self) -> Vec<Problem> {
         let mut warnings = self.message.warnings();
@@ -220,7 +220,7 @@ impl Email {
 
 /// An email of a batch: an [`Email`] without attachments and schedule, which batches don't support.
 ///
-/// An [`Email`] converts with `email.into()`. Its attachments and schedule are kept, and validation reports them; the public service
+/// An [`Email`] converts with `email.into()`. Its attachments and schedule are kept, and validation reports them; Resend
 /// supports schedules, which [`scheduled_at`](Self::scheduled_at) and [`allow_schedule`](Self::allow_schedule) permit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEmail {
@@ -245,7 +245,7 @@ impl BatchEmail {
     /// Schedules the email for a point in time, or for a time in natural language such as `in 1 min`.
     ///
     /// This is beyond the specification, which doesn't support schedules in a batch: a service that follows it rejects the batch with 422, and
-    /// so does a sandbox without `--compat live`. The public service supports them.
+    /// so does a sandbox without `--compat live`. Resend supports them.
     #[must_use]
     pub fn scheduled_at(mut self, when: impl Into<ScheduledAt>) -> Self {
         self.message.scheduled_at = Some(when.into());
@@ -259,7 +259,7 @@ impl BatchEmail {
         self
     }
 
-    /// Returns fields that are accepted but probably a mistake, or that the public service may reject; see [`Email::warnings`].
+    /// Returns fields that are accepted but probably a mistake, or that Resend may reject; see [`Email::warnings`].
     pub fn warnings(&self) -> Vec<Problem> {
         self.message.warnings()
     }

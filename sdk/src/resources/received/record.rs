@@ -67,8 +67,7 @@ open_enum! {
 }
 
 record! {
-    /// The results of the service's checks of a received email's sender. (The specification doesn't have them; the shape is the public
-    /// service's.)
+    /// The results of the service's checks of a received email's sender. (The specification doesn't have them; the shape is Resend's.)
     ///
     /// Anyone can write any `From` address. Only DMARC (RFC 7489) relates a check to that address: SPF and DKIM may pass for another domain.
     #[derive(PartialEq, Eq)]

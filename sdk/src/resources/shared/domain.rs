@@ -1,7 +1,7 @@
 //! Parts of domains, in records and in webhook events.
 
 open_enum! {
-    /// The verification status of a domain. The specification documents the first two; the others are those of the public service.
+    /// The verification status of a domain. The specification documents the first two; the others are Resend's.
     DomainStatus {
         /// No verification was requested yet.
         NotStarted = "not_started",
@@ -68,7 +68,7 @@ open_enum! {
         TrackingCaa = "TrackingCAA",
         /// Routes incoming mail to the service.
         Receiving = "Receiving",
-        /// Routes incoming mail to the service, in the current spelling of the public service.
+        /// Routes incoming mail to the service, in Resend's current spelling.
         ReceivingMx = "Receiving MX",
     }
 }

@@ -1,6 +1,6 @@
 //! Webhook events: an envelope with a type, and data of that type.
 //!
-//! The specification is silent on payloads; they follow the public service. Where descriptions of it differ, both forms are
+//! The specification is silent on payloads; they follow Resend. Where descriptions of it differ, both forms are
 //! accepted.
 
 mod account;

@@ -46,7 +46,7 @@ class Sandbox {
     const sandbox = new Sandbox({ url: url.replace(/\/+$/, ''), key: own, timeout });
     let ready;
     try {
-      // Without a key: the URL may be that of the public service.
+      // Without a key: the URL may be Resend's.
       ready = await call(sandbox.url, 'GET', '/_/ready', { key: DEFAULT_KEY });
     } catch (error) {
       if (error.code === 'unreachable') throw error;

@@ -201,7 +201,7 @@ async fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
     client.segments().rename(&segment, "Daily").await.unwrap();
     assert_eq!(client.segments().get(&segment).await.unwrap().name.as_deref(), Some("Daily"));
     assert!(client.segments().delete(&segment).await.unwrap().deleted);
-    assert!(client.segments().delete(UNKNOWN_ID).await.unwrap().deleted, "like the public service");
+    assert!(client.segments().delete(UNKNOWN_ID).await.unwrap().deleted, "like Resend");
     assert!(matches!(client.segments().get(&segment).await, Err(Error::Api(api)) if api.status == 404));
     assert_eq!(ids(&bench.get("/contacts").json), all);
     assert_eq!(bench.get(&format!("/contacts/{}/segments", all[0])).json["data"], json!([]));

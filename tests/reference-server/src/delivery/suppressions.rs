@@ -1,6 +1,6 @@
 //! The suppression list: bounces and complaints fill it, and its addresses receive no emails.
 //!
-//! The specification doesn't define it; these are the rules of the public service. A permanent bounce and a spam complaint add the address,
+//! The specification doesn't define it; these are Resend's rules. A permanent bounce and a spam complaint add the address,
 //! whichever request or broadcast the email came from. An email is checked when it is sent: addresses on the list are dropped, with the
 //! event `email.suppressed`, and nothing is sent if none remains in `to`.
 

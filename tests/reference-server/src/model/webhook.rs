@@ -13,7 +13,7 @@ use crate::wire::switch::switch;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// The subscribable event types. The specification names four and says that there are more; these are those of the public service. Others
+/// The subscribable event types. The specification names four and says that there are more; these are Resend's. Others
 /// are rejected: a misspelled type would silently never be delivered.
 pub(crate) const EVENTS: &[&str] = &[
     "email.sent",

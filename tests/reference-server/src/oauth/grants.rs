@@ -1,6 +1,6 @@
 //! `GET /oauth/grants`, `DELETE /oauth/grants/{oauth_grant_id}`: the grants of a tenant.
 //!
-//! The specification doesn't define them; they follow the public service. Without `limit` the list is complete, and it includes revoked
+//! The specification doesn't define them; they follow Resend. Without `limit` the list is complete, and it includes revoked
 //! grants.
 
 use http::StatusCode;

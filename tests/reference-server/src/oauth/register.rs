@@ -1,6 +1,6 @@
 //! `POST /oauth/register` (RFC 7591): dynamic client registration.
 //!
-//! The specification only names it; it follows the public service. Only public clients are registered, as the flow needs no secret.
+//! The specification only names it; it follows Resend. Only public clients are registered, as the flow needs no secret.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};

@@ -1,6 +1,6 @@
 //! `POST /oauth/revoke` (RFC 7009): revokes a grant.
 //!
-//! The specification doesn't define it; it follows the public service.
+//! The specification doesn't define it; it follows Resend.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};

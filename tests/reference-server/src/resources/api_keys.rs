@@ -1,6 +1,6 @@
 //! API keys.
 //!
-//! The specification doesn't define them (`SPEC.md`, Authentication, 6); they have the shapes of the public service.
+//! The specification doesn't define them (`SPEC.md`, Authentication, 6); they have Resend's shapes.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -33,7 +33,7 @@ input! {
     }
 }
 
-/// `POST /api-keys`. Only this response contains the token. `domain_id` applies only to `sending_access`, as with the public service.
+/// `POST /api-keys`. Only this response contains the token. `domain_id` applies only to `sending_access`, as with Resend.
 pub(crate) fn create(context: &Context<'_>) -> Answer {
     let NewKey { name, permission, domain } = context.body(|fields| NewKey::read(fields, &context.tenant))?;
     let permission = permission.unwrap_or(Permission::FullAccess);

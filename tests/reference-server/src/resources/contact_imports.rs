@@ -1,6 +1,6 @@
 //! Contact imports: a CSV file in one request, whose rows become contacts in the background.
 //!
-//! The specification doesn't define them; these are the shapes of the public service, which publishes no errors. Here the file, its columns and
+//! The specification doesn't define them; these are Resend's shapes, which publishes no errors. Here the file, its columns and
 //! the other parts are checked before the response; a row that is invalid counts as `failed`. With a `column_map`, only its fields are imported,
 //! and the address, by default from the column `email`. An empty cell leaves the value of a contact unchanged. Of rows with the same address,
 //! later ones update or skip the contact of the first. Properties must exist. Skipped contacts join no segments. No `contact.…` events are

@@ -1,6 +1,6 @@
 //! Contacts. A path names one by its ID or its address.
 //!
-//! The specification doesn't define the record nor the routes beyond the two lists; shapes are those of the public service. Creating a
+//! The specification doesn't define the record nor the routes beyond the two lists; shapes are Resend's. Creating a
 //! known address isn't rejected: it updates the existing contact, so that an import can be repeated.
 
 pub(crate) mod audience;

@@ -1,6 +1,6 @@
 //! Inboxes, in beta: the mail of an address in threads, with drafts and labels. (The module `crate::inbox` is the sandbox's page of mails.)
 //!
-//! The specification doesn't define them; these are the shapes of the public service, whose operations are in private beta and still
+//! The specification doesn't define them; these are Resend's shapes, whose operations are in private beta and still
 //! change. A path names an inbox by its ID or its address. Emails that are sent with `POST /emails` don't appear in an inbox.
 
 pub(crate) mod agent;

@@ -19,7 +19,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
     Ok(list(&page.show(log::Item)))
 }
 
-/// `GET /logs/{log_id}`. The specification doesn't define it; it has the shape of the public service.
+/// `GET /logs/{log_id}`. The specification doesn't define it; it has Resend's shape.
 pub(crate) fn show(context: &Context<'_>) -> Answer {
     let id = context.id("a log entry")?;
     let entry = lock(&context.tenant.logs).get(id).cloned();

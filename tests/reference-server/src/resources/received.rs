@@ -1,6 +1,6 @@
 //! Received emails: `GET /emails/receiving`, `GET /emails/receiving/{email_id}`, and the reception itself.
 //!
-//! The specification doesn't define the full record; it has the shape of the public service.
+//! The specification doesn't define the full record; it has Resend's shape.
 
 pub(crate) mod attachments;
 
@@ -98,7 +98,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
     Ok(list(&page.show(record::Item)))
 }
 
-/// The maximum size of the images in the HTML of a response, in bytes; the public service's limit for a whole response.
+/// The maximum size of the images in the HTML of a response, in bytes; Resend's limit for a whole response.
 const MAX_EMBEDDED: usize = 100_000_000;
 
 /// How the HTML of a response refers to the email's images.

@@ -1,6 +1,6 @@
 //! Segments of contacts, also under their deprecated name, audiences.
 //!
-//! The specification shows the list item and the list of members; the other routes have the shapes of the public service.
+//! The specification shows the list item and the list of members; the other routes have Resend's shapes.
 
 pub(crate) mod metrics;
 
@@ -57,7 +57,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. The response for an unknown segment is the
-/// same, as with the public service.
+/// same, as with Resend.
 pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);

@@ -1,6 +1,6 @@
 //! The suppression list. A path names an entry by its ID or its address.
 //!
-//! The specification doesn't define it; these are the shapes of the public service. It publishes no errors: here they are those of the other
+//! The specification doesn't define it; these are Resend's shapes. It publishes no errors: here they are those of the other
 //! resources. Adding a known address changes nothing and returns its entry.
 
 pub(crate) mod batch;

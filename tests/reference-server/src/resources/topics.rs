@@ -1,6 +1,6 @@
 //! Topics, which contacts can subscribe to.
 //!
-//! The specification names them without a shape; these are those of the public service.
+//! The specification names them without a shape; these are Resend's.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `GET /usage`: what the account has used of its quotas.
 //!
-//! The specification doesn't define it; the shape is the public service's, where some limits are never null. Here these are the sandbox's own
+//! The specification doesn't define it; the shape is Resend's, where some limits are never null. Here these are the sandbox's own
 //! limit of records, or [`UNLIMITED`].
 
 use http::StatusCode;

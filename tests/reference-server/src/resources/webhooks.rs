@@ -1,6 +1,6 @@
 //! Webhooks: endpoints and their subscribed event types (`SPEC.md`, Webhook).
 //!
-//! The specification doesn't define `GET` and `DELETE /webhooks/{webhook_id}`; they have the shapes of the public service.
+//! The specification doesn't define `GET` and `DELETE /webhooks/{webhook_id}`; they have Resend's shapes.
 
 pub(crate) mod events;
 

@@ -76,7 +76,7 @@ pub(crate) struct Claim<'a> {
     number: u64,
 }
 
-/// The headers of a replayed response: the public service's, and the sandbox's own.
+/// The headers of a replayed response: Resend's, and the sandbox's own.
 const REPLAYED: [&str; 2] = ["idempotent-replayed", "x-sandbox-idempotent-replay"];
 
 /// Reads the key of a request, if it has one.

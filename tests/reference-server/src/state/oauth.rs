@@ -27,7 +27,7 @@ use crate::wire::refusal::Refusal;
 const MAX_EVENTS: usize = 100_000;
 /// The size of an event, in bytes.
 const EVENT_BYTES: usize = size_of::<TokenEvent>() + 36;
-/// The maximum number of registrations per hour. The public service counts by IP address, which this one doesn't see.
+/// The maximum number of registrations per hour. Resend counts by IP address, which this one doesn't see.
 const MAX_REGISTRATIONS: usize = 20;
 /// The maximum number of refresh tokens per grant, whose reuse revokes the grant (`TOK-26`). A client that refreshes whenever its access token
 /// expires uses 5,760 within the lifetime of a refresh token; older ones are rejected as unknown.

@@ -1,6 +1,6 @@
 //! The quotas of emails per day and month, and the headers that announce their use.
 //!
-//! The specification doesn't define quotas; names and headers are the public service's. It doesn't say what counts when: here every address
+//! The specification doesn't define quotas; names and headers are Resend's. It doesn't say what counts when: here every address
 //! in to, cc and bcc counts when the email is accepted, also if it is scheduled, canceled or suppressed later. Received emails count, the
 //! emails of broadcasts don't. A request that would exceed a quota is rejected as a whole.
 
@@ -21,7 +21,7 @@ const MONTHLY: HeaderName = HeaderName::from_static("x-resend-monthly-quota");
 /// The use of the quotas after a request, as its response announces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QuotaUsed {
-    /// `None` without a daily quota, as on plans of the public service that have none.
+    /// `None` without a daily quota, as on Resend plans that have none.
     daily: Option<u64>,
     monthly: u64,
 }

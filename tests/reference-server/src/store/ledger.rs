@@ -1,4 +1,6 @@
 //! Items in insertion order, with lookup by ID.
+//!
+//! The IDs are random UUIDs that the service generates. Clients can't choose colliding keys, so the faster hash of `foldhash` is safe here.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -23,7 +23,7 @@ pub(crate) enum Mode {
     A,
     /// Without `limit`: all items.
     B,
-    /// Without `limit`: 10 items. The specification doesn't have these lists; this is the default of the public service.
+    /// Without `limit`: 10 items. The specification doesn't have these lists; this is Resend's default.
     Ten,
 }
 

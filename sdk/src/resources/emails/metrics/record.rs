@@ -131,7 +131,7 @@ record! {
 
     /// The values of one combination of the requested dimensions.
     pub struct EmailMetricsRow: EmailMetricValues {
-        /// The period, if requested: days as `2026-07-01`. (The public service doesn't document the others. The sandbox names a week or month
+        /// The period, if requested: days as `2026-07-01`. (Resend doesn't document the others. The sandbox names a week or month
         /// by its first day, an hour by its beginning with the offset from UTC.)
         pub period: Option<String>,
         /// The sender's domain, if requested. The sandbox has none for domains that aren't registered.

@@ -108,7 +108,7 @@ class Sandbox:
         own = key or (usable if password is None else f"sb_{password}")
         sandbox = cls(url.rstrip("/"), own, timeout=timeout)
         try:
-            # Without a key: the URL may be that of the public service.
+            # Without a key: the URL may be Resend's.
             ready = call(sandbox.url, "GET", "/_/ready", key=DEFAULT_KEY).get("ready")
         except SandboxError as error:
             if error.code == "unreachable":

@@ -1,4 +1,7 @@
 //! The links of a mail that may be requested, and the findings about those that were.
+//!
+//! A link that may unsubscribe the recipient is never requested, even if only the surrounding paragraph says so: the request can't be undone,
+//! while a link that is skipped by mistake costs only a finding.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;

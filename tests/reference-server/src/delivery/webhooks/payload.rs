@@ -1,6 +1,6 @@
 //! The `data` of each event.
 //!
-//! The specification doesn't define it; these are the shapes of the public service with this format. Times are ISO 8601 throughout, and
+//! The specification doesn't define it; these are Resend's shapes with this format. Times are ISO 8601 throughout, and
 //! `tags` is an object from name to value.
 
 use jiff::Timestamp;

@@ -15,7 +15,7 @@ use crate::model::email::html_and_text::{
     Derivation, HtmlAndText, LINK_PLACEHOLDER, searched, searched_html,
 };
 
-/// The specification's name of the unsubscribe link, and the public service's: templates from there work unchanged.
+/// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged.
 const UNSUBSCRIBE: [&str; 2] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL"];
 
 /// The content that all emails of a broadcast share.

@@ -59,13 +59,13 @@ impl OAuthClient {
         }
     }
 
-    /// The clients of every sandbox: this project's program, and the command-line client of the public service.
+    /// The clients of every sandbox: this project's program, and Resend's command-line client.
     pub fn usual() -> Vec<Self> {
         vec![
             Self::new("idempost-cli", "idempost", "http://127.0.0.1/callback").also("http://[::1]/callback"),
             Self::new(
                 "7136aa0b-625c-4c9c-8820-e9784c8eb141",
-                "Command-line client of the public service",
+                "Resend's command-line client",
                 "http://127.0.0.1/oauth/callback",
             ),
         ]

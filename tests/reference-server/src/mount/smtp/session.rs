@@ -53,7 +53,7 @@ enum Purpose {
     Send,
 }
 
-/// The user name for receiving. All other user names send; the public service uses `resend`.
+/// The user name for receiving. All other user names send; Resend uses `resend`.
 const INBOUND: &str = "inbound";
 
 /// The encryption of a connection.

@@ -1,6 +1,6 @@
 //! Converts a submitted message to the equivalent `POST /emails` request.
 //!
-//! The request passes through the service like any other: the same validation, rate limit, idempotency, events and log. The public service
+//! The request passes through the service like any other: the same validation, rate limit, idempotency, events and log. Resend
 //! does the same (its page on SMTP); the specification doesn't define it. The envelope determines the recipients:
 //!
 //! | field | source |

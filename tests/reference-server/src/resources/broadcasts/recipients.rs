@@ -1,6 +1,6 @@
 //! `GET /broadcasts/{id}/recipients`: the recipients of a broadcast by what happened to them.
 //!
-//! The specification doesn't define it; parameters and shapes are those of the public service, where items have an opaque cursor as their
+//! The specification doesn't define it; parameters and shapes are Resend's, where items have an opaque cursor as their
 //! `id`. Recipients are listed newest first, each once, as long as the sandbox keeps their emails. A contact that was deleted, or whose
 //! address has changed, is `null`.
 

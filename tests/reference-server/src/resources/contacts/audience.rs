@@ -1,5 +1,5 @@
 //! The contacts of an audience, the deprecated name of a segment: `/audiences/{audience_id}/contacts`. Published clients still use these
-//! routes for audiences. The specification doesn't define their shapes; they are those of the public service.
+//! routes for audiences. The specification doesn't define their shapes; they are Resend's.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Claims of domains: `POST /domains/claim`, `GET /domains/{id}/claim`, `POST /domains/{id}/claim/verify`.
 //!
-//! The specification mentions claims without defining them; these are the shapes of the public service, which publishes no errors. A claim is
+//! The specification mentions claims without defining them; these are Resend's shapes, which publishes no errors. A claim is
 //! for a domain that another tenant has verified. It creates a placeholder among the tenant's own domains; once the claim is completed, the
 //! other tenant has lost the domain, and the placeholder is an ordinary domain that isn't verified yet.
 //!

@@ -1,6 +1,6 @@
 //! `GET /emails/metrics`: how many emails were sent, delivered, opened and so on.
 //!
-//! The specification doesn't define it; parameters and shapes are those of the public service. The metrics are computed from the events of
+//! The specification doesn't define it; parameters and shapes are Resend's. The metrics are computed from the events of
 //! the emails that the sandbox keeps, so they are never out of date, and nothing is clamped to a retention period. What isn't published is
 //! decided here:
 //!

@@ -18,7 +18,7 @@ use crate::wire::problems::Checked;
 const MAX_NAME: usize = 64;
 /// The maximum number of labels of an inbox: they are listed without pages.
 const MAX_LABELS: usize = 100;
-/// The color of a label without one. The public service chooses one at random.
+/// The color of a label without one. Resend chooses one at random.
 const COLOR: &str = "#6B7280";
 
 input! {

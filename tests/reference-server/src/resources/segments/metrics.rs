@@ -1,6 +1,6 @@
 //! `GET /segments/metrics`: how many contacts there are, in total and by segment.
 //!
-//! The specification doesn't define it; the shape is the public service's, where it is in private beta and up to 15 minutes old. Totals count
+//! The specification doesn't define it; the shape is Resend's, where it is in private beta and up to 15 minutes old. Totals count
 //! a contact once, rows in each of its segments. Without `segment_id`, the totals are those of all contacts, also outside of segments.
 
 use std::collections::HashSet;
