@@ -1,4 +1,4 @@
-//! The execution of a call: wait for the rate limiter, authorize, send, classify, delay, retry, decode.
+//! The execution of a call: authorize, wait for the rate limiter, send, classify, delay, retry, decode.
 //!
 //! [`classify`] and [`CallState`] alone decide what an attempt means. An access token can expire in flight, so a 401 triggers one token refresh
 //! (shared by all calls that received one) and one more attempt with the same bytes and the same key, if the policy allows another attempt:

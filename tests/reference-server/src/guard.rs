@@ -10,7 +10,7 @@
 //!   sends a CORS preflight, and no response here ever allows it.
 //!
 //! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Both rules apply before anything of a
-//! body is read or counted (`rulings.md`, The sandbox only).
+//! body is read or counted.
 //!
 //! A sandbox that other machines can reach may also have a password ([`password`]).
 //!

@@ -68,7 +68,7 @@ pub struct Settings {
     pub keep_request_bytes: usize,
     /// The maximum number of webhook events per tenant; the oldest are evicted, and not delivered any more.
     pub keep_webhook_events: usize,
-    /// The response timeout of webhook endpoints (`rulings.md`: 15 seconds).
+    /// The response timeout of webhook endpoints: 15 seconds.
     pub webhook_patience: Duration,
     /// The maximum number of tenants; the least recently used is evicted.
     pub keep_tenants: usize,

@@ -2,7 +2,7 @@
 //!
 //! With `AUTH` it is the service's submission server: a message becomes a sent email of the tenant whose API key is the password, with the
 //! validation of `POST /emails`. With the user `inbound` it becomes a received email of that tenant, and without `AUTH` one of the tenant
-//! of [`Options::key`] (`rulings.md`, SMTP with AUTH). TLS is available for clients that require it, by `STARTTLS` (RFC 3207) or implicitly
+//! of [`Options::key`]. TLS is available for clients that require it, by `STARTTLS` (RFC 3207) or implicitly
 //! (RFC 8314); the listener uses only the machine's own address, like the rest of the sandbox.
 
 mod data;

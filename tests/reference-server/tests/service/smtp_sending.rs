@@ -1,4 +1,4 @@
-//! SMTP with `AUTH`: the service's submission server (`rulings.md`, SMTP with AUTH).
+//! SMTP with `AUTH`: the service's submission server.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Signatures of deliveries: Standard Webhooks, HMAC-SHA256 (`rulings.md`, Webhook payload and signature).
+//! Signatures of deliveries: Standard Webhooks, HMAC-SHA256.
 //!
 //! The signed content is `<id>.<timestamp>.<body>`; the key is the Base64 behind `whsec_`. While two secrets are valid, each signs.
 
