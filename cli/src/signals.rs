@@ -34,11 +34,12 @@ impl Drop for CriticalSection {
 /// end the program.
 #[derive(Debug)]
 pub(crate) struct Signals {
+    /// `None` if the program was started to ignore it: as a script's background job.
     #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
+    interrupt: Option<tokio::signal::unix::Signal>,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
-    /// `None` if the program was started to ignore it (nohup).
+    /// `None` if the program was started to ignore it: by nohup.
     #[cfg(unix)]
     hangup: Option<tokio::signal::unix::Signal>,
     #[cfg(windows)]
@@ -62,11 +63,14 @@ impl Signals {
         #[cfg(unix)]
         let all = || {
             use tokio::signal::unix::{SignalKind, signal};
-            let hangup = if handles_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
+            let (interrupt, hangup) = (SignalKind::interrupt(), SignalKind::hangup());
+            // Handling an ignored signal would undo what the parent intended.
+            let handles_interrupt = is_ignored(interrupt) != Some(true);
+            let handles_hangup = is_ignored(hangup) == Some(false);
             Ok(Self {
-                interrupt: signal(SignalKind::interrupt())?,
+                interrupt: handles_interrupt.then(|| signal(interrupt)).transpose()?,
                 terminate: signal(SignalKind::terminate())?,
-                hangup,
+                hangup: handles_hangup.then(|| signal(hangup)).transpose()?,
             })
         };
         #[cfg(windows)]
@@ -97,16 +101,16 @@ impl Signals {
     async fn any(&mut self) -> Signal {
         #[cfg(unix)]
         {
-            let hangup = async {
-                match &mut self.hangup {
-                    Some(hangup) => hangup.recv().await,
+            async fn next(signal: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
+                match signal {
+                    Some(signal) => signal.recv().await,
                     None => std::future::pending().await,
                 }
-            };
+            }
             tokio::select! {
-                _ = self.interrupt.recv() => Signal::Interrupt,
+                _ = next(&mut self.interrupt) => Signal::Interrupt,
                 _ = self.terminate.recv() => Signal::Terminate,
-                _ = hangup => Signal::Hangup,
+                _ = next(&mut self.hangup) => Signal::Hangup,
             }
         }
         #[cfg(windows)]
@@ -142,19 +146,17 @@ impl Signals {
     }
 }
 
-/// Whether a hangup ends the program. Handling it would undo the effect of nohup(1).
+/// Whether the program was started to ignore a signal.
 #[cfg(target_os = "linux")]
-fn handles_hangup() -> bool {
-    let ignored = || {
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?.trim().to_owned();
-        u64::from_str_radix(&mask, 16).ok()
-    };
-    ignored().is_some_and(|mask| mask & 1 == 0)
+fn is_ignored(signal: tokio::signal::unix::SignalKind) -> Option<bool> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    Some((mask >> (signal.as_raw_value() - 1)) & 1 == 1)
 }
 
-/// Not detectable on this system: keep its default behavior.
+/// Not detectable on this system: an interrupt is handled, and a hangup keeps its default behavior.
 #[cfg(all(unix, not(target_os = "linux")))]
-fn handles_hangup() -> bool {
-    false
+fn is_ignored(_: tokio::signal::unix::SignalKind) -> Option<bool> {
+    None
 }

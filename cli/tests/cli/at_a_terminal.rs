@@ -19,7 +19,7 @@ pub(crate) fn run(idempost: Idempost, arguments: &[&str]) -> Session {
     let mut command = idempost.command();
     // The terminal serves as all three streams.
     command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    Session { pty: spawn_command(command, Some(10_000)).unwrap(), _idempost: idempost }
+    Session { pty: spawn_command(command, Some(60_000)).unwrap(), _idempost: idempost }
 }
 
 pub(crate) fn code(session: &Session) -> i32 {
@@ -122,10 +122,10 @@ fn ctrl_c_reaches_the_open_pager() {
     for n in 0..30 {
         service.idempost().run(&["segments", "create", &format!("Segment {n}")]).ok();
     }
-    let pager = "trap 'echo trapped' INT; echo open; cat > /dev/null; sleep 2; sleep 1; echo closed";
+    let pager = "trap 'echo trapped; ended=1' INT; cat > /dev/null; echo open; \
+                 while [ -z \"$ended\" ]; do sleep 0.1; done; echo closed";
     let mut session = run(service.idempost().env("PAGER", pager), &["segments", "list", "--all"]);
     session.pty.exp_string("open").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
     session.pty.send_control('c').unwrap();
     session.pty.exp_string("trapped").unwrap();
     session.pty.exp_string("closed").unwrap();

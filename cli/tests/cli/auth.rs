@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use idempost_conformance::person::Person;
@@ -20,12 +20,9 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::service::Service;
+use crate::support::{Finish as _, Idempost, Ran, SEND, wait_until};
 #[cfg(unix)]
-use crate::support::signal;
-use crate::support::{Idempost, Ran, SEND};
-
-/// Longer than any step takes on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(20);
+use crate::support::{exit_code, signal};
 
 /// A running login, and the page that it opened.
 struct Login {
@@ -40,18 +37,8 @@ impl Login {
         script(&opener, &format!("printf %s \"$1\" > '{0}.part' && mv '{0}.part' '{0}'", address.display()));
         let mut command = idempost.command();
         command.args(["auth", "login"]).args(arguments).env("BROWSER", &opener);
-        let mut child = command.spawn().unwrap();
-        let until = Instant::now() + TIMEOUT;
-        while !address.exists() {
-            if let Some(status) = child.try_wait().unwrap() {
-                panic!(
-                    "exited before opening a browser: {status}, {:?}",
-                    Ran::of(child.wait_with_output().unwrap())
-                );
-            }
-            assert!(Instant::now() < until, "no browser was opened");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let child = command.spawn().unwrap();
+        wait_until("a browser opens", || address.exists());
         let page = Url::parse(&std::fs::read_to_string(&address).unwrap()).unwrap();
         Self { child, page }
     }
@@ -82,7 +69,7 @@ impl Login {
     }
 
     fn end(self) -> Ran {
-        Ran::of(self.child.wait_with_output().unwrap())
+        Ran::of(self.child.finish())
     }
 }
 
@@ -264,10 +251,10 @@ fn a_login_without_a_redirect_times_out_and_closes_the_port() {
     // C-11, C-12
     let service = service();
     let idempost = without_credentials(&service);
-    let login = Login::begin(&idempost, &["--login-timeout", "1s"]);
+    let login = Login::begin(&idempost, &["--login-timeout", "2s"]);
     let host = login.host();
     let message = login.end().fails(4);
-    assert!(message.contains("timed out after 1 s") && message.contains("--client-id"), "{message}");
+    assert!(message.contains("timed out after 2 s") && message.contains("--client-id"), "{message}");
     assert!(message.contains("--login-timeout") && !message.contains(" left"), "{message}");
     assert!(TcpStream::connect(host).is_err());
     assert!(!idempost.home().join(".config/idempost/credentials/default.cred").exists());
@@ -277,10 +264,10 @@ fn a_login_without_a_redirect_times_out_and_closes_the_port() {
 fn the_request_timeout_does_not_end_a_login() {
     let service = service();
     let idempost =
-        without_credentials(&service).env("IDEMPOST_TIMEOUT", "1s").config("[defaults]\ntimeout = \"1s\"\n");
-    let login = Login::begin(&idempost, &["--timeout", "1s"]);
-    std::thread::sleep(Duration::from_millis(1500));
-    login.decided(&Person::of("sb_test"), true).ok();
+        without_credentials(&service).env("IDEMPOST_TIMEOUT", "3s").config("[defaults]\ntimeout = \"3s\"\n");
+    let login = Login::begin(&idempost, &["--timeout", "3s", "--login-timeout", "4s"]);
+    let message = login.end().fails(4);
+    assert!(message.contains("timed out after 4 s"), "{message}");
     let message = idempost.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
     assert!(message.contains("--login-timeout must be a duration"), "{message}");
 }
@@ -293,10 +280,8 @@ fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
     let idempost = without_credentials(&service);
     let login = Login::begin(&idempost, &[]);
     let host = login.host();
-    let begun = Instant::now();
     signal(&login.child, Signal::INT);
     login.end().fails(130);
-    assert!(begun.elapsed() < Duration::from_secs(5));
     assert!(TcpStream::connect(host).is_err());
     idempost.run(&["auth", "status"]).fails(4);
 }
@@ -312,11 +297,7 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     let login = Login::begin(&idempost, &[]);
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);
-    let until = Instant::now() + TIMEOUT;
-    while asked_for(&service, "/oauth/token") == 0 {
-        assert!(Instant::now() < until, "the code was not sent");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the code is sent", || asked_for(&service, "/oauth/token") > 0);
     signal(&login.child, Signal::INT);
     login.end().fails(130);
     idempost.run(&SEND).ok();
@@ -357,27 +338,23 @@ fn a_browser_that_does_not_open_does_not_prevent_the_login() {
         let mut command = idempost.command();
         let log = idempost.home().join("log");
         let stderr = std::fs::File::create(&log).unwrap();
-        let mut child = command
+        let child = command
             .args(["auth", "login", "--json"])
             .args(arguments)
             .env("BROWSER", browser)
             .stderr(stderr)
             .spawn()
             .unwrap();
-        let until = Instant::now() + TIMEOUT;
-        let page = loop {
+        let mut page = None;
+        wait_until(&format!("{browser} has a page"), || {
             let message = std::fs::read_to_string(&log).unwrap();
-            let lines = message.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-            if let Some(url) =
-                lines.into_iter().find_map(|line| Some(line["open"]["url"].as_str()?.to_owned()))
-            {
-                break url;
-            }
-            assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "{browser}: {message}");
-            std::thread::sleep(Duration::from_millis(5));
-        };
+            let mut lines = message.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            page = lines.find_map(|line| Some(line["open"]["url"].as_str()?.to_owned()));
+            page.is_some()
+        });
+        let page = page.unwrap();
         visit(&runtime().block_on(Person::of("sb_test").allows(&page)));
-        assert_eq!(Ran::of(child.wait_with_output().unwrap()).json()["kind"], "login", "{browser}");
+        assert_eq!(Ran::of(child.finish()).json()["kind"], "login", "{browser}");
     }
 }
 
@@ -393,15 +370,11 @@ fn the_browser_inherits_no_file_of_the_login() {
     script(&opener, &format!("ls -l /proc/self/fd > '{0}.part' && mv '{0}.part' '{0}'", open.display()));
     let mut command = idempost.command();
     let mut child = command.args(["auth", "login"]).env("BROWSER", &opener).spawn().unwrap();
-    let until = Instant::now() + TIMEOUT;
-    while !open.exists() {
-        assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "no browser was opened");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("a browser opens", || open.exists());
     let open = std::fs::read_to_string(&open).unwrap();
     assert!(open.contains(" 1 -> ") && !open.contains("credentials") && !open.contains("socket:"), "{open}");
     signal(&child, Signal::INT);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(exit_code(&mut child), Some(130));
 }
 
 #[test]

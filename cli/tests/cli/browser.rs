@@ -12,7 +12,7 @@ use idempost_needs::needs;
 use idempost_reference_server::{ReferenceServer, Settings};
 use tokio::time::sleep;
 
-use crate::support::Idempost;
+use crate::support::{Finish as _, Idempost};
 
 /// Runs `auth login` until this browser shows the consent page.
 async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<Output> {
@@ -26,7 +26,7 @@ async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<O
     std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o700)).unwrap();
     let mut command = idempost.command();
     command.args(["auth", "login", "--store", "file"]).env("BROWSER", &opener);
-    let process = std::thread::spawn(move || command.output().unwrap());
+    let process = std::thread::spawn(move || command.finish());
 
     let until = Instant::now() + TIMEOUT;
     while !address.exists() {

@@ -9,15 +9,12 @@ mod verbs;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::service::Service;
-use crate::support::{Idempost, Ran};
+use crate::support::{Idempost, Ran, wait_until};
 
 /// The message of all jobs.
 const MESSAGE: [&str; 6] = ["--from", "hi@acme.test", "--subject", "Hello {{{NAME|there}}}", "--text", "Hi"];
-/// Longer than any step takes on a busy machine.
-const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A service, and the program with a file of people.
 struct Bench {
@@ -84,7 +81,7 @@ impl Bench {
 
     /// Waits until the service has received this number of requests.
     fn until_asked(&self, requests: usize) {
-        until(|| self.service.asked() >= requests);
+        wait_until(&format!("the service has {requests} requests"), || self.service.asked() >= requests);
     }
 }
 
@@ -95,13 +92,4 @@ fn csv(people: usize) -> String {
         writeln!(csv, "p{n}@example.com,Person {n}").unwrap();
     }
     csv
-}
-
-/// Waits for a condition.
-fn until(condition: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < TIMEOUT, "timed out");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

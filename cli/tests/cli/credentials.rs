@@ -10,7 +10,6 @@ mod stress;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::Method;
 use idempost_reference_server::faults::{Action, Rule};
@@ -20,7 +19,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, wait_until};
 
 /// A command that needs a credential and has no side effects.
 const CALL: [&str; 2] = ["emails", "list"];
@@ -164,6 +163,10 @@ impl Setup {
         requests.iter().filter(|request| request.path == "/oauth/token").count()
     }
 
+    fn wait_until_saved(&self) {
+        wait_until("the new tokens are saved", || self.generation() == 2 && self.files().len() == 1);
+    }
+
     /// All files in the folder except the lock.
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder()).unwrap();
@@ -177,16 +180,4 @@ impl Setup {
 fn assert_private(path: &std::path::Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// Waits for a condition that other processes bring about.
-#[track_caller]
-fn until(what: impl Fn() -> bool) {
-    for _ in 0..2_000 {
-        if what() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("timed out");
 }

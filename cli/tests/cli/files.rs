@@ -1,13 +1,12 @@
 //! Files that commands write: regular files are replaced atomically; devices and pipes are written to and never replaced.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use crate::service::Service;
-use crate::support::{Idempost, Ran};
+use crate::support::{Finish as _, Idempost, Ran, exit_code, wait_until};
 
 fn pipe(path: PathBuf) -> PathBuf {
     assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
@@ -24,7 +23,7 @@ fn received(idempost: &Idempost, arguments: &[&str], pipe: &Path) -> (Ran, Strin
     let (send, text) = std::sync::mpsc::channel();
     std::thread::spawn(move || send.send(std::fs::read_to_string(path).unwrap()));
     let ran = idempost.run(arguments);
-    (ran, text.recv_timeout(Duration::from_secs(10)).unwrap_or_default())
+    (ran, text.recv_timeout(crate::support::TIMEOUT).unwrap_or_default())
 }
 
 #[test]
@@ -55,9 +54,12 @@ fn ctrl_c_ends_an_export_to_a_pipe_without_a_reader() {
     let pipe = pipe(idempost.home().join("pipe"));
     let mut command = idempost.command();
     let child = command.args(["contacts", "export", "--output-file", "pipe"]).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    wait_until("the service has a request", || service.asked() > 0);
+    // openat(AT_FDCWD, …), by its numbers on x86-64 and aarch64.
+    #[cfg(target_os = "linux")]
+    crate::support::wait_until_blocked(&child, "the command opens the pipe", &["257", "56"], "0xffffff9c");
     crate::support::signal(&child, rustix::process::Signal::INT);
-    Ran::of(child.wait_with_output().unwrap()).fails(130);
+    Ran::of(child.finish()).fails(130);
     assert!(is_pipe(&pipe));
 }
 
@@ -82,15 +84,13 @@ fn settings_are_read_from_a_pipe_which_is_never_replaced() {
     std::fs::remove_file(&file).unwrap();
     let pipe = pipe(idempost.home().join("pipe"));
     symlink(&pipe, &file).unwrap();
-    let writer = pipe.clone();
-    // The second write is for a reader that opens the pipe again.
-    std::thread::spawn(move || {
-        for _ in 0..2 {
-            std::fs::write(&writer, "[defaults]\nretries = 7\n").unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-        }
-    });
+    let write = || {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || std::fs::write(pipe, "[defaults]\nretries = 7\n").unwrap());
+    };
+    write();
     assert_eq!(idempost.run(&["config", "get", "retries", "--color", "never"]).stdout, "7\n");
+    write();
     let stderr = idempost.run(&["config", "set", "retries", "8"]).fails(1);
     assert!(stderr.contains("not a regular file"), "{stderr}");
     assert!(is_pipe(&pipe) && file.is_symlink());
@@ -117,15 +117,8 @@ fn a_cursor_that_is_a_pipe_is_refused_at_once() {
     let idempost = service.idempost();
     let pipe = pipe(idempost.home().join("pipe"));
     let mut child = idempost.command().args(["received", "watch", "--cursor", "pipe"]).spawn().unwrap();
-    let until = Instant::now() + Duration::from_secs(10);
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > until {
-            child.kill().unwrap();
-            panic!("the command hangs");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let stderr = Ran::of(child.wait_with_output().unwrap()).fails(1);
+    assert_eq!(exit_code(&mut child), Some(1));
+    let stderr = Ran::of(child.finish()).fails(1);
     assert!(stderr.contains("not a regular file") && is_pipe(&pipe), "{stderr}");
 }
 
@@ -144,7 +137,7 @@ fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
         assert!(taken < 64 << 20, "the command reads without end");
         next = &chunk;
     }
-    let stderr = Ran::of(child.wait_with_output().unwrap()).fails(2);
+    let stderr = Ran::of(child.finish()).fails(2);
     assert_eq!(
         service.core().requests().iter().filter(|request| request.method == http::Method::POST).count(),
         0
@@ -194,14 +187,11 @@ fn ctrl_c_ends_an_import_that_waits_for_its_file() {
     let mut command = idempost.command();
     command.args(["contacts", "import", "-"]).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.as_mut().unwrap().write_all(b"email\n").unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    crate::support::signal(&child, rustix::process::Signal::INT);
-    let begun = Instant::now();
+    // More than fits in the pipe: once it is written, the program reads it.
+    let input = format!("email\n{}", "ada@example.com\n".repeat(10_000));
+    child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
     let stdin = child.stdin.take();
-    let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{stderr}");
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    crate::support::signal(&child, rustix::process::Signal::INT);
+    Ran::of(child.finish()).fails(130);
     drop(stdin);
 }

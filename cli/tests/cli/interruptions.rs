@@ -1,10 +1,10 @@
 //! However a command ends, it reports the outcome of its request.
 #![cfg(unix)]
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write as _;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::Method;
 use idempost_reference_server::faults::{Action, Rule};
@@ -12,25 +12,16 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::service::Service;
-use crate::support::{Ran, SEND, signal};
+#[cfg(target_os = "linux")]
+use crate::support::wait_until_blocked;
+use crate::support::{Finish as _, Ran, SEND, signal, wait_until};
 
 /// Waits until a thread of the program reads standard input.
 #[cfg(target_os = "linux")]
 fn until_it_reads(child: &Child, arguments: &[&str]) {
-    let reads = || {
-        let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).ok()?;
-        tasks.flatten().find(|task| {
-            let call = fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
-            let mut words = call.split(' ');
-            // read(0, …) or splice(0, …), by their numbers on x86-64 and aarch64.
-            matches!(words.next(), Some("0" | "63" | "275" | "76")) && words.next() == Some("0x0")
-        })
-    };
-    let begun = Instant::now();
-    while reads().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{arguments:?} doesn't read standard input");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    // read(0, …) or splice(0, …), by their numbers on x86-64 and aarch64.
+    let what = format!("{arguments:?} reads standard input");
+    wait_until_blocked(child, &what, &["0", "63", "275", "76"], "0x0");
 }
 
 fn error_of(output: &std::process::Output) -> Value {
@@ -63,7 +54,7 @@ fn a_signal_ends_every_command_that_reads_standard_input() {
             until_it_reads(&child, arguments);
             signal(&child, which);
             let stdin = child.stdin.take();
-            let output = child.wait_with_output().unwrap();
+            let output = child.finish();
             drop(stdin);
             assert_eq!(output.status.code(), Some(code), "{arguments:?} {which:?} {output:?}");
         }
@@ -80,11 +71,9 @@ fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
     let before = service.asked();
     let idempost = service.idempost();
     let child = idempost.command().args(SEND).args(flags).spawn().unwrap();
-    while service.asked() == before {
-        std::thread::yield_now();
-    }
+    wait_until("the service has the request", || service.asked() > before);
     signal(&child, Signal::INT);
-    child.wait_with_output().unwrap()
+    child.finish()
 }
 
 #[test]
@@ -115,7 +104,7 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
         let idempost = service.idempost();
         let mut command = idempost.command();
         command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
-        command.stdout(File::create("/dev/full").unwrap()).output().unwrap()
+        command.stdout(File::create("/dev/full").unwrap()).finish()
     };
     let mut first = String::new();
     for flags in [&[][..], &["-q"]] {
@@ -127,7 +116,7 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
         assert!(stderr.contains(&first) && stderr.contains("order-17"), "{stderr}");
     }
     let idempost = service.idempost();
-    let filtered = idempost.command().args(SEND).args(["--json", "--jq", ".id|keys"]).output().unwrap();
+    let filtered = idempost.command().args(SEND).args(["--json", "--jq", ".id|keys"]).finish();
     let newest = newest_email(&service);
     for (output, id) in [(filtered, newest), (to_a_full_disk(&["--json"]), first)] {
         let error = error_of(&output);
@@ -147,7 +136,7 @@ fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
         let idempost = service.idempost();
         let mut command = idempost.command();
         command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
-        let output = command.stdout(writer).output().unwrap();
+        let output = command.stdout(writer).finish();
         let stderr = String::from_utf8(output.stderr).unwrap();
         let id = newest_email(&service);
         assert_eq!(output.status.code(), Some(0), "{stderr}");
@@ -165,7 +154,7 @@ fn without_standard_streams_an_email_is_sent_once() {
         let mut command = idempost.wrapped("sh");
         let script = format!("exec \"$0\" \"$@\" {redirections}");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_idempost")]).args(SEND);
-        let output = command.output().unwrap();
+        let output = command.finish();
         assert_eq!(output.status.code(), Some(0), "{redirections}: {output:?}");
         assert_eq!(service.core().mails("sb_test").len(), before + 1, "{redirections}");
     }
@@ -184,7 +173,7 @@ fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
     command.args(["-q", "emails", "batch", "--permissive", "-"]).stdin(Stdio::piped()).stdout(writer);
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(batch.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = child.finish();
     let stderr = String::from_utf8(output.stderr).unwrap();
     let id = newest_email(&service);
     assert_eq!(output.status.code(), Some(10), "{stderr}");
@@ -201,7 +190,7 @@ fn a_new_api_key_that_cannot_be_shown_is_revoked() {
     let create = |flags: &[&str], stdout: Stdio| {
         let idempost = service.idempost();
         let mut command = idempost.command();
-        command.args(["api-keys", "create", "--name", "Lost"]).args(flags).stdout(stdout).output().unwrap()
+        command.args(["api-keys", "create", "--name", "Lost"]).args(flags).stdout(stdout).finish()
     };
     let names = || service.idempost().run(&["api-keys", "list", "--columns", "name"]).ok();
     let before = names();
@@ -232,8 +221,7 @@ fn a_new_api_key_that_cannot_be_shown_is_revoked() {
 fn help_that_cannot_be_written_is_an_error() {
     for flags in [&["--help"][..], &["--version"], &["emails", "send", "--help"]] {
         let idempost = crate::support::Idempost::new();
-        let output =
-            idempost.command().args(flags).stdout(File::create("/dev/full").unwrap()).output().unwrap();
+        let output = idempost.command().args(flags).stdout(File::create("/dev/full").unwrap()).finish();
         let ran = Ran::of(output);
         assert!(ran.stderr.contains("couldn't write to standard output"), "{ran:?}");
         assert_eq!(ran.code, Some(1));
@@ -310,7 +298,7 @@ fn ctrl_c_at_the_terminal_reaches_the_sandboxed_command_once() {
     let mut command = idempost.wrapped("sh");
     command.args(["-c", &format!("exec {program} sandbox run -- sh count < /dev/null")]);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    let mut pty = spawn_command(command, Some(20_000)).unwrap();
+    let mut pty = spawn_command(command, Some(60_000)).unwrap();
     pty.exp_string("ready").unwrap();
     pty.send_control('c').unwrap();
     assert_eq!(pty.exp_regex("caught [0-9]+").unwrap().1, "caught 1");

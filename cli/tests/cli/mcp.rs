@@ -7,13 +7,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
-use crate::support::Idempost;
+use crate::support::{Idempost, Limited, exit_code};
 
 /// An application that started `idempost mcp`.
 struct Application {
     process: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    output: BufReader<Limited<ChildStdout>>,
     next: u64,
 }
 
@@ -22,7 +22,7 @@ impl Application {
         let mut command = idempost.command();
         command.arg("mcp").args(arguments).stdin(Stdio::piped()).stderr(Stdio::inherit());
         let mut process = command.spawn().unwrap();
-        let (input, output) = (process.stdin.take(), BufReader::new(process.stdout.take().unwrap()));
+        let (input, output) = (process.stdin.take(), BufReader::new(Limited(process.stdout.take().unwrap())));
         Self { process, input, output, next: 0 }
     }
 
@@ -68,7 +68,7 @@ impl Application {
     /// Closes its end, upon which the program exits.
     fn finish(mut self) {
         self.input = None;
-        assert!(self.process.wait().unwrap().success());
+        assert!(exit_code(&mut self.process) == Some(0));
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::service::Service;
 use crate::support::Idempost;
 #[cfg(unix)]
-use crate::support::signal;
+use crate::support::{Finish as _, signal, wait_until};
 
 const SEND: [&str; 12] = [
     "emails",
@@ -211,13 +211,11 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let child = service.idempost().command().args(SEND).spawn().unwrap();
         let before = service.asked();
-        while service.asked() == before {
-            std::thread::yield_now();
-        }
+        let child = service.idempost().command().args(SEND).spawn().unwrap();
+        wait_until("the service has the request", || service.asked() > before);
         signal(&child, which);
-        let output = child.wait_with_output().unwrap();
+        let output = child.finish();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains("retry with `--idempotency-key order-17`"), "{stderr}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::Idempost;
+use crate::support::{Finish as _, Idempost};
 
 const BASE_URL: &str = "http://127.0.0.1:9";
 
@@ -28,7 +28,7 @@ fn concurrent_changes_are_all_written() {
         })
         .collect();
     for child in children {
-        assert!(child.wait_with_output().unwrap().status.success());
+        assert!(child.finish().status.success());
     }
     let text = config(&idempost);
     let lost: Vec<_> = names.iter().filter(|name| !text.contains(&format!("[profiles.{name}]"))).collect();
@@ -165,14 +165,14 @@ fn a_relative_folder_is_refused_with_its_variable() {
         let idempost = Idempost::new();
         let mut command = idempost.command();
         command.args(["config", "set", "retries", "5"]).env(variable, "here");
-        let stderr = crate::support::Ran::of(command.output().unwrap()).fails(code);
+        let stderr = crate::support::Ran::of(command.finish()).fails(code);
         assert!(stderr.contains(&format!("{variable}: must be an absolute path (found `here`)")), "{stderr}");
         assert!(!idempost.home().join("here").exists());
         let mut command = idempost.command();
         command.args(["auth", "status"]).env(variable, "here");
-        crate::support::Ran::of(command.output().unwrap()).fails(code);
+        crate::support::Ran::of(command.finish()).fails(code);
         let mut help = idempost.command();
-        assert!(help.args(["help"]).env(variable, "here").output().unwrap().status.success());
+        assert!(help.args(["help"]).env(variable, "here").finish().status.success());
     }
     // The XDG specification requires relative paths to be ignored.
     let idempost = Idempost::new().env("XDG_CONFIG_HOME", "here");

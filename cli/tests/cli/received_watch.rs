@@ -13,9 +13,9 @@ use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 
 use crate::service::Service;
+use crate::support::{Idempost, Limited, Ran, exit_code};
 #[cfg(unix)]
-use crate::support::signal;
-use crate::support::{Idempost, Ran};
+use crate::support::{signal, wait_until};
 
 const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
 
@@ -42,15 +42,15 @@ fn printed(ran: Ran) -> Vec<String> {
 /// A running watch.
 struct Watching {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-    stderr: Lines<BufReader<std::process::ChildStderr>>,
+    lines: Lines<BufReader<Limited<ChildStdout>>>,
+    stderr: Lines<BufReader<Limited<std::process::ChildStderr>>>,
 }
 
 impl Watching {
     fn start(idempost: &Idempost, flags: &[&str]) -> Self {
         let mut child = idempost.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
+        let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
         let first = stderr.next().unwrap().unwrap();
         assert!(first.contains("stop with Ctrl-C"), "{first}");
         Self { child, lines, stderr }
@@ -69,7 +69,7 @@ impl Watching {
         signal(&self.child, which);
         // Output written before the exit is in the pipe.
         let rest = self.lines.by_ref().map(Result::unwrap).collect();
-        (self.child.wait().unwrap().code(), rest)
+        (exit_code(&mut self.child), rest)
     }
 }
 
@@ -326,7 +326,7 @@ fn a_line_lost_in_a_closed_pipe_is_printed_again() {
     let mut child = idempost.command().args([&WATCH[..], &["--from-start"]].concat()).spawn().unwrap();
     // The reader exits at once.
     drop(child.stdout.take());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(exit_code(&mut child), Some(0));
     assert_eq!(printed(look(&idempost, &[])), subjects(0..300));
 }
 
@@ -404,19 +404,15 @@ fn a_signal_ends_the_exec_command_and_its_email_is_retried() {
     let idempost = service.idempost();
     look(&idempost, &[]).ok();
     arrive(service.core(), 0..1);
-    let watching = Watching::start(&idempost, &["--exec", "echo $$ > pid; sleep 60; true"]);
+    let watching = Watching::start(&idempost, &["--exec", "echo $$ > pid; sleep 600; true"]);
     let file = idempost.home().join("pid");
-    let pid = loop {
-        match std::fs::read_to_string(&file).unwrap_or_default().trim().parse::<i32>() {
-            Ok(pid) => break rustix::process::Pid::from_raw(pid).unwrap(),
-            Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
-        }
-    };
+    let mut pid = None;
+    wait_until("the command runs", || {
+        pid = std::fs::read_to_string(&file).ok().and_then(|id| id.trim().parse().ok());
+        pid.is_some()
+    });
+    let pid = pid.and_then(rustix::process::Pid::from_raw).unwrap();
     assert_eq!(watching.end(Signal::TERM), (Some(0), Vec::new()));
-    let begun = std::time::Instant::now();
-    while rustix::process::test_kill_process(pid).is_ok() && begun.elapsed().as_secs() < 5 {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    assert!(begun.elapsed().as_secs() < 5, "the command is still running");
+    wait_until("the command ends", || rustix::process::test_kill_process(pid).is_err());
     assert_eq!(printed(look(&idempost, &["--exec", "cat > /dev/null"])), subjects(0..1));
 }

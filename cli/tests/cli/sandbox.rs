@@ -1,17 +1,16 @@
 //! `sandbox …` and the flag `--sandbox`: real processes over real sockets.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, ChildStdout, Command};
-use std::time::{Duration, Instant};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStderr, ChildStdout, Command};
 
 #[cfg(unix)]
 use rustix::process::Signal;
 
 use serde_json::json;
 
-use crate::support::Idempost;
 #[cfg(unix)]
 use crate::support::signal;
+use crate::support::{Finish as _, Idempost, Limited, exit_code};
 
 /// A sandbox that runs until dropped.
 pub(crate) struct Sandbox {
@@ -19,7 +18,8 @@ pub(crate) struct Sandbox {
     pub(crate) lines: Vec<String>,
     child: Child,
     idempost: Idempost,
-    _stdout: BufReader<ChildStdout>,
+    stderr: BufReader<Limited<ChildStderr>>,
+    _stdout: BufReader<Limited<ChildStdout>>,
 }
 
 impl Sandbox {
@@ -32,7 +32,8 @@ impl Sandbox {
     /// Starts it with this command, which is the program or replaces itself by it.
     pub(crate) fn start_by(idempost: Idempost, mut command: Command, flags: &[&str]) -> Self {
         let mut child = command.args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
+        let mut stdout = BufReader::new(Limited(child.stdout.take().unwrap()));
         let mut lines = Vec::new();
         while !lines.iter().any(|line: &String| line.starts_with("export ")) {
             let mut line = String::new();
@@ -41,7 +42,7 @@ impl Sandbox {
         }
         let (_, after) = lines.last().unwrap().split_once("IDEMPOST_BASE_URL=").unwrap();
         let base_url = after.split_whitespace().next().unwrap().to_owned();
-        Self { base_url, lines, child, idempost, _stdout: stdout }
+        Self { base_url, lines, child, idempost, stderr, _stdout: stdout }
     }
 
     /// The program, configured as the sandbox's output says.
@@ -60,8 +61,16 @@ impl Sandbox {
         self.signal(Signal::TERM);
         assert_eq!(self.wait(), Some(0));
         let mut stderr = String::new();
-        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut stderr).unwrap();
+        self.stderr.read_to_string(&mut stderr).unwrap();
         stderr
+    }
+
+    /// The next line of its standard error.
+    #[cfg(unix)]
+    pub(crate) fn says(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line
     }
 
     #[cfg(unix)]
@@ -80,7 +89,7 @@ impl Sandbox {
     }
 
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        wait_for(&mut self.child)
+        exit_code(&mut self.child)
     }
 }
 
@@ -92,18 +101,6 @@ impl Drop for Sandbox {
     }
 }
 
-/// The exit code, within ten seconds.
-pub(crate) fn wait_for(child: &mut Child) -> Option<i32> {
-    let end = Instant::now() + Duration::from_secs(10);
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        assert!(Instant::now() < end, "timed out waiting for the exit");
-        std::thread::yield_now();
-    }
-}
-
 #[test]
 fn the_output_of_serve_can_be_pasted_into_a_shell() {
     let sandbox = Sandbox::start(&[]);
@@ -112,7 +109,7 @@ fn the_output_of_serve_can_be_pasted_into_a_shell() {
     let login = format!("idempost --base-url {} auth login", sandbox.base_url);
     assert_eq!(sandbox.printed("log in"), Some(login.as_str()));
     assert_eq!(*export, format!("export IDEMPOST_BASE_URL={} IDEMPOST_API_KEY=sb_local", sandbox.base_url));
-    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "60s"]).ok();
     sandbox.client().run(&["doctor"]).ok();
 }
 
@@ -136,7 +133,7 @@ fn a_sandbox_stops_with_the_program_that_holds_its_standard_input() {
     let (input, writer) = std::io::pipe().unwrap();
     command.stdin(input);
     let mut sandbox = Sandbox::start_by(idempost, command, &["--until-eof"]);
-    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "60s"]).ok();
     drop(writer);
     assert_eq!(sandbox.wait(), Some(0));
 }
@@ -237,11 +234,11 @@ fn a_signal_is_forwarded_to_the_command_which_is_awaited() {
     let idempost = Idempost::new();
     let script = "trap 'echo stopped; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
     let mut child = idempost.command().args(["sandbox", "run", "--", "sh", "-c", script]).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut stdout = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
     assert_eq!(stdout.next().unwrap().unwrap(), "ready");
     signal(&child, Signal::TERM);
     assert_eq!(stdout.next().unwrap().unwrap(), "stopped");
-    assert_eq!(wait_for(&mut child), Some(9));
+    assert_eq!(exit_code(&mut child), Some(9));
 }
 
 /// Sends one email to the sandbox; returns its ID.
@@ -331,11 +328,11 @@ fn waiting_for_an_email_ends_when_it_arrives() {
     let sandbox = Sandbox::start(&[]);
     let idempost = sandbox.client();
     let wait =
-        ["sandbox", "inbox", "wait", "--subject", "Late", "--timeout", "20s", "--json", "--jq", ".subject"];
+        ["sandbox", "inbox", "wait", "--subject", "Late", "--timeout", "60s", "--json", "--jq", ".subject"];
     let waiting = idempost.command().args(wait).spawn().unwrap();
     send(&idempost, "ada@example.com", "Too early", &[]);
     send(&idempost, "ada@example.com", "Late", &[]);
-    let output = waiting.wait_with_output().unwrap();
+    let output = waiting.finish();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"Late\n"[..]));
     let error = idempost
         .run(&["sandbox", "inbox", "wait", "--to", "nobody", "--timeout", "100ms", "--json"])
@@ -381,7 +378,7 @@ fn a_wait_prints_the_code_or_a_link_alone() {
     let idempost = sandbox.client();
     let wait = |more: &[&str]| {
         let arguments =
-            [&["sandbox", "inbox", "wait", "--to", "ada@example.com", "--timeout", "20s"], more].concat();
+            [&["sandbox", "inbox", "wait", "--to", "ada@example.com", "--timeout", "60s"], more].concat();
         idempost.run(&arguments)
     };
     let html = "<p>Your code is <b>482 913</b></p><a href='https://acme.test/verify?t=1&amp;u=2'>Verify your Email</a> \
@@ -406,11 +403,11 @@ fn a_wait_prints_the_code_or_a_link_alone() {
     assert!(idempost.run(&timed_out).fails(8).contains("timed out after 100 ms"));
     let later = idempost
         .command()
-        .args(["sandbox", "inbox", "wait", "--after", email_id, "--code", "--timeout", "20s"])
+        .args(["sandbox", "inbox", "wait", "--after", email_id, "--code", "--timeout", "60s"])
         .spawn()
         .unwrap();
     send(&idempost, "ada@example.com", "Again", &["--html", "<p>Your verification code: 7731</p>"]);
-    assert_eq!(later.wait_with_output().unwrap().stdout, b"7731\n");
+    assert_eq!(later.finish().stdout, b"7731\n");
     assert!(wait(&["--raw"]).ok().starts_with("From: "));
 
     send(&idempost, "ada@example.com", "Nothing", &[]);
@@ -425,10 +422,7 @@ fn a_wait_prints_the_code_or_a_link_alone() {
 fn verbose_logs_requests_without_keys() {
     let mut sandbox = Sandbox::start(&["-v"]);
     send(&sandbox.client(), "ada@example.com", "Hi", &[]);
-    sandbox.signal(Signal::TERM);
-    assert_eq!(sandbox.wait(), Some(0));
-    let mut stderr = String::new();
-    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut stderr).unwrap();
+    let stderr = sandbox.stop();
     assert!(stderr.contains("POST /emails → 200"), "{stderr}");
     assert!(
         stderr.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")),
@@ -482,10 +476,7 @@ async fn verbose_logs_a_login_without_its_secrets() {
     }
     let revoking = format!("client_id=idempost-cli%1B%5B2J&token={refresh}");
     post_form(&sandbox.base_url, "/oauth/revoke", &revoking);
-    sandbox.signal(Signal::TERM);
-    assert_eq!(sandbox.wait(), Some(0));
-    let mut stderr = String::new();
-    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut stderr).unwrap();
+    let stderr = sandbox.stop();
     for line in [
         "GET /oauth/authorize client_id=idempost-cli response_type=code scope=emails:send → 302,",
         "POST /oauth/token grant_type=authorization_code client_id=idempost-cli → 200,",
@@ -597,7 +588,7 @@ fn an_interrupted_wait_has_the_signal_s_exit_code() {
         // Signal handlers are installed before the request.
         let asked = silent.accept().unwrap();
         signal(&child, which);
-        assert_eq!(wait_for(&mut child), Some(code), "{which:?}");
+        assert_eq!(exit_code(&mut child), Some(code), "{which:?}");
         drop(asked);
     }
 }

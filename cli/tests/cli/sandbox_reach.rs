@@ -27,7 +27,7 @@ fn beyond_loopback_the_sandbox_requires_a_password_or_insecure() {
     }
     let sandbox = Sandbox::start(&["--host", "0.0.0.0", "--insecure"]);
     assert!(sandbox.base_url.starts_with("http://127.0.0.1:"), "{}", sandbox.base_url);
-    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "60s"]).ok();
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
     assert!(client().run(&["sandbox", "inbox", "latest"]).ok().contains("Subject:  Hi"));
     let locked_out = sandbox.client().run(&["sandbox", "inbox", "latest"]);
     assert!(locked_out.code != Some(0) && locked_out.stdout.is_empty(), "{locked_out:?}");
-    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "60s"]).ok();
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn commands_reach_a_named_sandbox_with_its_password_and_never_with_another_crede
     let mail = ["--from", "eve@example.com", "--to", "hi@acme.test", "--subject", "Hi", "--text", "x"];
     for (key, account) in [("re_live_secret", "first"), ("sb_correct-horse_second", "second")] {
         let client = || with_password().env("IDEMPOST_API_KEY", key);
-        client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+        client().run(&["sandbox", "wait", "--timeout", "60s"]).ok();
         client().run(&[&["sandbox", "receive"], &mail[..]].concat()).ok();
         client().run(&["sandbox", "fail", "--times", "1"]).ok();
         client().run(&["sandbox", "clock", "advance", "1h"]).ok();

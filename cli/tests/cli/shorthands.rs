@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::service::Service;
 use crate::support::Idempost;
+#[cfg(unix)]
+use crate::support::{Limited, exit_code, wait_until};
 
 fn body(arguments: &[&str]) -> Value {
     Idempost::new().run(&[arguments, &["-n"]].concat()).json()["dry_run"]["body"].clone()
@@ -86,19 +88,17 @@ fn the_log_is_followed_until_a_signal() {
     idempost.run(&["segments", "list"]).ok();
     let tail = ["logs", "tail", "--interval", "20ms", "--method", "GET", "-o", "ndjson", "--jq", ".endpoint"];
     let mut child = idempost.command().args(tail).spawn().unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
     assert!(stderr.next().unwrap().unwrap().contains("stop with Ctrl-C"));
     let before = service.asked();
-    while service.asked() < before + 2 {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_until("the log is polled", || service.asked() >= before + 2);
     idempost.run(&["segments", "create", "Readers"]).ok();
     idempost.run(&["topics", "list"]).ok();
     idempost.run(&["domains", "list"]).ok();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
     assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["/topics", "/domains"]);
     crate::support::signal(&child, rustix::process::Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(exit_code(&mut child), Some(0));
     let stderr = idempost.run(&["logs", "tail", "--status", "x", "--interval", "soon"]).fails(2);
     assert!(stderr.contains("--status") && stderr.contains("--interval"), "{stderr}");
 }
@@ -142,11 +142,9 @@ fn html_is_read_from_a_command_whose_failure_sends_nothing() {
 
     let idempost = Idempost::new();
     let mut child = idempost.command().args(send("touch begun; sleep 60")).arg("-n").spawn().unwrap();
-    while !idempost.home().join("begun").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    wait_until("the command runs", || idempost.home().join("begun").exists());
     crate::support::signal(&child, rustix::process::Signal::INT);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(exit_code(&mut child), Some(130));
 }
 
 /// Nouns with the flag of their main field, a value, and what else `create` requires.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn received(idempost: &Idempost) -> Vec<Value> {
 
 /// Polls until there are `many`; oldest first.
 fn wait_for_received(idempost: &Idempost, many: usize) -> Vec<Value> {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + crate::support::TIMEOUT;
     loop {
         let mut mails = received(idempost);
         if mails.len() >= many {

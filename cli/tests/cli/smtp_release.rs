@@ -3,13 +3,13 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
+use crate::support::wait_until;
 
 /// An SMTP server that accepts everything except recipients whose local part is `refused`, and records what clients send.
 struct Sink {
@@ -100,11 +100,7 @@ impl Sink {
     }
 
     fn wait_for_messages(&self, many: usize) {
-        let end = Instant::now() + Duration::from_secs(20);
-        while self.seen.lock().unwrap().messages.len() < many {
-            assert!(Instant::now() < end, "{many} messages haven't arrived");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(&format!("{many} messages arrive"), || self.seen.lock().unwrap().messages.len() >= many);
     }
 }
 
@@ -309,10 +305,7 @@ fn only_allowed_recipients_of_forwarded_mails_get_them_and_the_timeline_names_th
         messages[0].contains("cy@live.test") && !messages[0].contains("bo@") && !messages[0].contains("eve@"),
         "{messages:?}"
     );
-    let end = Instant::now() + Duration::from_secs(10);
-    while relayed(&sandbox, &all).is_empty() {
-        assert!(Instant::now() < end, "the result isn't recorded");
-    }
+    wait_until("the result is recorded", || !relayed(&sandbox, &all).is_empty());
     let refused = "isn't allowed by --smtp-allow";
     let entries = relayed(&sandbox, &mixed);
     assert!(

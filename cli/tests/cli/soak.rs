@@ -15,7 +15,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Idempost, Ran, signal};
+use crate::support::{Finish as _, Idempost, Ran, signal};
 
 const ROWS: usize = 1_000;
 const RECEIVED: usize = 10;
@@ -169,7 +169,7 @@ impl Soak {
                     continue;
                 }
             }
-            let ended = Ran::of(child.wait_with_output().unwrap());
+            let ended = Ran::of(child.finish());
             assert_eq!(ended.code, Some(0), "round {round}: {ended:?}");
             return;
         }

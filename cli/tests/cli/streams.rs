@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::Idempost;
+use crate::support::{Finish as _, Idempost, exit_code};
 
 #[cfg(target_os = "linux")]
 #[test]
@@ -14,7 +14,7 @@ fn a_full_disk_is_an_error() {
     for arguments in
         [&["help", "input"][..], &["--version"], &["completions", "bash"], &["config", "list", "--json"]]
     {
-        let output = Idempost::new().command().args(arguments).stdout(full()).output().unwrap();
+        let output = Idempost::new().command().args(arguments).stdout(full()).finish();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?} {stderr}");
     }
@@ -26,7 +26,7 @@ fn a_closed_pipe_ends_the_program_silently() {
     // F-07
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = Idempost::new().command().args(["help", "input"]).stdout(writer).output().unwrap();
+    let output = Idempost::new().command().args(["help", "input"]).stdout(writer).finish();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
@@ -138,6 +138,6 @@ fn standard_input_is_read_only_if_named() {
     let mut child = Idempost::new().command().args(["config", "list"]).stdin(Stdio::piped()).spawn().unwrap();
     // The pipe stays open: a program that reads it would block forever.
     let held = child.stdin.take();
-    assert!(child.wait().unwrap().success());
+    assert_eq!(exit_code(&mut child), Some(0));
     drop(held);
 }

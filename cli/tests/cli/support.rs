@@ -1,14 +1,19 @@
 //! Runs the program with its own home folder and none of the machine's environment.
 
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
-#[cfg(unix)]
-use std::process::Child;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 #[cfg(unix)]
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+
+/// Longer than any step takes on a busy machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
+/// Longer than any run of a program takes.
+const RUN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// The minimal command that sends an email.
 pub(crate) const SEND: [&str; 10] = [
@@ -40,6 +45,8 @@ pub(crate) struct Ran {
 
 impl Idempost {
     pub(crate) fn new() -> Self {
+        #[cfg(target_os = "linux")]
+        default_signals();
         Self { home: tempfile::tempdir().unwrap(), env: Vec::new() }
     }
 
@@ -83,24 +90,127 @@ impl Idempost {
 
     /// Runs it to completion.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(self.command().args(arguments).output().unwrap())
+        Ran::of(self.command().args(arguments).finish())
     }
 
     /// Runs a script in the same environment.
     #[cfg(unix)]
     pub(crate) fn shell(&self, script: &str) -> Ran {
-        let mut command = Command::new("sh");
-        command.env_clear().env("HOME", self.home()).current_dir(self.home()).args(["-c", script]);
-        command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        Ran::of(command.output().unwrap())
+        Ran::of(self.wrapped("sh").args(["-c", script]).finish())
     }
 
     /// Runs it with this standard input.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        Ran::of(child.wait_with_output().unwrap())
+        Ran::of(child.finish())
     }
+}
+
+/// Makes the processes that the tests start independent of the signals that the tests were started to ignore, for example by nohup: a
+/// signal that is handled here has its default effect there.
+#[cfg(target_os = "linux")]
+fn default_signals() {
+    use tokio::signal::unix::{SignalKind, signal};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+        let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let inside = runtime.enter();
+        for kind in
+            [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::quit(), SignalKind::terminate()]
+        {
+            // Others keep their effect on the tests.
+            if (ignored >> (kind.as_raw_value() - 1)) & 1 == 1 {
+                drop(signal(kind).unwrap());
+            }
+        }
+        drop(inside);
+        // The test may run inside another runtime, where dropping one panics.
+        runtime.shutdown_background();
+    });
+}
+
+/// Waits until a condition holds.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < TIMEOUT, "timed out waiting until {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A program's exit and output, awaited with a limit.
+pub(crate) trait Finish {
+    #[track_caller]
+    fn finish(self) -> Output;
+}
+
+impl Finish for Child {
+    fn finish(self) -> Output {
+        let id = self.id();
+        let (sender, output) = channel();
+        std::thread::spawn(move || sender.send(self.wait_with_output()));
+        let ended = output.recv_timeout(RUN_TIMEOUT);
+        ended.unwrap_or_else(|_| panic!("timed out waiting until process {id} exits")).unwrap()
+    }
+}
+
+impl Finish for &mut Command {
+    fn finish(self) -> Output {
+        self.spawn().unwrap().finish()
+    }
+}
+
+/// The exit code, awaited with a limit.
+#[track_caller]
+pub(crate) fn exit_code(child: &mut Child) -> Option<i32> {
+    let mut status = None;
+    wait_until("the program exits", || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    status.unwrap().code()
+}
+
+/// A program's output; reading fails if none arrives in time.
+pub(crate) struct Limited<T>(pub(crate) T);
+
+#[cfg(unix)]
+impl<T: Read + std::os::fd::AsFd> Read for Limited<T> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        use rustix::event::{PollFd, PollFlags, poll};
+        let timeout = rustix::time::Timespec::try_from(TIMEOUT).unwrap();
+        let ready = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout));
+        if ready == Ok(0) {
+            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the program printed nothing"));
+        }
+        self.0.read(buffer)
+    }
+}
+
+#[cfg(not(unix))]
+impl<T: Read> Read for Limited<T> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+/// Waits until a thread of a program is blocked in one of these system calls, by their numbers, with this first argument.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub(crate) fn wait_until_blocked(child: &Child, what: &str, calls: &[&str], first: &str) {
+    wait_until(what, || {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+        tasks.into_iter().any(|task| {
+            let call = std::fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
+            let mut words = call.split(' ');
+            words.next().is_some_and(|number| calls.contains(&number)) && words.next() == Some(first)
+        })
+    });
 }
 
 /// Sends a signal, without the program `kill`, which minimal systems lack.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, wait_until};
 
 const CREATE: [&str; 8] = [
     "webhooks",
@@ -95,7 +95,7 @@ fn delivered_events_are_listed_shown_and_redelivered() {
         rows.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let until = |count: usize| {
-        while attempts().len() < count {}
+        wait_until(&format!("there are {count} attempts"), || attempts().len() >= count);
         assert_eq!(attempts(), vec!["0"; count], "there was no response");
     };
     until(1);

@@ -11,9 +11,8 @@ use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::sandbox::wait_for;
 use crate::service::Service;
-use crate::support::{Idempost, SEND, signal};
+use crate::support::{Idempost, Limited, SEND, TIMEOUT, exit_code, signal, wait_until};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -22,14 +21,14 @@ struct Listener {
     /// Its first line.
     announced: Value,
     child: Child,
-    stdout: Option<BufReader<ChildStdout>>,
+    stdout: Option<BufReader<Limited<ChildStdout>>>,
 }
 
 impl Listener {
     fn start(idempost: &Idempost, flags: &[&str]) -> Self {
         let mut child =
             idempost.command().args(["webhooks", "listen", "--json"]).args(flags).spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stdout = BufReader::new(Limited(child.stdout.take().unwrap()));
         let mut listener = Self { announced: Value::Null, child, stdout: Some(stdout) };
         listener.announced = listener.next();
         listener
@@ -60,7 +59,7 @@ impl Listener {
     /// Stops it; returns its exit code.
     fn stop(&mut self, which: Signal) -> Option<i32> {
         signal(&self.child, which);
-        wait_for(&mut self.child)
+        exit_code(&mut self.child)
     }
 }
 
@@ -165,7 +164,7 @@ fn a_filter_applies_to_deliveries_only() {
     std::fs::write(idempost.home().join("secret"), SECRET).unwrap();
     let listen = ["webhooks", "listen", "--secret-file", "secret", "--jq", ".payload.data.email_id"];
     let mut child = idempost.command().args(listen).spawn().unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
     let url = line.trim().strip_prefix("listening on ").unwrap();
@@ -174,7 +173,7 @@ fn a_filter_applies_to_deliveries_only() {
     assert_eq!(deliver(url, "msg_0", 0, br#"{"type":"email.sent","data":"no object"}"#).0, 204);
     assert_eq!(deliver(url, "msg_1", 0, EVENT).0, 204);
     signal(&child, Signal::TERM);
-    assert_eq!(wait_for(&mut child), Some(0));
+    assert_eq!(exit_code(&mut child), Some(0));
     let (mut printed, mut warned) = (String::new(), String::new());
     stderr.read_to_string(&mut warned).unwrap();
     assert!(warned.contains("the --jq expression failed"), "{warned}");
@@ -304,7 +303,7 @@ fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
     // Standard output is closed.
     drop(listener.stdout.take());
     idempost.run(&["contacts", "create", "ada@example.com"]).ok();
-    assert_eq!(wait_for(&mut listener.child), Some(0));
+    assert_eq!(exit_code(&mut listener.child), Some(0));
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 
     let stderr = idempost.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
@@ -379,7 +378,7 @@ fn a_stalled_reader_does_not_keep_the_webhook_from_being_deleted() {
     }
     let states = || idempost.run(&["webhooks", "events", &id, "--columns", "status"]).ok();
     // The second one waits for the reader.
-    while !states().contains("success") {}
+    wait_until("the first delivery is acknowledged", || states().contains("success"));
     assert_eq!(listener.stop(Signal::INT), Some(0));
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 }
@@ -396,15 +395,15 @@ fn a_delivery_is_acknowledged_once_its_line_is_written() {
     let second = std::thread::spawn(move || answer.send(deliver(&url, "msg_2", 0, event.as_bytes()).0));
     assert!(answered.recv_timeout(Duration::from_millis(500)).is_err(), "its line can't be written yet");
     assert_eq!((&listener.next()["id"], &listener.next()["id"]), (&json!("msg_1"), &json!("msg_2")));
-    assert_eq!(answered.recv_timeout(Duration::from_secs(10)), Ok(204));
+    assert_eq!(answered.recv_timeout(TIMEOUT), Ok(204));
     second.join().unwrap().unwrap();
 }
 
 /// Waits until the service has received the request for a webhook.
 fn until_asked(service: &Service) {
-    while !service.core().requests().iter().any(|request| request.method == http::Method::POST) {
-        std::thread::yield_now();
-    }
+    wait_until("the webhook is requested", || {
+        service.core().requests().iter().any(|request| request.method == http::Method::POST)
+    });
 }
 
 #[test]
@@ -425,12 +424,12 @@ fn a_webhook_whose_creation_fails_is_not_left_behind() {
 fn a_signal_during_creation_leaves_no_webhook_behind() {
     let service = Service::start();
     let idempost = service.idempost();
-    let slow = Action::Delay(std::time::Duration::from_millis(300));
+    let slow = Action::Delay(Duration::from_secs(2));
     service.core().faults().add(Rule::new(slow).on(http::Method::POST, "/webhooks"));
     let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::INT);
-    assert_eq!(wait_for(&mut child), Some(130));
+    assert_eq!(exit_code(&mut child), Some(130));
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 
     // A second signal doesn't wait for a missing response.
@@ -440,12 +439,12 @@ fn a_signal_during_creation_leaves_no_webhook_behind() {
     let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::TERM);
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
     assert!(line.contains("so that no webhook is left behind"), "{line}");
     signal(&child, Signal::TERM);
-    assert_eq!(wait_for(&mut child), Some(143));
+    assert_eq!(exit_code(&mut child), Some(143));
     assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 }
 

@@ -11,7 +11,7 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 use crate::contract::Contract;
 
 /// The maximum time to wait for a delivery.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An endpoint that responds to every delivery with one status.
 pub struct Sink {

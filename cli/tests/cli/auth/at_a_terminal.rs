@@ -44,7 +44,7 @@ impl Session {
 
     fn of(idempost: Idempost, mut command: std::process::Command) -> Self {
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-        let mut pty = spawn_command(command, Some(10_000)).unwrap();
+        let mut pty = spawn_command(command, Some(60_000)).unwrap();
         let (_, page) = pty.exp_regex(r"http://[^\s]+/oauth/authorize\?[^\s]+").unwrap();
         pty.exp_string("or paste the URL").unwrap();
         pty.exp_string("Enter.").unwrap();
@@ -132,7 +132,7 @@ fn a_terminal_shows_the_remaining_time() {
     let mut command = idempost.command();
     command.args(["auth", "login", "--no-browser", "-q", "--login-timeout", "2s"]);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    let mut pty = spawn_command(command, Some(10_000)).unwrap();
+    let mut pty = spawn_command(command, Some(60_000)).unwrap();
     let before = pty.exp_string("timed out after 2 s").unwrap();
     assert!(!before.contains(" left"), "{before}");
 }
@@ -176,7 +176,7 @@ fn without_a_keyring_the_file_store_needs_confirmation() {
         let mut command = idempost.command();
         command.args(["auth", "login", "--no-browser"]);
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-        let mut pty = spawn_command(command, Some(10_000)).unwrap();
+        let mut pty = spawn_command(command, Some(60_000)).unwrap();
         pty.exp_string("file that only you can read? [y/N] ").unwrap();
         pty.send_line(answer).unwrap();
         if code == 0 {

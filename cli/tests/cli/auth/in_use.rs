@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 
 use super::*;
+use crate::support::{Finish as _, Limited};
 
 #[test]
 fn an_expiring_access_token_is_refreshed_by_the_command_that_needs_it() {
@@ -200,7 +201,7 @@ fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
     };
     let watch = ["received", "watch", "--from-start", "--interval", "20ms", "--columns", "subject"];
     let mut child = idempost.command().args(watch).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
     for subject in ["one", "two", "three"] {
         arrive(subject);
         assert_eq!(lines.next().unwrap().unwrap(), subject);
@@ -213,7 +214,7 @@ fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
     assert!(renewed.filter(|event| matches!(event.kind, TokenEventKind::Rotated { .. })).count() >= 3);
     // Beyond the life of the refresh token: it can't be refreshed any more.
     service.core().clock().advance(Duration::from_hours(24 * 400));
-    let ended = Ran::of(child.wait_with_output().unwrap());
+    let ended = Ran::of(child.finish());
     assert_eq!(ended.code, Some(4), "{ended:?}");
 }
 

@@ -2,14 +2,13 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use idempost_needs::needs;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{Bench, MESSAGE, until};
-use crate::support::{Idempost, Ran, signal};
+use super::{Bench, MESSAGE};
+use crate::support::{Finish as _, Idempost, Ran, signal, wait_until};
 
 /// A NATS server that syncs each record. It is killed when this value is dropped.
 struct Queue {
@@ -33,7 +32,7 @@ impl Queue {
         let mut command = Command::new(program);
         let child = command.arg("--config").arg(file).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let queue = Self { child: child.unwrap(), port, _folder: folder };
-        until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
+        wait_until("the queue accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         queue
     }
 
@@ -85,7 +84,7 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
     assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &3_000.into()), "{status}");
     for worker in [second, third] {
         signal(&worker, Signal::INT);
-        let ended = Ran::of(worker.wait_with_output().unwrap());
+        let ended = Ran::of(worker.finish());
         assert_eq!(ended.code, Some(0), "{ended:?}");
     }
 }
@@ -101,7 +100,7 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let coordinator = bench.start(&flags);
     bench.until_asked(2);
     signal(&coordinator, Signal::INT);
-    let interrupted = Ran::of(coordinator.wait_with_output().unwrap());
+    let interrupted = Ran::of(coordinator.finish());
     assert_eq!(interrupted.code, Some(130), "{interrupted:?}");
     assert!(interrupted.stderr.contains("left, and the workers continue"), "{interrupted:?}");
     bench.until_asked(4);
@@ -120,13 +119,14 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "stopped");
 
     bench.bulk(&["pause", id, "--queue", &address]).ok();
-    let paused_at = until_quiet(&bench);
     let other = send_another(&bench, &address);
     assert_eq!(other.code, Some(0), "a paused job keeps no worker from another one: {other:?}");
+    // The only worker has left the paused job, and so receives no more responses for it.
+    let paused_at = bench.service.asked();
     let resumed = bench.idempost.command().args(["bulk", "resume", id]).args(flags).spawn().unwrap();
     bench.until_asked(paused_at + 3);
     signal(&resumed, Signal::INT);
-    Ran::of(resumed.wait_with_output().unwrap());
+    Ran::of(resumed.finish());
 
     let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]);
     assert_eq!(canceled.code, Some(0), "{canceled:?}");
@@ -135,11 +135,10 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     assert_eq!((&status["state"], sent + left), (&"canceled".into(), 3_000), "{status}");
     let left = left.to_string();
     assert!(canceled.stderr.replace(',', "").contains(&format!("{left} rows won't be sent")), "{canceled:?}");
-    until_quiet(&bench);
-    bench.each_got_one(usize::try_from(sent).unwrap() + 1);
     assert!(bench.bulk(&["cancel", id, "--yes"]).stderr.contains("already canceled"));
     signal(&worker, Signal::INT);
-    assert_eq!(Ran::of(worker.wait_with_output().unwrap()).code, Some(0));
+    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+    bench.each_got_one(usize::try_from(sent).unwrap() + 1);
 }
 
 #[needs("nats-server")]
@@ -166,17 +165,6 @@ fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     bench.each_got_one(301);
     worker.kill().unwrap();
     worker.wait().unwrap();
-}
-
-/// Waits until the service receives no more requests, and returns how many it has received.
-fn until_quiet(bench: &Bench) -> usize {
-    loop {
-        let before = bench.service.asked();
-        std::thread::sleep(Duration::from_millis(1_500));
-        if bench.service.asked() == before {
-            return before;
-        }
-    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Jobs that are interrupted: by signals, crashes, a full disk, another command.
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,9 +13,9 @@ use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Bench, MESSAGE, until};
+use super::{Bench, MESSAGE};
 use crate::service::Service;
-use crate::support::{Ran, signal};
+use crate::support::{Finish as _, Limited, Ran, signal, wait_until};
 
 #[test]
 fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_does() {
@@ -69,13 +70,12 @@ fn killed(bench: &Bench, people: usize, times: usize) {
         let mut child = resume.spawn().unwrap();
         let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
         // By requests, so that the number of kills doesn't depend on the machine's speed. The first runs are killed early, so that the job is long
-        // enough for all of them. Interrupts come after a request: a shell may start the tests, and so the program, with SIGINT ignored, which
-        // its own handler ends.
-        let (min, max) = (usize::from(which == Signal::INT), if kills < times + 4 { 2 } else { 60 });
-        let last = requests.load(Relaxed) + random.gen_range(min..=max);
-        while requests.load(Relaxed) < last && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        // enough for all of them.
+        let max = if kills < times + 4 { 2 } else { 60 };
+        let last = requests.load(Relaxed) + random.gen_range(0..=max);
+        wait_until("the job makes progress or ends", || {
+            requests.load(Relaxed) >= last || child.try_wait().unwrap().is_some()
+        });
         std::thread::sleep(Duration::from_millis(random.gen_range(0..150)));
         if child.try_wait().unwrap().is_some() {
             if child.wait().unwrap().code() == Some(0) {
@@ -84,7 +84,7 @@ fn killed(bench: &Bench, people: usize, times: usize) {
             continue;
         }
         signal(&child, which);
-        let ended = child.wait_with_output().unwrap();
+        let ended = child.finish();
         kills += 1;
         match which {
             Signal::KILL => assert_eq!(ended.status.code(), None, "{ended:?}"),
@@ -112,7 +112,7 @@ fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_comm
         let child = bench.start(&[&["--concurrency", "1"], flags].concat());
         bench.until_asked(1);
         signal(&child, Signal::INT);
-        let output = child.wait_with_output().unwrap();
+        let output = child.finish();
         let stderr = stderr_of(&output);
         assert_eq!(output.status.code(), Some(130), "{flags:?} {stderr}");
         let status = bench.bulk(&["status", "--json"]).json();
@@ -141,14 +141,14 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
     let bench = Bench::with(100);
     let faults = bench.service.core().faults();
     faults.add(Rule::new(Action::Delay(Duration::from_mins(1))));
-    let child = bench.start(&[]);
+    let mut child = bench.start(&[]);
     bench.until_asked(1);
     signal(&child, Signal::TERM);
-    std::thread::sleep(Duration::from_millis(200));
+    let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("interrupt again to stop at once")));
     signal(&child, Signal::TERM);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(143), "{output:?}");
-    assert!(stderr_of(&output).contains("100 rows left"), "{output:?}");
+    assert!(lines.any(|line| line.contains("100 rows left")));
+    assert_eq!(child.finish().status.code(), Some(143));
     assert_eq!(bench.delivered().len(), 100, "the service had accepted them");
     let resumed = bench.bulk(&["resume"]);
     assert!(resumed.stdout.contains("1 batch sent again under their keys"), "{resumed:?}");
@@ -185,10 +185,11 @@ fn a_signal_before_the_first_request_sends_nothing() {
     let mut command = bench.idempost.command();
     command.args(["bulk", "send", "-", "--yes"]).args(MESSAGE).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
+    // More than fits in the pipe: once it is written, the program reads it.
+    child.stdin.as_mut().unwrap().write_all(super::csv(10_000).as_bytes()).unwrap();
     let stdin = child.stdin.take();
-    std::thread::sleep(Duration::from_millis(500));
     signal(&child, Signal::INT);
-    let output = child.wait_with_output().unwrap();
+    let output = child.finish();
     drop(stdin);
     assert_eq!((output.status.code(), bench.service.asked()), (Some(130), 0), "{output:?}");
 }
@@ -205,7 +206,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     assert!(refused.stderr.contains("is running the job"), "{refused:?}");
     assert_eq!(refused.code, Some(1), "{refused:?}");
     bench.bulk(&["pause"]).ok();
-    let paused = Ran::of(child.wait_with_output().unwrap());
+    let paused = Ran::of(child.finish());
     assert_eq!(paused.code, Some(6), "{paused:?}");
     assert!(
         paused.stderr.contains("the job was paused") && paused.stderr.contains("bulk resume"),
@@ -219,7 +220,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
         bench.idempost.command().args(["bulk", "resume", &id[..6], "--max-rps", "4"]).spawn().unwrap();
     bench.until_asked(asked + 1);
     bench.bulk(&["cancel", id, "--yes"]).ok();
-    let canceled = Ran::of(child.wait_with_output().unwrap());
+    let canceled = Ran::of(child.finish());
     assert_eq!(canceled.code, Some(10), "{canceled:?}");
     assert!(canceled.stderr.contains("the job was canceled"), "{canceled:?}");
     let refused = bench.bulk(&["resume", id]);
@@ -238,7 +239,7 @@ fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
     command
         .args(["-c", script, env!("CARGO_BIN_EXE_idempost"), "bulk", "send", "people.csv", "--yes"])
         .args(MESSAGE);
-    let ran = Ran::of(command.output().unwrap());
+    let ran = Ran::of(command.finish());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("couldn't write") && ran.stderr.contains("journal"), "{ran:?}");
     assert!(!bench.delivered().is_empty() && bench.delivered().len() < 2_000);
@@ -259,6 +260,6 @@ fn progress_is_lines_or_objects_on_standard_error() {
         .collect();
     let last = &objects.last().expect("a job of four seconds has progress")["progress"];
     assert_eq!((&last["total"], &last["state"]), (&300.into(), &"running".into()), "{ran:?}");
-    until(|| bench.delivered().len() == 300);
+    assert_eq!(bench.delivered().len(), 300);
     ran.ok();
 }

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::{Bench, MESSAGE};
 use crate::service::Service;
-use crate::support::signal;
+use crate::support::{Finish as _, signal};
 
 #[test]
 fn an_exhausted_quota_pauses_the_job() {
@@ -85,7 +85,7 @@ fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
     let child = bench.start(&["--concurrency", "1"]);
     bench.until_asked(1);
     signal(&child, Signal::KILL);
-    child.wait_with_output().unwrap();
+    child.finish();
     // The service has accepted a batch whose result isn't in the journal, and forgets its key.
     bench.service.core().clock().advance(Duration::from_hours(25));
     let resumed = bench
@@ -93,8 +93,7 @@ fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
         .command()
         .args(["bulk", "resume", "--json"])
         .env("IDEMPOST_BULK_CLOCK_OFFSET", "90000")
-        .output()
-        .unwrap();
+        .finish();
     let stderr = String::from_utf8_lossy(&resumed.stderr).into_owned();
     assert_eq!(resumed.status.code(), Some(9), "{stderr}");
     let error: serde_json::Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
@@ -133,7 +132,7 @@ fn a_login_is_refreshed_during_a_job() {
     let child = bench.start(&["--max-rps", "4"]);
     bench.until_asked(asked + 2);
     bench.service.core().clock().advance(Duration::from_mins(16));
-    let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
+    let ran = crate::support::Ran::of(child.finish());
     ran.ok();
     bench.each_got_one(600);
     let refreshes =

@@ -9,10 +9,11 @@ use idempost_reference_server::TokenEventKind;
 use idempost_reference_server::faults::Action;
 
 use super::Setup;
+use crate::support::{Finish as _, wait_until};
 
 /// Runs the command while the refreshing process is killed at this point. Tokens saved by then are used.
 fn killed_at(mut command: Command, point: &str) {
-    let output = command.env("IDEMPOST_FAILPOINT", point).output().unwrap();
+    let output = command.env("IDEMPOST_FAILPOINT", point).finish();
     let died = output.status.signal() == Some(9)
         || String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
     assert_eq!(died, !["C11", "C12"].contains(&point), "{point}: {output:?}");
@@ -44,11 +45,11 @@ fn a_command_killed_during_a_refresh_loses_nothing() {
         setup.on_token(Action::Delay(Duration::from_secs(1)));
         // Like a shell's job, which ends with its terminal or is canceled as a whole.
         let mut child = setup.command().process_group(0).spawn().unwrap();
-        super::until(|| setup.shown() == 1);
+        wait_until("the refresh token is sent", || setup.shown() == 1);
         let group = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         rustix::process::kill_process_group(group, signal).unwrap();
         child.wait().unwrap();
-        super::until(|| setup.generation() == 2 && setup.files().len() == 1);
+        setup.wait_until_saved();
         setup.works();
         assert_eq!((setup.rotations(), setup.shown(), setup.is_pending()), (1, 1, false));
     }
@@ -96,7 +97,7 @@ fn a_lost_response_ends_the_login_and_is_reported_once() {
     // C6, C7: the one loss that no client can prevent.
     let setup = Setup::expired();
     killed_while_the_service_responds(&setup);
-    super::until(|| setup.events().len() == 1);
+    wait_until("the token endpoint responds", || setup.events().len() == 1);
     assert!(setup.is_pending());
     setup.age();
     let stderr = setup.idempost.run(&super::CALL).fails(4);

@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use serde_json::Value;
 
 use super::{CALL, Setup, assert_private};
+use crate::support::Finish as _;
 
 /// The call is rejected before anything is sent, with these words.
 #[track_caller]
@@ -65,7 +66,7 @@ fn a_home_folder_whose_path_is_not_text_is_used() {
     let odd = setup.idempost.home().join(std::ffi::OsString::from_vec(b"h\xffme".to_vec()));
     std::fs::create_dir(&odd).unwrap();
     std::fs::rename(setup.idempost.home().join(".config"), odd.join(".config")).unwrap();
-    let output = setup.command().env("HOME", &odd).output().unwrap();
+    let output = setup.command().env("HOME", &odd).finish();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(setup.shown(), 1);
 }
@@ -229,7 +230,7 @@ fn a_login_is_bound_to_its_service() {
     let setup = Setup::expired();
     let other = crate::service::Service::start();
     let mut command = setup.command();
-    let output = command.env("IDEMPOST_BASE_URL", other.base_url()).output().unwrap();
+    let output = command.env("IDEMPOST_BASE_URL", other.base_url()).finish();
     assert_eq!((output.status.code(), other.asked(), setup.service.asked()), (Some(4), 0, 0));
 }
 
@@ -261,8 +262,5 @@ fn refreshes_do_not_accumulate_files_or_disk_space() {
 /// The call, through a shell that prepares its environment.
 fn shell(setup: &Setup, script: &str) -> std::process::Output {
     let call = setup.command();
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", script]).arg(call.get_program()).args(call.get_args()).env_clear();
-    shell.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    shell.stdin(std::process::Stdio::null()).output().unwrap()
+    setup.idempost.wrapped("sh").args(["-c", script]).arg(call.get_program()).args(call.get_args()).finish()
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use idempost_reference_server::faults::Action;
 
 use super::{Setup, assert_private};
+use crate::support::{Finish as _, wait_until};
 
 fn all_succeed(children: Vec<Child>) {
     for child in children {
-        let output = child.wait_with_output().unwrap();
+        let output = child.finish();
         assert!(output.status.success(), "{output:?}");
     }
 }
@@ -55,7 +56,7 @@ fn a_logout_during_a_refresh_wins() {
     let setup = Setup::expired();
     setup.on_token(Action::Delay(Duration::from_secs(2)));
     let renewing = setup.start();
-    super::until(|| setup.shown() == 1);
+    wait_until("the refresh token is sent", || setup.shown() == 1);
     let logout = setup.idempost.command().args(["auth", "logout"]).spawn().unwrap();
     all_succeed(vec![renewing, logout]);
     assert!(setup.files().is_empty());
@@ -69,7 +70,7 @@ fn two_concurrent_logins_leave_one_complete_login() {
     let setup = Setup::expired();
     setup.on_token(Action::Delay(Duration::from_secs(1)));
     let renewing = setup.start();
-    super::until(|| setup.shown() == 1);
+    wait_until("the refresh token is sent", || setup.shown() == 1);
     let keys = ["sb_first", "sb_second"].map(|key| {
         let mut command = setup.idempost.command();
         command.args(["auth", "login", "--with-token", "--store", "file"]);
@@ -113,6 +114,6 @@ fn commands_that_need_no_login_do_not_read_it() {
     setup.idempost.run(&["--version"]).ok();
     let mut keyed = setup.command();
     keyed.env("IDEMPOST_API_KEY", "re_123456789");
-    assert!(keyed.output().unwrap().status.success());
+    assert!(keyed.finish().status.success());
     assert!(setup.idempost.run(&super::CALL).fails(4).contains("chmod 700"));
 }

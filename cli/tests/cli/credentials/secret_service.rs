@@ -13,7 +13,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Finish as _, Idempost, Limited, wait_until};
 
 const KEY: &str = "sb_test";
 
@@ -37,7 +37,7 @@ impl Desktop {
             .spawn()
             .expect("dbus-daemon is installed");
         let mut address = String::new();
-        BufReader::new(bus.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        BufReader::new(Limited(bus.stdout.take().unwrap())).read_line(&mut address).unwrap();
         let address = address.trim().to_owned();
         let mut keyring = Command::new("gnome-keyring-daemon")
             .args(["--foreground", "--unlock", "--components=secrets"])
@@ -53,7 +53,7 @@ impl Desktop {
             .expect("gnome-keyring-daemon is installed");
         keyring.stdin.take().unwrap().write_all(b"password").unwrap();
         let desktop = Self { folder, bus, keyring, address };
-        super::until(|| {
+        wait_until("the keyring is on the bus", || {
             let asked = desktop.send(
                 "/org/freedesktop/DBus",
                 "org.freedesktop.DBus",
@@ -139,12 +139,12 @@ impl Setup {
         let mut command = self.idempost.command();
         command.args(["--json", "auth", "login", "--no-browser", "--scope", "full_access"]);
         let mut child = command.spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
         let mut line = String::new();
         while !line.contains("\"open\"") {
             line.clear();
             if stderr.read_line(&mut line).unwrap() == 0 {
-                return child.wait_with_output().unwrap();
+                return child.finish();
             }
         }
         let message: Value = serde_json::from_str(&line).unwrap();
@@ -169,7 +169,7 @@ impl Setup {
         assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
         // Remaining output must be read, or the program could block on it.
         stderr.read_to_string(&mut String::new()).unwrap();
-        child.wait_with_output().unwrap()
+        child.finish()
     }
 
     /// A browser's request to the service.
@@ -244,7 +244,7 @@ fn a_login_is_stored_and_refreshed_in_the_keyring() {
         setup.expire();
         let children: Vec<_> = (0..4).map(|_| setup.call().spawn().unwrap()).collect();
         for child in children {
-            let output = child.wait_with_output().unwrap();
+            let output = child.finish();
             assert!(output.status.success(), "{output:?}");
         }
         assert_eq!(setup.rotations(), round);
@@ -270,7 +270,7 @@ fn a_crash_after_the_response_loses_nothing() {
     let setup = Setup::logged_in();
     for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
         setup.expire();
-        let output = setup.call().env("IDEMPOST_FAILPOINT", point).output().unwrap();
+        let output = setup.call().env("IDEMPOST_FAILPOINT", point).finish();
         let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
         assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
         assert_eq!(setup.rotations(), 2 * round + 1, "{point}");
@@ -292,7 +292,7 @@ fn a_crash_before_the_request_has_no_effect() {
     let setup = Setup::logged_in();
     for (round, point) in ["C1", "C2", "C3"].into_iter().enumerate() {
         setup.expire();
-        let output = setup.call().env("IDEMPOST_FAILPOINT", point).output().unwrap();
+        let output = setup.call().env("IDEMPOST_FAILPOINT", point).finish();
         let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
         assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
         assert_eq!(setup.rotations(), round, "{point}");
@@ -346,7 +346,7 @@ fn without_a_keyring_the_file_store_is_never_used_implicitly() {
     for address in ["unix:path=/nowhere", "nonsense"] {
         let mut command = setup.idempost.command();
         command.args(["auth", "login", "--no-browser"]).env("DBUS_SESSION_BUS_ADDRESS", address);
-        let output = command.output().unwrap();
+        let output = command.finish();
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && message.contains("--store file"), "{output:?}");
         assert!(!setup.idempost.home().join(".config/idempost/credentials/default.cred").exists());
@@ -361,12 +361,10 @@ fn an_unresponsive_bus_times_out() {
     let setup = Setup::logged_in();
     let silent = setup.desktop.folder.path().join("silent");
     let listener = std::os::unix::net::UnixListener::bind(&silent).unwrap();
-    let begun = std::time::Instant::now();
     let mut command = setup.call();
     command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", silent.display()));
-    let output = command.output().unwrap();
+    let output = command.finish();
     drop(listener);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && message.contains("didn't respond within 5 s"), "{output:?}");
-    assert!(begun.elapsed() < Duration::from_secs(20));
 }

@@ -8,6 +8,7 @@ use idempost_reference_server::faults::Action;
 use sha2::{Digest as _, Sha256};
 
 use super::Setup;
+use crate::support::{Finish as _, wait_until};
 
 /// A deterministic pseudorandom generator.
 struct Dice(u64);
@@ -23,7 +24,7 @@ impl Dice {
 
 fn all_succeed(children: Vec<Child>) {
     for child in children {
-        let output = child.wait_with_output().unwrap();
+        let output = child.finish();
         assert!(output.status.success(), "{output:?}");
     }
 }
@@ -46,10 +47,7 @@ fn killed(times: usize) {
         // At a random moment of the whole call, or just after the request has arrived.
         let mut child = setup.start();
         if dice.below(2) == 0 {
-            let begun = std::time::Instant::now();
-            while setup.shown() == before && begun.elapsed() < Duration::from_secs(10) {
-                std::hint::spin_loop();
-            }
+            wait_until("the refresh token is sent", || setup.shown() > before);
             std::thread::sleep(Duration::from_micros(dice.below(6_000)));
         } else {
             std::thread::sleep(Duration::from_micros(dice.below(60_000)));

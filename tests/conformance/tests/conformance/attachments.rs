@@ -109,7 +109,7 @@ async fn a_hosted_file_is_fetched_by_the_service() {
     let id = bench.client().emails().send(&email).await.unwrap().id;
     let sent: Value = serde_json::from_slice(&bench.requests()[0].body).unwrap();
     assert_eq!(sent["attachments"][0].get("content"), None);
-    let fetched = tokio::time::timeout(std::time::Duration::from_secs(10), async {
+    let fetched = tokio::time::timeout(std::time::Duration::from_mins(1), async {
         while bench.mails().is_empty() {
             tokio::task::yield_now().await;
         }

@@ -467,7 +467,7 @@ fn megabytes_of_hostile_html_end_soon() {
         check_html(&html);
         let took = start.elapsed();
         eprintln!("{:?}… of {} kB: {took:?}", &html[..20], html.len() / 1_000);
-        assert!(took < Duration::from_secs(20), "{}: {took:?}", &html[..30]);
+        assert!(took < Duration::from_mins(1), "{}: {took:?}", &html[..30]);
     }
 }
 

@@ -125,11 +125,11 @@ fn idem_09_a_concurrent_request_with_the_same_key_is_rejected() {
     let released = std::sync::Mutex::new(released);
     sandbox.service.on_captured(move |_| {
         arrived.send(()).unwrap();
-        released.lock().unwrap().recv_timeout(Duration::from_secs(20)).unwrap();
+        released.lock().unwrap().recv_timeout(Duration::from_mins(1)).unwrap();
     });
     std::thread::scope(|scope| {
         let first = scope.spawn(|| post(&sandbox, "/emails", "k", "x"));
-        arrival.recv_timeout(Duration::from_secs(20)).unwrap();
+        arrival.recv_timeout(Duration::from_mins(1)).unwrap();
         let second = post(&sandbox, "/emails", "k", "x");
         release.send(()).unwrap();
         assert_eq!((second.status.as_u16(), second.name().as_str()), (409, "concurrent_idempotent_requests"));

@@ -95,7 +95,7 @@ fn repeated_inline_images_render_in_linear_time() {
     let start = std::time::Instant::now();
     let page = open(&sandbox, format!("/_/latest.html?key={KEY}"));
     assert!(page.body.len() < 40 << 20, "{}", page.body.len());
-    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+    assert!(start.elapsed() < std::time::Duration::from_mins(1), "{:?}", start.elapsed());
 }
 
 #[test]

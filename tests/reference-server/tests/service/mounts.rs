@@ -7,10 +7,10 @@ use idempost_reference_server::faults::{Action, Rule};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
-use crate::support::email;
+use crate::support::{email, wait_until};
 
 fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap()
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap()
 }
 
 async fn post(server: &ReferenceServer, path: &str, body: &Value) -> reqwest::Result<(StatusCode, String)> {
@@ -128,7 +128,7 @@ async fn email_34_both_mounts_fetch_hosted_attachments() {
             let (status, body) = post(&server, "/emails", &email).await.unwrap();
             assert_eq!(status, 200, "{body}");
             let id = serde_json::from_str::<Value>(&body).unwrap()["id"].as_str().unwrap().to_owned();
-            let deadline = Instant::now() + Duration::from_secs(20);
+            let deadline = Instant::now() + Duration::from_mins(1);
             loop {
                 let record: Value =
                     serde_json::from_str(&get(&server, &format!("/emails/{id}")).await.unwrap().1).unwrap();
@@ -180,7 +180,7 @@ async fn a_scheduled_email_is_sent_on_time_without_further_requests() {
     let mut email = email();
     email["scheduled_at"] = "in 1 sec".into();
     assert_eq!(post(&server, "/emails", &email).await.unwrap().0, 200);
-    let subject = tokio::time::timeout(Duration::from_secs(20), sent.recv()).await.unwrap();
+    let subject = tokio::time::timeout(Duration::from_mins(1), sent.recv()).await.unwrap();
     assert_eq!(subject.as_deref(), Some("Hello"));
 }
 
@@ -194,11 +194,9 @@ async fn shutdown_lets_running_requests_finish() {
     let serving = tokio::spawn(idempost_reference_server::mount::http::serve(listener, serving, async {
         let _ = stopped.await;
     }));
-    service.faults().next(Action::Delay(Duration::from_millis(300)));
+    service.faults().next(Action::Delay(Duration::from_secs(1)));
     let running = tokio::spawn(client().get(&url).bearer_auth("sb_test").send());
-    while service.requests().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    wait_until("the request arrives", || !service.requests().is_empty()).await;
     stop.send(()).unwrap();
     assert_eq!(running.await.unwrap().unwrap().status(), 200);
     serving.await.unwrap().unwrap();
@@ -216,7 +214,7 @@ async fn raw(server: &ReferenceServer, request: &str, leave: bool) -> Option<Str
     }
     let mut answer = String::new();
     let read = stream.read_to_string(&mut answer);
-    tokio::time::timeout(Duration::from_secs(20), read).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_mins(1), read).await.unwrap().unwrap();
     Some(answer)
 }
 
@@ -328,7 +326,7 @@ async fn http_connections_are_limited() {
     assert!(answer.contains("There are 3 connections already"), "{answer}");
     open.pop();
     // Its slot is freed when its task ends, which can be slightly later.
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_mins(1);
     while !rest(connected(&server, request).await).await.starts_with("HTTP/1.1 200 ") {
         assert!(Instant::now() < end);
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{KEY, Sandbox, email_with};
+use crate::support::{KEY, Sandbox, email_with, wait_until};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0123456789";
 const MIB: usize = 1 << 20;
@@ -323,7 +323,7 @@ async fn slow_servers_cannot_prolong_a_request_beyond_the_timeout_of_all_images(
     let mail = sent(sandbox.service(), &images(&urls));
     let started = std::time::Instant::now();
     let list = load(&sandbox, &mail).await;
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
     assert_eq!(states(&list), vec!["failed"; 50]);
     assert!(reason(&list, 49).starts_with("timed out after"), "{}", reason(&list, 49));
 }
@@ -385,9 +385,7 @@ async fn a_client_that_disconnects_ends_the_requests_for_images() {
         stream.write_all(request.as_bytes()).await.unwrap();
         streams.push(stream);
     }
-    while ImageServer::count(&server.requests) < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    wait_until("both images are requested", || ImageServer::count(&server.requests) >= 2).await;
     drop(streams);
     assert_eq!(states(&load(&sandbox, &second).await), ["loaded"]);
 }

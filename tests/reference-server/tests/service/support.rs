@@ -1,6 +1,7 @@
 //! Helpers that send requests to the service and read its responses.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -11,6 +12,15 @@ use serde_json::Value;
 use crate::independent_parser::IndependentParser;
 
 pub(crate) const KEY: &str = "sb_test";
+
+/// Waits until a condition holds.
+pub(crate) async fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_mins(1), "timed out waiting until {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
 
 pub(crate) struct Sandbox {
     pub(crate) service: Arc<Service>,
@@ -118,7 +128,7 @@ impl Sandbox {
     }
 
     pub(crate) fn advance(&self, seconds: u64) {
-        self.service.clock().advance(std::time::Duration::from_secs(seconds));
+        self.service.clock().advance(Duration::from_secs(seconds));
     }
 }
 

@@ -8,7 +8,7 @@ use idempost_reference_server::{IssuedTokens, OAuthClient, ReferenceServer, Sett
 use serde_json::Value;
 
 use super::urlencoded;
-use crate::support::KEY;
+use crate::support::{KEY, wait_until};
 
 const CLIENT: &str = "full";
 
@@ -27,7 +27,7 @@ fn on_token(action: Action) -> Rule {
 
 /// The status and body of a response, or `Err` if it is incomplete.
 async fn refresh(server: &ReferenceServer, token: &str) -> Result<(u16, Value), reqwest::Error> {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap();
     let answer = client
         .post(format!("{}/oauth/token", server.base_url()))
         .header("content-type", "application/x-www-form-urlencoded")
@@ -72,14 +72,12 @@ async fn a_refresh_with_a_lost_response_consumes_the_token() {
 #[tokio::test]
 async fn a_delayed_refresh_takes_effect_before_its_response() {
     let (server, granted) = server().await;
-    let delay = Duration::from_millis(400);
+    let delay = Duration::from_secs(3);
     server.service().faults().add(on_token(Action::Delay(delay)));
     let start = Instant::now();
     let slow = refresh(&server, &granted.refresh_token);
     let impatient = async {
-        while kinds(&server).len() < 2 {
-            tokio::task::yield_now().await;
-        }
+        wait_until("the refresh takes effect", || kinds(&server).len() == 2).await;
         assert!(start.elapsed() < delay, "the refresh took effect only with its response");
         refresh(&server, &granted.refresh_token).await.unwrap()
     };
@@ -130,7 +128,7 @@ async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
         let _ = stopped.await;
     }));
     sandbox.service.faults().add(on_token(Action::DropAfter));
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap();
     let form = urlencoded(&super::code_exchange("full", &code));
     client.post(&url).body(form.clone()).send().await.unwrap_err();
     let again = client.post(&url).body(form).send().await.unwrap();
@@ -145,7 +143,7 @@ async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
 async fn a_token_endpoint_fault_leaves_other_routes_unaffected() {
     let (server, _) = server().await;
     server.service().faults().add(on_token(Action::DropBefore).always());
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap();
     for path in ["/.well-known/oauth-authorization-server", "/oauth/authorize", "/_/consent/x"] {
         client.get(format!("{}{path}", server.base_url())).send().await.unwrap();
     }
