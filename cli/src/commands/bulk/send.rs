@@ -35,8 +35,8 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
 /// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
 /// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
 ///
-/// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected or of another account, 6 quota exhausted or paused, 7 service unavailable, 9 some outcomes
-/// unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be resumed.
+/// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected or of another account, 6 quota exhausted or paused, 7 service
+/// unavailable, 9 some outcomes unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be resumed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -117,7 +117,10 @@ fn explicit_credentials_take_precedence_over_the_login() {
     idempost.run(&["emails", "list"]).ok();
     assert_eq!(idempost.run(&["auth", "token"]).ok(), "sb_test\n");
     let ran = idempost.run(&["auth", "status"]);
-    assert!(ran.stderr.contains("takes precedence over it"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("IDEMPOST_API_KEY takes precedence over the stored login of profile `default`"),
+        "{ran:?}"
+    );
     assert!(ran.ok().contains("IDEMPOST_API_KEY"));
 }
 
