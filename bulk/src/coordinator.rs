@@ -33,6 +33,7 @@ use tokio::{
 
 use self::memory::Memory;
 use crate::{
+    account::{JobAccount, Sending},
     counts::Counts,
     error::{BulkError, Result},
     files::blocking,
@@ -62,6 +63,7 @@ const INFORMED: Duration = CONTROL_INTERVAL.saturating_mul(4);
 pub(crate) async fn coordinate<B: Backend>(
     plan: Arc<Plan>,
     backend: B,
+    sending: Sending,
     options: DistributeOptions,
     signal: StopSignal,
     events: mpsc::Sender<Event>,
@@ -70,6 +72,12 @@ pub(crate) async fn coordinate<B: Backend>(
     let opening = (Arc::clone(&plan), options.take_over);
     let folder::Opened { lock, journal, mut states, host } =
         blocking(move || folder::open(&opening.0, opening.1)).await?;
+    // A canceled job is only ended.
+    let account = if folder::is_canceled(plan.dir()) {
+        None
+    } else {
+        Some(folder::settle_account(plan.dir(), states.job().is_some(), &sending).await?)
+    };
     // The returned clock is that of this machine; the ages of intents are measured with the queue's.
     let _ = states.resume(UnixMillis::now());
     let record = Record::Job(JobRecord { id: plan.id().into(), host, started: UnixMillis::now() });
@@ -82,6 +90,8 @@ pub(crate) async fn coordinate<B: Backend>(
     let memory = blocking(move || Memory::read(reading.dir())).await?;
     let mut coordinator = Coordinator {
         backend,
+        sending,
+        account,
         options,
         sizes,
         journal,
@@ -134,6 +144,9 @@ enum Cancellation {
 struct Coordinator<B> {
     plan: Arc<Plan>,
     backend: B,
+    sending: Sending,
+    /// The job's account; `None` if it is canceled.
+    account: Option<JobAccount>,
     options: DistributeOptions,
     sizes: Vec<BatchSize>,
     journal: Journal,

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use idempost::Problem;
 
-use crate::counts::CountMismatch;
+use crate::{account::AccountError, counts::CountMismatch};
 
 /// A result whose error is [`BulkError`].
 pub type Result<T, E = BulkError> = std::result::Result<T, E>;
@@ -46,9 +46,12 @@ pub enum BulkError {
     /// The plan and what it refers to don't match: the input, the plan or the job's description changed.
     #[error("{0}; nothing was sent")]
     PlanChanged(String),
-    /// The job can't run here or now: another process runs it, it belongs to another machine or service, or it was canceled.
+    /// The job can't run here or now: another process runs it, it belongs to another machine, or it was canceled.
     #[error("{0}")]
     NotRunnable(String),
+    /// The job belongs to another account.
+    #[error(transparent)]
+    Account(#[from] AccountError),
     /// The counts of the journal and the plan don't agree.
     #[error(transparent)]
     CountMismatch(#[from] CountMismatch),

@@ -1,10 +1,11 @@
 //! The files of a job's folder besides the plan: the lock, the journal, and requests from other processes.
 
-use std::{fs, path::Path};
+use std::{fs, io::ErrorKind, path::Path};
 
 use crate::{
+    account::{AccountError, JobAccount, Sending},
     error::{BulkError, Result},
-    files::remove,
+    files::{self, blocking, remove},
     host_id::HostId,
     journal::{FileStorage, Journal},
     lock::{JobLock, check_host},
@@ -15,6 +16,8 @@ use crate::{
 pub(crate) const JOURNAL: &str = "journal";
 /// What the coordinator of a distributed job remembers.
 pub(crate) const QUEUE: &str = "queue.json";
+/// The account that the job belongs to, from its first request on.
+const ACCOUNT: &str = "account.json";
 const PAUSE: &str = "pause";
 const CANCELED: &str = "canceled";
 
@@ -47,6 +50,73 @@ pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
     }
     remove(&dir.join(PAUSE))?;
     Ok(Opened { lock, journal, states, host })
+}
+
+/// Fixes the account of a job that nothing was sent of, or checks that the account is the job's. The caller holds the job's lock. `is_started`
+/// is whether a process may have sent.
+pub(crate) async fn settle_account(dir: &Path, is_started: bool, sending: &Sending) -> Result<JobAccount> {
+    let (found, salt) = read_account(dir).await?;
+    let presented = sending.present(&salt).await?;
+    let (account, changed) = match found {
+        Some(found) => match found.check(&presented)? {
+            Some(extended) => (extended, true),
+            None => (found, false),
+        },
+        None if is_started && !presented.affirms_same_account() => return Err(missing(dir).into()),
+        None => (JobAccount::first(&presented, salt)?, true),
+    };
+    if changed {
+        let text = serde_json::to_vec_pretty(&account);
+        let path = dir.join(ACCOUNT);
+        let text = text.map_err(|error| BulkError::io("write", &path)(error.into()))?;
+        blocking(move || files::replace(&path, &text)).await?;
+    }
+    Ok(account)
+}
+
+/// Checks that the account is the job's, or that the job has none yet, without changing anything.
+pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sending) -> Result<()> {
+    sending.check_service(plan.origin(), plan.profile())?;
+    let (found, salt) = read_account(plan.dir()).await?;
+    match found {
+        Some(found) => found.check(&sending.present(&salt).await?).map(drop)?,
+        None if is_started && !sending.affirms_same_account() => return Err(missing(plan.dir()).into()),
+        None => {}
+    }
+    Ok(())
+}
+
+/// Lets a job belong to the account of an earlier one, unless it has one already.
+pub(crate) fn inherit_account(earlier: &Path, dir: &Path) -> Result<()> {
+    let (from, to) = (earlier.join(ACCOUNT), dir.join(ACCOUNT));
+    if to.exists() {
+        return Ok(());
+    }
+    match fs::read(&from) {
+        Ok(text) => files::replace(&to, &text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(BulkError::io("read", from)(error)),
+    }
+}
+
+/// Reads the job's account, with its salt or else a new one.
+async fn read_account(dir: &Path) -> Result<(Option<JobAccount>, String)> {
+    let path = dir.join(ACCOUNT);
+    blocking(move || match fs::read(&path) {
+        Ok(text) => {
+            let damaged = |error| BulkError::PlanChanged(format!("{} is damaged: {error}", path.display()));
+            let found: JobAccount = serde_json::from_slice(&text).map_err(damaged)?;
+            let salt = found.salt.clone();
+            Ok((Some(found), salt))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok((None, JobAccount::random_salt())),
+        Err(error) => Err(BulkError::io("read", path)(error)),
+    })
+    .await
+}
+
+fn missing(dir: &Path) -> AccountError {
+    AccountError::Missing { file: dir.join(ACCOUNT).display().to_string() }
 }
 
 /// What another process asks of a running job.

@@ -11,6 +11,7 @@ use std::{path::Path, sync::Arc};
 use idempost::Client;
 
 use crate::{
+    account::{Account, Sending},
     error::{BulkError, Result},
     files::blocking,
     folder,
@@ -20,7 +21,6 @@ use crate::{
     report::{self, Report},
     retry::{self, Retry},
     run::{Run, RunOptions},
-    sender::Sender,
 };
 
 /// A planned job in its folder. Dropping it changes nothing; [`open`](Self::open) returns to it.
@@ -62,15 +62,14 @@ impl Job {
     ///
     /// The client should be built with [`RateLimit::Off`](idempost::RateLimit::Off): the job learns the service's limit itself.
     ///
+    /// The job belongs to the account that it is first sent from; later, [`Run::finish`] fails if the client's is another one. See
+    /// [`RunOptions::account`].
+    ///
     /// # Errors
     /// The client has another base URL than the plan, or rows are invalid and the options don't skip them.
     pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
-        let (planned, given) = (self.plan.origin(), client.base_url().as_str());
-        if planned != given {
-            return Err(BulkError::NotRunnable(format!(
-                "the job was planned for {planned}, and the client's base URL is {given}; nothing was sent"
-            )));
-        }
+        let sending = Sending::new(client, options.account.clone());
+        sending.check_service(self.plan.origin(), self.plan.profile())?;
         let counts = self.plan.counts();
         if counts.invalid > 0 && !options.skip_invalid {
             return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
@@ -81,38 +80,58 @@ impl Job {
                 self.plan.id()
             )));
         }
-        Ok(self.start_with(client.clone(), options))
+        Ok(Run::start(Arc::clone(&self.plan), client.clone(), Some(sending), options))
     }
 
-    /// Starts or resumes the job over a sender.
-    pub(crate) fn start_with(&self, sender: impl Sender, options: RunOptions) -> Run {
-        Run::start(Arc::clone(&self.plan), sender, options)
+    /// Starts or resumes the job over a sender without an account.
+    #[cfg(test)]
+    pub(crate) fn start_with(&self, sender: impl crate::sender::Sender, options: RunOptions) -> Run {
+        Run::start(Arc::clone(&self.plan), sender, None, options)
     }
 
     /// Starts or resumes the job over a queue, on the current tokio runtime: [workers](crate::worker) send, and this process collects the results.
     /// It can be stopped and resumed at any time; the workers continue meanwhile. A canceled job ends as soon as its workers have stopped.
     ///
+    /// The client only shows the account that the job belongs to, as in [`start`](Self::start); each worker has to belong to it, too. A canceled
+    /// job can be ended from any account.
+    ///
     /// # Errors
-    /// Rows are invalid and the options don't skip them.
+    /// The client has another base URL than the plan, or rows are invalid and the options don't skip them.
     #[cfg(feature = "nats")]
     pub fn distribute(
         &self,
+        client: &Client,
         backend: impl crate::queue::Backend,
         options: crate::DistributeOptions,
     ) -> Result<Run> {
+        let sending = Sending::new(client, options.account.clone());
+        if !folder::is_canceled(self.plan.dir()) {
+            sending.check_service(self.plan.origin(), self.plan.profile())?;
+        }
         let counts = self.plan.counts();
         if counts.invalid > 0 && !options.skip_invalid {
             return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
         }
         let plan = Arc::clone(&self.plan);
         Ok(Run::spawn(|_, signal, events| {
-            crate::coordinator::coordinate(plan, backend, options, signal, events)
+            crate::coordinator::coordinate(plan, backend, sending, options, signal, events)
         }))
     }
 
     /// Returns whether workers send the job, which was started with `distribute`. They continue even if no process collects their results.
     pub fn is_distributed(&self) -> bool {
         folder::is_distributed(self.plan.dir())
+    }
+
+    /// Checks that a client belongs to the account of the job, as [`start`](Self::start) does, without sending anything. A job that nothing was sent
+    /// of belongs to no account yet.
+    ///
+    /// # Errors
+    /// [`BulkError::Account`] if it belongs to another account or has another base URL. The journal can't be read, or the client's login can't.
+    pub async fn check_account(&self, client: &Client, account: &Account) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        let is_started = blocking(move || status::is_started(&plan)).await?;
+        folder::check_account(&self.plan, is_started, &Sending::new(client, account.clone())).await
     }
 
     /// Returns the state of the job and its counts, whether or not a process is running it.
@@ -161,16 +180,18 @@ impl Job {
     }
 
     /// Looks for the rows of unknown outcome in the service's list of emails, and writes `reconciled.csv`. The job stays as it is. Needs a
-    /// client with full access.
+    /// client with full access to the job's account, which has no emails of another one.
     ///
     /// # Errors
-    /// More than 100,000 rows are unknown, a file can't be read or written, or the service refuses the list.
-    pub async fn reconcile(&self, client: &Client) -> Result<Reconciliation> {
+    /// Those of [`check_account`](Self::check_account). More than 100,000 rows are unknown, a file can't be read or written, or the service
+    /// rejects the request for the list.
+    pub async fn reconcile(&self, client: &Client, account: &Account) -> Result<Reconciliation> {
+        self.check_account(client, account).await?;
         reconcile::reconcile(Arc::clone(&self.plan), client).await
     }
 
     /// Plans a new job of the rows that were rejected, or whose outcome is unknown; `None` if there are none. The same rows lead to the same
-    /// job.
+    /// job, which belongs to the account of this one.
     ///
     /// # Errors
     /// The input changed since it was planned, or a file can't be read or written.

@@ -43,6 +43,9 @@
 //! - What can't be settled this way is [unknown](Outcome::Unknown): it is listed, and never sent again automatically. Only the requests that were
 //!   in flight at a crash can become unknown, and only if the job isn't resumed within 23 hours.
 //!
+//! A job belongs to the account that its first request was sent from: an idempotency key is worth nothing under another one. Every later client has to
+//! present the same credential, or [affirm](Account::same_account) that its own belongs to the same account.
+//!
 //! All of this relies on the service honoring idempotency keys, and on the folder: a lock keeps a second process out, and a folder that was
 //! copied to another machine is refused unless [taken over](RunOptions::take_over).
 //!
@@ -63,6 +66,7 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod account;
 mod budget;
 #[cfg(feature = "nats")]
 mod coordinator;
@@ -92,6 +96,7 @@ mod template;
 #[cfg(feature = "nats")]
 pub mod worker;
 
+pub use account::{AcceptedCredential, Account, AccountError, JobAccount};
 #[cfg(feature = "nats")]
 pub use coordinator::DistributeOptions;
 pub use counts::{CountMismatch, Counts};

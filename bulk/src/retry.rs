@@ -2,6 +2,7 @@
 
 use crate::{
     error::Result,
+    folder,
     outcomes::{self, Outcome},
     plan::{Plan, Selection},
 };
@@ -16,7 +17,7 @@ pub enum Retry {
     Unknown,
 }
 
-/// Plans a job of these rows beside the earlier one; `None` if there are none.
+/// Plans a job of these rows, which belongs to the same account, beside the earlier one; `None` if there are none.
 pub(crate) fn plan(earlier: &Plan, retry: Retry) -> Result<Option<Plan>> {
     let earlier = Plan::open(earlier.dir())?;
     let mut rows = Vec::new();
@@ -30,5 +31,10 @@ pub(crate) fn plan(earlier: &Plan, retry: Retry) -> Result<Option<Plan>> {
         Ok(())
     })?;
     let rows = Selection::new(rows);
-    if rows.is_empty() { Ok(None) } else { earlier.again_with(rows).map(Some) }
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let plan = earlier.again_with(rows)?;
+    folder::inherit_account(earlier.dir(), plan.dir())?;
+    Ok(Some(plan))
 }

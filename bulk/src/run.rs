@@ -6,7 +6,8 @@
 //! request of a batch leaves, its intent is durable in the journal; before the batch counts as done, its result is. A crash therefore
 //! leaves each batch in one of three states: without an intent, and nothing was sent; with a result, and nothing is sent again; or with only an
 //! intent, and then the same bytes are sent under the same key, which the service executes at most once within 24 hours. Where that
-//! isn't possible (the key has expired, the body would differ), the batch becomes unknown and is never sent again automatically.
+//! isn't possible (the key has expired, the body would differ), the batch becomes unknown and is never sent again automatically. A key belongs to an
+//! account, so the job's [account](crate::account) is checked first.
 
 mod control;
 mod deliver;
@@ -46,6 +47,7 @@ use self::{
     feeder::Feeder,
 };
 use crate::{
+    account::Sending,
     counts::Counts,
     error::{BulkError, Result},
     files::blocking,
@@ -75,8 +77,13 @@ pub struct Run(Handle<Event, Report>);
 
 impl Run {
     /// Starts a job on the current tokio runtime.
-    pub(crate) fn start<S: Sender>(plan: Arc<Plan>, sender: S, options: RunOptions) -> Self {
-        Self::spawn(|stop, control, events| execute(plan, sender, options, control, stop, events))
+    pub(crate) fn start<S: Sender>(
+        plan: Arc<Plan>,
+        sender: S,
+        sending: Option<Sending>,
+        options: RunOptions,
+    ) -> Self {
+        Self::spawn(|stop, control, events| execute(plan, sender, sending, options, control, stop, events))
     }
 
     /// Starts work that is stopped and that reports as a job does.
@@ -106,7 +113,8 @@ impl Run {
     /// Waits until the job stops, and returns its report. [`Report::ending`] says whether the job is finished.
     ///
     /// # Errors
-    /// The journal or another file of the job can't be written, or the input changed.
+    /// [`BulkError::Account`] if the job belongs to another account. The journal or another file of the job can't be written, or the input
+    /// changed.
     pub async fn finish(self) -> Result<Report> {
         self.0.finish().await
     }
@@ -200,6 +208,7 @@ impl<S> Shared<S> {
 async fn execute<S: Sender>(
     plan: Arc<Plan>,
     sender: S,
+    sending: Option<Sending>,
     options: RunOptions,
     control: Control,
     stop: watch::Sender<Stop>,
@@ -209,6 +218,9 @@ async fn execute<S: Sender>(
     let opening = (Arc::clone(&plan), options.take_over);
     let Opened { lock, journal, mut states, host } =
         blocking(move || folder::open(&opening.0, opening.1)).await?;
+    if let Some(sending) = &sending {
+        folder::settle_account(plan.dir(), states.job().is_some(), sending).await?;
+    }
     let clock = states.resume(options.wall_clock());
     let gate = Gate::new(PaceOptions {
         max_rps: options.max_rps,

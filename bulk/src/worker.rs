@@ -2,7 +2,8 @@
 //!
 //! # Why workers that know nothing of each other send each batch once
 //!
-//! A worker takes a permit of the shared rate, leases one batch, and records its intent before it sends, as the [queue](crate::queue) describes. It
+//! A worker first checks that its credential belongs to the [account](crate::Account) of the job, since an idempotency key is worth nothing under another
+//! one. Then it takes a permit of the shared rate, leases one batch, and records its intent before it sends, as the [queue](crate::queue) describes. It
 //! never leases more than it is about to send: a lease that expires while the batch waits for its turn would be a second attempt of another
 //! worker. The body is rendered from the job's files, whose hashes are verified, so every worker renders the same bytes; if its hash differs
 //! from that of the recorded intent nevertheless, the batch becomes unknown instead of being sent under another key.
@@ -43,6 +44,7 @@ use self::{
     renderer::Renderer,
 };
 use crate::{
+    account::Sending,
     error::{BulkError, Result},
     files::blocking,
     pace::{Gate, PaceOptions, Permit},
@@ -87,21 +89,11 @@ impl Worker {
         cache: impl AsRef<Path>,
         options: WorkerOptions,
     ) -> Self {
-        let origin = client.base_url().to_string();
-        Self::start_with(backend, client.clone(), Some(origin), cache.as_ref(), options)
-    }
-
-    /// Starts a worker over a sender.
-    pub(crate) fn start_with<B: Backend, S: Sender>(
-        backend: B,
-        sender: S,
-        origin: Option<String>,
-        cache: &Path,
-        options: WorkerOptions,
-    ) -> Self {
-        let (backend, cache) = (Arc::new(backend), cache.to_owned());
+        let sending = Sending::new(client, options.account.clone());
+        let (backend, sender) = (Arc::new(backend), client.clone());
+        let cache = cache.as_ref().to_owned();
         Self(Handle::spawn(EVENTS, |stop, signal, events| {
-            Start { backend, sender, origin, cache, options, events }.run(stop, signal)
+            Start { backend, sender, sending, cache, options, events }.run(stop, signal)
         }))
     }
 
@@ -123,7 +115,7 @@ impl Worker {
     /// Waits until the worker stops, and returns what it did.
     ///
     /// # Errors
-    /// The job can't be read, or isn't one for this client.
+    /// [`BulkError::Account`] if the job belongs to another account; no batch was taken. The job can't be read.
     pub async fn finish(self) -> Result<WorkerReport> {
         self.0.finish().await
     }
@@ -133,7 +125,7 @@ impl Worker {
 struct Start<B, S> {
     backend: Arc<B>,
     sender: S,
-    origin: Option<String>,
+    sending: Sending,
     cache: PathBuf,
     options: WorkerOptions,
     events: mpsc::Sender<WorkerEvent>,
@@ -229,6 +221,8 @@ impl<B: Backend, S: Sender> Start<B, S> {
             }
             sleep(CONTROL_INTERVAL).await;
         };
+        let presented = self.sending.present(&control.account.salt).await?;
+        control.account.check(&presented)?;
         self.backend.follow(&control.generation);
         let dir = self.cache.join(self.backend.job());
         for file in &control.files {
@@ -240,14 +234,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
             Plan::unpack(&dir, &description)
         })
         .await?;
-        if let Some(given) = &self.origin
-            && given != plan.origin()
-        {
-            return Err(BulkError::NotRunnable(format!(
-                "the job was planned for {}, and the client's base URL is {given}; nothing was sent",
-                plan.origin(),
-            )));
-        }
+        self.sending.check_service(plan.origin(), plan.profile())?;
         if plan.id() != self.backend.job() {
             return Err(BulkError::PlanChanged(format!(
                 "the files in the queue are those of job {}",
@@ -280,6 +267,12 @@ async fn follow<B: Backend>(
             Ok((found, now)) => {
                 clock.correct(now);
                 if let Some((found, _)) = found {
+                    let (ours, theirs) = (control.borrow().account.salt.clone(), &found.account.salt);
+                    if ours != *theirs {
+                        // Another job under the same name, perhaps from another account: the one that the worker has joined is gone.
+                        control.send_modify(|control| control.state = ControlState::Canceled);
+                        return;
+                    }
                     backend.follow(&found.generation);
                     control.send_if_modified(|current| std::mem::replace(current, found.clone()) != found);
                 }

@@ -3,7 +3,7 @@
 #[cfg(feature = "sandbox")]
 pub(crate) mod embedded;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use idempost::auth::Session;
@@ -19,7 +19,8 @@ use crate::input::source::StdinReaders;
 use crate::output::pager::Pager;
 use crate::output::{Out, OutputOptions, Terminal, report, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
-use crate::settings::{self, Credential, Settings, keys};
+use crate::settings::profiles::DEFAULT;
+use crate::settings::{self, Credential, Setting, Settings, keys};
 
 /// The context of one command.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     pub(crate) in_flight: InFlight,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
+    /// Whether the choice between credentials has been reported.
+    is_choice_reported: Cell<bool>,
 }
 
 /// A credential stored on this machine.
@@ -65,7 +68,15 @@ impl Context {
         let pager = if global.no_pager { None } else { Pager::choose(&env) };
         let out = Out::new(Terminal::detect(&env, color), OutputOptions { pager, ..global.options(form) })?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
-        Ok(Self { global, env, out, in_flight, settings, embedded: None })
+        Ok(Self {
+            global,
+            env,
+            out,
+            in_flight,
+            settings,
+            embedded: None,
+            is_choice_reported: Cell::new(false),
+        })
     }
 
     /// All settings with their sources; warns once about unknown settings in the file.
@@ -110,7 +121,7 @@ impl Context {
         }
         let base_url = self.base_url()?;
         let builder = Self::builder(settings).base_url(base_url.as_str());
-        Ok(match settings.credential.as_ref().map(|credential| &credential.value) {
+        Ok(match self.credential()?.map(|credential| &credential.value) {
             Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
             None => match self.stored_credential(base_url)? {
@@ -118,6 +129,54 @@ impl Context {
                 Stored::Login(session) => builder.session(session),
             },
         })
+    }
+
+    /// The credential given by a flag or in the environment, if it applies to the active profile. Names one that doesn't apply, or that takes
+    /// precedence over a stored one, on standard error; fails if the environment contradicts itself.
+    pub(crate) fn credential(&self) -> Result<Option<&Setting<Credential>>, Fail> {
+        let settings = self.settings()?;
+        if let Some(passed_over) = &settings.passed_over {
+            let (variable, profile) = (&passed_over.variable, &passed_over.profile);
+            if passed_over.is_ambiguous() {
+                return Err(Fail::Usage(Diagnostics {
+                    summary: Some(format!(
+                        "{} (profile `{}`) and {variable} name two accounts; nothing was sent",
+                        profile.source, profile.value
+                    )),
+                    help: Some(
+                        "unset one of them, or choose with --profile NAME or --api-key-file PATH".to_owned(),
+                    ),
+                    ..Diagnostics::default()
+                }));
+            }
+            self.report_choice(|| {
+                Some(format!("{variable} isn't used: {} names profile `{}`", profile.source, profile.value))
+            });
+        } else if let Some(given) = &settings.credential {
+            let profile = settings.profile.as_ref().map_or(DEFAULT, |profile| &profile.value);
+            self.report_choice(|| {
+                let stored = self.credentials().ok()?.overview().ok()??;
+                let kind = match stored.metadata.kind {
+                    CredentialKind::Login => "login",
+                    CredentialKind::ApiKey => "API key",
+                };
+                Some(format!(
+                    "{} takes precedence over the stored {kind} of profile `{profile}`",
+                    given.source
+                ))
+            });
+        }
+        Ok(settings.credential.as_ref())
+    }
+
+    /// Reports once which credential is used.
+    fn report_choice(&self, text: impl FnOnce() -> Option<String>) {
+        if !self.is_choice_reported.replace(true)
+            && !self.out.is_quiet()
+            && let Some(text) = text()
+        {
+            self.out.note(&text);
+        }
     }
 
     /// Reports the completed operation on standard error if standard output is closed, even with `--quiet`.
@@ -167,6 +226,17 @@ impl Context {
     fn stored_credential(&self, base_url: &Url) -> Result<Stored, Fail> {
         let credentials = self.credentials()?;
         let Some(overview) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
+            if let Some(passed_over) = &self.settings()?.passed_over {
+                let (variable, profile) = (&passed_over.variable, &passed_over.profile.value);
+                return Err(Fail::Auth {
+                    message: format!(
+                        "profile `{profile}` has no credential, and {variable} isn't sent to its base URL; nothing was sent"
+                    ),
+                    hint: Some(format!(
+                        "log in: idempost --profile {profile} auth login; or pass --api-key-file PATH"
+                    )),
+                });
+            }
             return Err(Fail::Auth {
                 message: "no credential; nothing was sent".to_owned(),
                 hint: Some(format!(

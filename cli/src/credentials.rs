@@ -86,6 +86,8 @@ pub(crate) struct Overview {
     pub(crate) store: StoreKind,
     /// The file, if that store is a file.
     pub(crate) path: Option<std::path::PathBuf>,
+    /// The ID of the login, which stays the same while its tokens are refreshed.
+    pub(crate) login: String,
     /// The credential's metadata.
     pub(crate) metadata: CredentialMetadata,
 }
@@ -107,17 +109,19 @@ impl Credentials {
     /// Metadata without opening the keyring; `None` if nothing is stored.
     pub(crate) fn overview(&self) -> Result<Option<Overview>, StoreError> {
         let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
-        let (metadata, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
-            (Some(state.metadata), None)
+        let (found, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
+            (Some((state.login, state.metadata)), None)
         } else {
             let record = file::peek(&self.place)?;
-            let metadata = record.as_ref().map(|record| CredentialMetadata::of(&record.credential));
+            let found = record
+                .as_ref()
+                .map(|record| (record.login.clone(), CredentialMetadata::of(&record.credential)));
             *self.peeked.lock().unwrap_or_else(PoisonError::into_inner) =
                 record.map(|record| record.credential);
-            (metadata, Some(self.place.file(place::FileKind::Cred)))
+            (found, Some(self.place.file(place::FileKind::Cred)))
         };
         let profile = self.place.profile().to_owned();
-        Ok(metadata.map(|metadata| Overview { profile, store, path, metadata }))
+        Ok(found.map(|(login, metadata)| Overview { profile, store, path, login, metadata }))
     }
 
     /// The current holder of this login's lock.

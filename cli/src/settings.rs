@@ -12,4 +12,4 @@ pub(crate) mod store;
 mod value;
 
 pub(crate) use merge::{Flags, Settings, load};
-pub(crate) use value::{ColorChoice, Credential, Form, ProgressStyle, Source, StoreKind};
+pub(crate) use value::{ColorChoice, Credential, Form, ProgressStyle, Setting, Source, StoreKind};

@@ -5,6 +5,7 @@
 //! | module | contains |
 //! |---|---|
 //! | `credentials`, `scope` | the credential of a client; the scopes of an access token |
+//! | `fingerprint` | which account a credential belongs to, without the credential |
 //! | `oauth` | the authorization code flow with PKCE, the token endpoint, registration and revocation |
 //! | `redirect_listener` | a loopback server that receives the browser's redirect |
 //! | `record`, `store` | the stored record of a login, and the contract of token stores |
@@ -12,6 +13,7 @@
 //! | `session` | a login in use: refreshed on demand, and robust against lost responses and crashes |
 
 mod credentials;
+mod fingerprint;
 #[cfg(feature = "oauth")]
 mod oauth;
 #[cfg(feature = "oauth")]

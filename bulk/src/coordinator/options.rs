@@ -1,5 +1,7 @@
 //! How a job is distributed.
 
+use crate::account::Account;
+
 /// How a job is distributed.
 #[derive(Clone, Debug, Default)]
 pub struct DistributeOptions {
@@ -7,6 +9,7 @@ pub struct DistributeOptions {
     pub(super) rate_scope: Option<String>,
     pub(super) take_over: bool,
     pub(crate) skip_invalid: bool,
+    pub(crate) account: Account,
 }
 
 impl DistributeOptions {
@@ -29,6 +32,13 @@ impl DistributeOptions {
     #[must_use]
     pub fn skip_invalid(mut self) -> Self {
         self.skip_invalid = true;
+        self
+    }
+
+    /// Describes the account that the job belongs to; by default the one of the client's credential.
+    #[must_use]
+    pub fn account(mut self, account: Account) -> Self {
+        self.account = account;
         self
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Coordinator, memory::Memory};
 use crate::{
+    account::JobAccount,
     error::{BulkError, Result},
     files::blocking,
     journal::UnixMillis,
@@ -51,6 +52,7 @@ impl<B: Backend> Coordinator<B> {
             }
             _ => {}
         }
+        let admitted = self.admit(&control).await?;
         self.backend.follow(&control.generation);
         if self.memory.generation.as_ref() != Some(&control.generation) {
             // Another coordinator's data, which this one reads from the start.
@@ -62,8 +64,18 @@ impl<B: Backend> Coordinator<B> {
         self.change_control(|control| {
             control.state = ControlState::Running;
             control.max_rps = max_rps;
+            if let Some(account) = &admitted {
+                control.account.clone_from(account);
+            }
         })
         .await
+    }
+
+    /// Checks that the job in the queue belongs to this account: another coordinator may have created it. Returns its account with this
+    /// credential if it has to be added.
+    async fn admit(&self, control: &Control) -> Result<Option<JobAccount>> {
+        let presented = self.sending.present(&control.account.salt).await?;
+        Ok(control.account.check(&presented)?)
     }
 
     /// Returns whether the queue has lost data that was there before.
@@ -95,10 +107,13 @@ impl<B: Backend> Coordinator<B> {
         }
         let found = load_control(&self.backend).await?;
         let mut control = match &found {
-            Some((control, _)) => control.clone(),
+            Some((control, _)) => {
+                self.admit(control).await?;
+                control.clone()
+            }
             None => match self.control.take() {
                 Some((control, _)) => control,
-                None => self.new_control(),
+                None => self.new_control()?,
             },
         };
         if lost {
@@ -131,21 +146,27 @@ impl<B: Backend> Coordinator<B> {
         self.look_at_rate().await
     }
 
-    fn new_control(&self) -> Control {
-        let account = format!("{}\n{}", self.plan.origin(), self.plan.profile().unwrap_or_default());
-        let name = self.options.rate_scope.as_ref().unwrap_or(&account);
-        Control {
+    fn new_control(&self) -> Result<Control> {
+        let Some(account) = self.account.clone() else {
+            return Err(BulkError::NotRunnable(format!(
+                "job {} was canceled; nothing was sent",
+                self.plan.id()
+            )));
+        };
+        let rate_scope = format!("{}\n{}", self.plan.origin(), self.plan.profile().unwrap_or_default());
+        let name = self.options.rate_scope.as_ref().unwrap_or(&rate_scope);
+        Ok(Control {
             state: ControlState::Running,
             batches: self.plan.batches(),
             added: 0,
             round: 0,
             generation: String::new(),
             possibly_attempted: None,
-            origin: self.plan.origin().to_owned(),
+            account,
             rate_scope: blake3::hash(name.as_bytes()).to_hex()[..16].to_owned(),
             max_rps: self.options.max_rps,
             files: Vec::new(),
-        }
+        })
     }
 
     /// Adds the next batches that have no result.

@@ -37,6 +37,13 @@ pub struct Status {
     pub in_flight: u64,
 }
 
+/// Returns whether a process may have sent requests of the job.
+pub(super) fn is_started(plan: &Plan) -> Result<bool> {
+    let mut states = BatchStates::new(plan.batches());
+    journal::read(&plan.dir().join(folder::JOURNAL), |record| states.apply(&record))?;
+    Ok(states.job().is_some())
+}
+
 pub(super) fn read(plan: &Plan) -> Result<Status> {
     let dir = plan.dir();
     let running = lock::is_held(dir)?;

@@ -5,6 +5,7 @@ use std::{fs::File, io, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{CellKey, QueueError, Result, Storage};
+use crate::account::JobAccount;
 
 /// The control record of a job. Only the coordinator and the commands that pause or cancel a job write it; every write replaces exactly the
 /// version that it has read.
@@ -24,8 +25,8 @@ pub struct Control {
     /// If data was lost: a batch without an intent may have been attempted at this time, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub possibly_attempted: Option<u64>,
-    /// The service that the job is sent to.
-    pub origin: String,
+    /// The account that the job belongs to, which a worker checks before it takes a batch.
+    pub account: JobAccount,
     /// The name under which the workers share a rate limit.
     pub rate_scope: String,
     /// The limit on requests per second that the job's owner set.

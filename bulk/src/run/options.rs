@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::journal::UnixMillis;
+use crate::{account::Account, journal::UnixMillis};
 
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
@@ -17,6 +17,7 @@ pub struct RunOptions {
     pub(super) max_outage: Duration,
     pub(super) take_over: bool,
     pub(crate) skip_invalid: bool,
+    pub(crate) account: Account,
     /// Moves the wall clock, in tests.
     clock_offset: Duration,
 }
@@ -29,6 +30,7 @@ impl Default for RunOptions {
             max_outage: MAX_OUTAGE,
             take_over: false,
             skip_invalid: false,
+            account: Account::default(),
             clock_offset: Duration::ZERO,
         }
     }
@@ -60,6 +62,13 @@ impl RunOptions {
     #[must_use]
     pub fn skip_invalid(mut self) -> Self {
         self.skip_invalid = true;
+        self
+    }
+
+    /// Describes the account that sends the job; by default the one of the client's credential.
+    #[must_use]
+    pub fn account(mut self, account: Account) -> Self {
+        self.account = account;
         self
     }
 

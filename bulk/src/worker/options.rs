@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use crate::account::Account;
+
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
 /// The default number of deliveries of a batch without a result.
 const MAX_DELIVERIES: u32 = 10;
 
 /// How a worker sends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct WorkerOptions {
+    pub(super) account: Account,
     pub(super) concurrency: usize,
     pub(super) max_deliveries: u32,
     pub(super) leave_when_idle: Option<Duration>,
@@ -17,7 +20,12 @@ pub struct WorkerOptions {
 
 impl Default for WorkerOptions {
     fn default() -> Self {
-        Self { concurrency: CONCURRENCY, max_deliveries: MAX_DELIVERIES, leave_when_idle: None }
+        Self {
+            account: Account::default(),
+            concurrency: CONCURRENCY,
+            max_deliveries: MAX_DELIVERIES,
+            leave_when_idle: None,
+        }
     }
 }
 
@@ -26,6 +34,13 @@ impl WorkerOptions {
     #[must_use]
     pub fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests.clamp(1, 64);
+        self
+    }
+
+    /// Describes the account that the worker sends from; by default the one of the client's credential. It has to be the job's.
+    #[must_use]
+    pub fn account(mut self, account: Account) -> Self {
+        self.account = account;
         self
     }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 25] = [
+const LAYERS: [&str; 26] = [
+    "account",
     "budget",
     "counts",
     "queue",

@@ -9,7 +9,7 @@ use std::{
 
 use idempost::{Client, RateLimit};
 use idempost_bulk::{
-    DistributeOptions, Ending, JobState, Outcome,
+    Account, AccountError, BulkError, DistributeOptions, Ending, JobState, Outcome,
     queue::{ControlState, Intended, Intent, Ledger, Queue, set_state},
     worker::{Worker, WorkerEnding, WorkerOptions},
 };
@@ -78,6 +78,35 @@ async fn the_reference_service_accepts_every_email_of_a_distributed_job_once() {
     let mails = service.service().mails(&service.api_key());
     let recipients: HashSet<String> = mails.iter().flat_map(|mail| mail.to.iter().cloned()).collect();
     assert_eq!((mails.len(), recipients.len()), (1_234, 1_234));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn only_the_account_of_a_job_takes_its_batches() {
+    // F-13
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 20).await;
+    let run = distribute(&server, &job).await;
+    let cache = |name: &str| folder.path().join(name);
+    let start =
+        |queue, name: &str, options| Worker::start(queue, &service.other_client(), cache(name), options);
+    let other = start(backend(&server, &job).await, "other", WorkerOptions::default());
+    let rejected = other.finish().await;
+    assert!(matches!(rejected, Err(BulkError::Account(AccountError::OtherAccount { .. }))), "{rejected:?}");
+    // The same input on another machine is the same job in the queue.
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let twin = planned(elsewhere.path(), &service.other_client(), 20).await;
+    assert_eq!(twin.plan().id(), job.plan().id());
+    let twin =
+        twin.distribute(&service.other_client(), backend(&server, &job).await, DistributeOptions::default());
+    let rejected = twin.expect("no invalid rows").finish().await;
+    assert!(matches!(rejected, Err(BulkError::Account(AccountError::OtherAccount { .. }))), "{rejected:?}");
+    assert_eq!(service.requests(), 0);
+    let affirmed = WorkerOptions::default().account(Account::new().same_account());
+    let worker = start(backend(&server, &job).await, "affirmed", affirmed);
+    assert_eq!(finished(run).await.counts.sent, 20);
+    assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
 }
 
 #[needs("nats-server")]
@@ -245,7 +274,8 @@ async fn workers_together_stay_below_the_limit_of_the_job() {
     let job = planned(folder.path(), &service.client(), 120).await;
     let _workers = workers(&server, &service, &job, folder.path(), 3).await;
     let options = DistributeOptions::default().max_rps(30.0);
-    let run = job.distribute(backend(&server, &job).await, options).expect("no invalid rows");
+    let run =
+        job.distribute(&service.client(), backend(&server, &job).await, options).expect("no invalid rows");
     assert_eq!(finished(run).await.counts.sent, 120);
     let arrivals = service.arrivals();
     let took = arrivals[119].duration_since(arrivals[0]);
@@ -316,11 +346,15 @@ async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
         let runtime = runtime.expect("a runtime");
         let (address, job) = (server.options(), job.clone());
+        let client = service.client();
         runtime.spawn(async move {
             let options = address.lease(Duration::from_secs(1));
             let queue = idempost_bulk::queue::NatsQueue::connect(options).await.expect("connected");
             let queue = queue.job(job.plan().id()).expect("a valid name");
-            job.distribute(queue, DistributeOptions::default()).expect("no invalid rows").finish().await
+            job.distribute(&client, queue, DistributeOptions::default())
+                .expect("no invalid rows")
+                .finish()
+                .await
         });
         until(|| service.delivered() >= delivered).await;
         runtime.shutdown_background();
@@ -375,7 +409,8 @@ async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
     let queue = || queue.job(job.plan().id()).expect("a valid name");
     let options = WorkerOptions::default().concurrency(5);
     let worker = Worker::start(queue(), &service.client(), folder.path().join("cache"), options);
-    let run = job.distribute(queue(), DistributeOptions::default()).expect("no invalid rows");
+    let run =
+        job.distribute(&service.client(), queue(), DistributeOptions::default()).expect("no invalid rows");
     until(|| service.requests() == 5).await;
     job.cancel().await.expect("canceled");
     let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
@@ -408,7 +443,7 @@ async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_i
     assert_eq!(service.delivered() as u64, report.counts.sent);
     assert!(!job.is_distributed());
     assert_eq!(job.status().await.expect("a status").state, JobState::Canceled);
-    let again = job.distribute(backend(&server, &job).await, DistributeOptions::default());
+    let again = job.distribute(&service.client(), backend(&server, &job).await, DistributeOptions::default());
     let refused = again.expect("no invalid rows").finish().await.expect_err("it was canceled");
     assert!(refused.to_string().contains("was canceled"), "{refused}");
 

@@ -70,7 +70,9 @@ pub(crate) async fn worker_with(
 }
 
 pub(crate) async fn distribute(server: &Server, job: &Job) -> Run {
-    job.distribute(backend(server, job).await, DistributeOptions::default()).expect("no invalid rows")
+    let client = Service::new().client();
+    job.distribute(&client, backend(server, job).await, DistributeOptions::default())
+        .expect("no invalid rows")
 }
 
 pub(crate) async fn backend(server: &Server, job: &Job) -> NatsJob {

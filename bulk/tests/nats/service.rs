@@ -74,9 +74,18 @@ impl Service {
 
     /// A client of its own, as each worker has one.
     pub(crate) fn client(&self) -> Client {
+        self.client_with("re_test")
+    }
+
+    /// A client of another account.
+    pub(crate) fn other_client(&self) -> Client {
+        self.client_with("re_other")
+    }
+
+    fn client_with(&self, key: &str) -> Client {
         Client::builder()
             .base_url("http://127.0.0.1:9")
-            .api_key("re_test")
+            .api_key(key)
             .rate_limit(RateLimit::Off)
             .transport(self.clone())
             .build()

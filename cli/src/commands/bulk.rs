@@ -1,5 +1,6 @@
 //! `bulk`: jobs that send an email per row of a file, each row at most once.
 
+mod account;
 mod cancel;
 mod doctor;
 mod failure;

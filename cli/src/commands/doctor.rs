@@ -154,6 +154,16 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>
             Some("idempost config set base_url https://…, or IDEMPOST_BASE_URL"),
         ),
     });
+    if let Some(passed_over) = &settings.passed_over {
+        let (variable, by) = (&passed_over.variable, &passed_over.profile.source);
+        let profile = &passed_over.profile.value;
+        if passed_over.is_ambiguous() {
+            let message = format!("{by} (profile `{profile}`) and {variable} name two accounts");
+            return checks.push(check("credential", State::Error, message, Some("unset one of them")));
+        }
+        let message = format!("{variable} isn't used: {by} names profile `{profile}`");
+        checks.push(check("environment", State::Ok, message, None));
+    }
     match &settings.credential {
         Some(set) => checks.push(check("credential", State::Ok, format!("found ({})", set.source), None)),
         None => stored::checks(settings, context, checks).await,

@@ -64,6 +64,10 @@ enum Confirm {
 
 /// Serves until the application closes standard input.
 pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> Result<(), Fail> {
+    if context.settings().is_ok() {
+        // The calls are quiet.
+        context.credential()?;
+    }
     let tools = tools::all(tree, args.allow.unwrap_or(Access::Read));
     let program = std::env::current_exe()
         .map_err(|error| Fail::local("couldn't find the program's own file", error))?;

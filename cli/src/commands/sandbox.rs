@@ -212,8 +212,7 @@ fn client(context: &Context) -> Result<Client, Fail> {
 /// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
 /// password, if there is one, and the default key is that of the first account.
 fn key(context: &Context) -> Result<String, Fail> {
-    let settings = context.settings()?;
-    let configured = match settings.credential.as_ref().map(|credential| &credential.value) {
+    let configured = match context.credential()?.map(|credential| &credential.value) {
         Some(Credential::ApiKey(key)) => Some(key.expose_secret()).filter(|key| key.starts_with("sb_")),
         _ => None,
     };
@@ -258,7 +257,7 @@ fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
             }));
         }
     };
-    let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
+    let builder = match context.credential()?.map(|credential| &credential.value) {
         Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
         Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
         None => builder.api_key(KEY),

@@ -1,4 +1,7 @@
 //! Resolves every setting with its source: flag > environment > profile > `[defaults]` > built-in.
+//!
+//! A profile named by `--profile` is a flag: its own base URL and its account win over those of the environment. A credential in the environment
+//! belongs to the base URL there, so it is never sent to the account of a profile that is named explicitly.
 
 use std::time::Duration;
 
@@ -36,8 +39,10 @@ pub(crate) struct Settings {
     pub(crate) profile: Option<Setting<String>>,
     /// The base URL; commands that need it report how to set it.
     pub(crate) base_url: Option<Setting<Url>>,
-    /// The credential, if one was given.
+    /// The credential, if one was given that applies.
     pub(crate) credential: Option<Setting<Credential>>,
+    /// The credential in the environment that doesn't apply.
+    pub(crate) passed_over: Option<PassedOver>,
     /// The OAuth client ID.
     pub(crate) client_id: Option<Setting<String>>,
     /// The OAuth scope for logins.
@@ -62,6 +67,22 @@ pub(crate) struct Settings {
     pub(crate) warnings: Vec<Diagnostic>,
     /// The configuration file, if it exists.
     pub(crate) file: Option<ConfigFile>,
+}
+
+/// A credential in the environment that isn't used, because a profile with an account of its own is named explicitly.
+#[derive(Debug, Clone)]
+pub(crate) struct PassedOver {
+    /// The variable with the credential.
+    pub(crate) variable: String,
+    /// The profile.
+    pub(crate) profile: Setting<String>,
+}
+
+impl PassedOver {
+    /// Whether the environment names the profile, too: which of both is meant can't be known.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        matches!(self.profile.source, Source::Env(_))
+    }
 }
 
 /// Flags, environment and file, before they are merged.
@@ -104,6 +125,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
             None
         }
     };
+    let (credential, passed_over) = layers.choose(credential);
     if !found.is_empty() {
         return Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
     }
@@ -112,6 +134,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         profile: layers.profile,
         base_url,
         credential,
+        passed_over,
         client_id,
         scope,
         store,
@@ -162,6 +185,11 @@ impl<'a> Layers<'a> {
             let source = Source::Flag(flag.to_owned());
             return Some((Setting { value: text.clone(), source }, Some(flag_origin(flag, text))));
         }
+        if key.name == "base_url"
+            && let Some(own) = self.own_base_url()
+        {
+            return Some(own);
+        }
         if let Some((name, text)) = key.env.and_then(|name| Some((name, self.env.raw(name)?))) {
             let source = Source::Env(name.to_owned());
             let value = text.to_string_lossy().into_owned();
@@ -176,6 +204,39 @@ impl<'a> Layers<'a> {
         }
         let value = key.default?.to_owned();
         Some((Setting { value, source: Source::BuiltIn }, None))
+    }
+
+    /// The base URL of the profile that `--profile` names, which wins over the environment's.
+    fn own_base_url(&self) -> Option<(Setting<String>, Option<Origin>)> {
+        let (file, profile) = (self.file.as_ref()?, self.profile.as_ref()?);
+        let entry = file.get(Some(&profile.value), "base_url")?;
+        matches!(profile.source, Source::Flag(_)).then(|| {
+            let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
+            (Setting { value: entry.text, source }, Some(file.origin(entry.span)))
+        })
+    }
+
+    /// Leaves out a credential in the environment if a profile with an account of its own is named explicitly.
+    fn choose(
+        &self,
+        given: Option<Setting<Credential>>,
+    ) -> (Option<Setting<Credential>>, Option<PassedOver>) {
+        let (Some(Setting { source: Source::Env(variable), .. }), Some(profile)) = (&given, &self.profile)
+        else {
+            return (given, None);
+        };
+        if matches!(profile.source, Source::File { .. }) || !self.has_account(&profile.value) {
+            return (given, None);
+        }
+        let passed_over = PassedOver { variable: variable.clone(), profile: profile.clone() };
+        (None, Some(passed_over))
+    }
+
+    /// Whether a profile has a base URL or credentials of its own.
+    fn has_account(&self, profile: &str) -> bool {
+        let file = self.file.as_ref();
+        file.is_some_and(|file| file.get(Some(profile), "base_url").is_some())
+            || profiles::existing(None, self.env).iter().any(|name| name == profile)
     }
 
     fn typed<T>(
@@ -290,6 +351,25 @@ mod tests {
         assert_eq!(settings.profile.unwrap().source, Source::Env("IDEMPOST_PROFILE".to_owned()));
         let settings = load_with(&Flags::default(), &[], FILE).unwrap();
         assert_eq!((settings.retries.value, settings.output.value), (6, Form::Tsv));
+    }
+
+    #[test]
+    fn a_credential_in_the_environment_never_goes_to_a_named_profile() {
+        //
+        let named = |profile: &str| Flags { profile: Some(profile.to_owned()), ..Flags::default() };
+        let key = ("IDEMPOST_API_KEY", "sb_hidden");
+        let url = ("IDEMPOST_BASE_URL", "https://environment.example.com");
+        let by_flag = load_with(&named("work"), &[key, url], FILE).unwrap();
+        assert_eq!(by_flag.base_url.unwrap().value.as_str(), "https://work.example.com/");
+        assert!(by_flag.credential.is_none() && !by_flag.passed_over.unwrap().is_ambiguous());
+        let by_variable = load_with(&Flags::default(), &[key, ("IDEMPOST_PROFILE", "work")], FILE).unwrap();
+        assert!(by_variable.credential.is_none() && by_variable.passed_over.unwrap().is_ambiguous());
+        // By the default profile, and by a profile without an account.
+        let by_default = load_with(&Flags::default(), &[key, url], FILE).unwrap();
+        assert_eq!(by_default.base_url.unwrap().value.as_str(), "https://environment.example.com/");
+        assert!(by_default.credential.is_some() && by_default.passed_over.is_none());
+        let plain = load_with(&named("plain"), &[key, url], "[profiles.plain]\nretries = 1\n").unwrap();
+        assert!(plain.credential.is_some() && plain.passed_over.is_none());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `bulk`: jobs end to end, with interruptions and failures of all kinds.
 
+mod accounts;
 mod distributed;
 mod interrupted;
 mod refused;

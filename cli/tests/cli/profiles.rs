@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{Finish as _, Idempost};
+use crate::service::Service;
+use crate::support::{Finish as _, Idempost, Ran, SEND};
 
 const BASE_URL: &str = "http://127.0.0.1:9";
 
@@ -178,4 +179,119 @@ fn a_relative_folder_is_refused_with_its_variable() {
     let idempost = Idempost::new().env("XDG_CONFIG_HOME", "here");
     idempost.run(&["config", "set", "retries", "5"]).ok();
     assert!(idempost.config_file().exists());
+}
+
+/// Two services; the profile `work` has a key of the first one, and the environment one of the second.
+struct Accounts {
+    work: Service,
+    environment: Service,
+    idempost: Idempost,
+}
+
+impl Accounts {
+    fn new() -> Self {
+        let (work, environment) = (Service::start(), Service::start());
+        let idempost = Idempost::new();
+        let base_url = work.base_url();
+        let login = ["auth", "login", "--with-token", "--store", "file"];
+        let login = [&["--profile", "work", "--base-url", &base_url], &login[..]].concat();
+        idempost.run_with(&login, "sb_work\n").ok();
+        let idempost = idempost
+            .env("IDEMPOST_BASE_URL", environment.base_url())
+            .env("IDEMPOST_API_KEY", "sb_environment");
+        Self { work, environment, idempost }
+    }
+
+    /// How many emails the profile's account has sent, and how many the environment's.
+    fn sent(&self) -> (usize, usize) {
+        let strangers = [(&self.work, "sb_environment"), (&self.environment, "sb_work")];
+        assert!(strangers.iter().all(|(service, key)| service.core().mails(key).is_empty()));
+        (self.work.core().mails("sb_work").len(), self.environment.core().mails("sb_environment").len())
+    }
+
+    fn send(&self, flags: &[&str]) -> Ran {
+        self.idempost.run(&[&SEND[..], flags].concat())
+    }
+}
+
+#[test]
+fn an_explicit_profile_wins_over_the_key_in_the_environment() {
+    //
+    let accounts = Accounts::new();
+    let sent = accounts.send(&["--profile", "work"]);
+    assert!(sent.stderr.contains("IDEMPOST_API_KEY isn't used: --profile names profile `work`"), "{sent:?}");
+    sent.ok();
+    assert_eq!(accounts.sent(), (1, 0));
+    assert_eq!(accounts.send(&["--profile", "work", "--quiet"]).stderr, "");
+    assert_eq!(accounts.sent(), (2, 0));
+    let run = |command: &[&str]| accounts.idempost.run(&[command, &["--profile", "work"]].concat());
+    assert_eq!(run(&["auth", "token"]).ok(), "sb_work\n");
+    assert!(run(&["auth", "status"]).ok().starts_with("work  "));
+    assert!(run(&["doctor"]).stdout.contains("IDEMPOST_API_KEY isn't used"));
+    // A key in a file is named explicitly, too.
+    std::fs::write(accounts.idempost.home().join("key"), "sb_file\n").unwrap();
+    let sent = accounts.send(&["--profile", "work", "--api-key-file", "key"]);
+    assert!(
+        sent.stderr.contains("key takes precedence over the stored API key of profile `work`"),
+        "{sent:?}"
+    );
+    assert_eq!(accounts.work.core().mails("sb_file").len(), 1);
+}
+
+#[test]
+fn the_key_in_the_environment_wins_over_the_default_profile() {
+    //
+    let accounts = Accounts::new();
+    accounts.idempost.run(&["auth", "use", "work"]).ok();
+    let sent = accounts.send(&[]);
+    assert!(
+        sent.stderr.contains("IDEMPOST_API_KEY takes precedence over the stored API key of profile `work`"),
+        "{sent:?}"
+    );
+    assert_eq!(accounts.sent(), (0, 1));
+    assert_eq!(accounts.send(&["--quiet"]).stderr, "");
+}
+
+#[test]
+fn a_key_in_the_environment_is_never_sent_to_an_explicit_profile() {
+    //
+    let accounts = Accounts::new();
+    let url = accounts.work.base_url();
+    accounts.idempost.run(&["--profile", "empty", "config", "set", "base_url", &url]).ok();
+    let stderr = accounts.send(&["--profile", "empty"]).fails(4);
+    assert!(
+        stderr.contains("profile `empty` has no credential, and IDEMPOST_API_KEY isn't sent"),
+        "{stderr}"
+    );
+    assert_eq!((accounts.sent(), accounts.work.asked()), ((0, 0), 0));
+}
+
+#[test]
+fn profile_and_key_in_the_environment_are_rejected_together() {
+    //
+    let accounts = Accounts::new();
+    let run = |arguments: &[&str]| {
+        let mut command = accounts.idempost.command();
+        Ran::of(command.args(arguments).env("IDEMPOST_PROFILE", "work").output().unwrap())
+    };
+    for command in [&SEND[..], &["auth", "token"], &["auth", "status"], &["mcp"]] {
+        let stderr = run(command).fails(2);
+        assert!(
+            stderr.contains("IDEMPOST_PROFILE (profile `work`) and IDEMPOST_API_KEY name two"),
+            "{stderr}"
+        );
+    }
+    assert!(run(&["doctor"]).stdout.contains("name two accounts"));
+    assert_eq!(accounts.sent(), (0, 0));
+    run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
+    assert_eq!(accounts.sent(), (1, 0));
+}
+
+#[test]
+fn a_profile_without_an_account_uses_the_key_in_the_environment() {
+    //
+    let accounts = Accounts::new();
+    accounts.idempost.run(&["--profile", "plain", "config", "set", "retries", "1"]).ok();
+    accounts.send(&["--profile", "plain"]).ok();
+    assert_eq!(accounts.sent(), (0, 1));
 }

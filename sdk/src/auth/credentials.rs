@@ -6,6 +6,7 @@ use http::HeaderValue;
 use tokio::time::Instant;
 use url::Url;
 
+use super::fingerprint;
 #[cfg(feature = "oauth")]
 use super::session::Session;
 #[cfg(feature = "oauth")]
@@ -92,6 +93,31 @@ impl Credentials {
                 let token = session.token_for(origin, deadline).await?;
                 let header = token.header.clone().ok_or(AuthError::NoAccessToken)?;
                 Ok(Authorized { header, token: Some(token) })
+            }
+        }
+    }
+
+    /// Returns the fingerprint of the account: see [`Client::account_fingerprint`](crate::Client::account_fingerprint).
+    #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
+    pub(crate) async fn account_fingerprint(&self, salt: &[u8]) -> crate::error::Result<Option<String>> {
+        let of_subject = |token: &str| {
+            fingerprint::subject(token).map(|subject| fingerprint::of(salt, "subject", &subject))
+        };
+        match self {
+            Self::Fixed(header) => {
+                let value = header.to_str().unwrap_or_default();
+                let secret = value.strip_prefix("Bearer ").unwrap_or(value);
+                Ok(of_subject(secret).or_else(|| Some(fingerprint::of(salt, "secret", secret))))
+            }
+            #[cfg(feature = "oauth")]
+            Self::Session(session, _) => {
+                let record = session.record().await?.ok_or(AuthError::LoggedOut)?;
+                let token = match record.access_token {
+                    // Even an expired token names its account.
+                    Some(token) => token,
+                    None => session.access_token().await?,
+                };
+                Ok(of_subject(token.expose()))
             }
         }
     }

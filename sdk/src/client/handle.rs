@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc};
 use http::Method;
 use url::Url;
 
-use crate::call::{Call, Core, Operation};
+use crate::{
+    call::{Call, Core, Operation},
+    error::Result,
+};
 
 /// An HTTP client for the service. Cloning is cheap; clones share connections, rate limiter and retry budget.
 #[derive(Clone)]
@@ -17,6 +20,20 @@ impl Client {
     /// Returns the base URL.
     pub fn base_url(&self) -> &Url {
         &self.core.base_url
+    }
+
+    /// Returns a fingerprint of the account that the client's credential belongs to: 32 hexadecimal digits, a hash keyed with `salt`.
+    /// A program can store it with unfinished work, with a random salt of at least 16 bytes, to continue that work only from the same
+    /// account. It reveals neither the credential nor the account, and it can't be compared with one of another salt.
+    ///
+    /// An access token is identified by its subject (the claim `sub` of RFC 9068), which a refresh or another login doesn't change. An API key
+    /// names no account, so the fingerprint is that of the key itself: another key of the same account has another one. `None` if a session's
+    /// access token has no subject.
+    ///
+    /// # Errors
+    /// [`Error::Auth`](crate::Error::Auth) if a session has no login, or its store can't be read.
+    pub async fn account_fingerprint(&self, salt: &[u8]) -> Result<Option<String>> {
+        self.core.credentials.account_fingerprint(salt).await
     }
 
     /// Creates a request to an operation that this version has no typed method for.

@@ -45,7 +45,8 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 /// Prints the URL of the consent page, opens it in a browser if there is one, and waits until you allow or deny access. On a machine without a browser,
 /// open the page anywhere and paste the URL that it redirects to, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
 ///
-/// Tokens are stored in the system keyring and refreshed when needed. IDEMPOST_API_KEY and --api-key-file take precedence over a login.
+/// Tokens are stored in the system keyring and refreshed when needed. --api-key-file takes precedence over a login, and so does IDEMPOST_API_KEY unless
+/// --profile names the login.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without --scope, the login may only send emails (or what `scope` in the profile allows). \
@@ -436,7 +437,15 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
     context.out.result(&[line], &metadata)?;
     let settings = context.settings()?;
     if let Some(credential) = &settings.credential {
-        context.out.warn(&format!("{} is set and takes precedence over this login", credential.source));
+        let by = settings.profile.as_ref().map(|profile| &profile.source);
+        match (&credential.source, by) {
+            // The profile takes precedence wherever it is named like this.
+            (Source::Env(_), Some(Source::Flag(_))) => {}
+            (Source::Env(variable), Some(by @ Source::Env(_))) => context.out.warn(&format!(
+                "{variable} and {by} are both set and name two accounts from now on: unset one of them"
+            )),
+            (given, _) => context.out.warn(&format!("{given} is set and takes precedence over this login")),
+        }
     }
     if metadata["kind"] == "login" && plan.scopes == [SCOPE] {
         context.out.note(

@@ -26,7 +26,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let credentials = context.credentials()?;
     let overview = credentials.overview();
     let name = profile::shown(context)?;
-    if let Some(given) = &settings.credential {
+    if let Some(given) = context.credential()? {
         let kind = match given.value {
             Credential::ApiKey(_) => "api_key",
             Credential::AccessToken(_) => "access_token",
@@ -41,11 +41,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
             kind.replace('_', " "),
             given.source
         );
-        context.out.result(&[line], &document)?;
-        if matches!(overview, Ok(Some(_))) {
-            context.out.note(&format!("a login is stored too; {} takes precedence over it", given.source));
-        }
-        return Ok(());
+        return context.out.result(&[line], &document);
     }
     let Some(overview) = overview.map_err(|error| of_store(&error))? else {
         return Err(Fail::Auth {

@@ -23,7 +23,7 @@ pub(crate) struct Args {}
 /// Prints the token.
 pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let print = |token: &str| context.out.result(&[token.to_owned()], &json!({ "token": token }));
-    if let Some(given) = &context.settings()?.credential {
+    if let Some(given) = context.credential()? {
         let (Credential::ApiKey(secret) | Credential::AccessToken(secret)) = &given.value;
         return print(secret.expose_secret());
     }

@@ -1,8 +1,10 @@
 //! `bulk cancel`: ends a job for good.
 
+use idempost::Client;
 use idempost_bulk::queue::NatsJob;
-use idempost_bulk::{DistributeOptions, Event, Job, JobState, Status};
+use idempost_bulk::{BulkError, DistributeOptions, Event, Job, JobState, Status};
 
+use super::account::{self, AccountArgs};
 use super::failure;
 use super::job;
 use super::queue::{self, QueueArgs};
@@ -15,6 +17,8 @@ use crate::diagnostics::Fail;
 ///
 /// A process that runs the job finishes its requests in flight and exits with 10. If only workers of a distributed job are running, name their
 /// queue: the command waits until they have stopped. Emails that were sent can't be recalled.
+///
+/// Needs no credential; with that of another account, the job isn't canceled.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  idempost bulk cancel 3f9a\n  idempost bulk cancel 3f9a --queue nats://queue.acme.test"
@@ -24,11 +28,14 @@ pub(crate) struct Args {
     #[arg(value_name = "JOB")]
     job: String,
     #[command(flatten)]
+    account: AccountArgs,
+    #[command(flatten)]
     queue: QueueArgs,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(Some(&args.job), context).await?;
+    let client = client(&job, args.account.same_account, context).await?;
     let id = job.plan().id();
     let status = job.status().await.map_err(failure::of)?;
     let workers = args.queue.of_workers(&job, status.state, "cancel")?;
@@ -59,13 +66,30 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let connection = Box::pin(queue::connect(options, context)).await?;
     let backend = queue::job(&connection, id)?;
     job.cancel().await.map_err(failure::of)?;
-    stop_workers(&job, backend, context).await?;
+    stop_workers(&job, &client, backend, context).await?;
     let status = job.status().await.map_err(failure::of)?;
     context.out.note(&match status.state {
         JobState::Finished => format!("job {id} is finished; nothing was left to cancel"),
         _ => canceled(&job, &status),
     });
     Ok(())
+}
+
+/// The client of this command, whose account must be the job's. Without a credential, a job can be canceled too.
+async fn client(job: &Job, same: bool, context: &Context) -> Result<Client, Fail> {
+    if context.settings()?.base_url.is_none() {
+        return context.client_for_preview();
+    }
+    let Ok(client) = context.client() else { return context.client_for_preview() };
+    let account = account::of(same, &client, context).await?;
+    match job.check_account(&client, &account).await {
+        Ok(()) => Ok(client),
+        Err(error @ BulkError::Account(_)) => Err(failure::of(error)),
+        Err(error) => {
+            context.out.warn(&format!("couldn't check the account: {error}"));
+            Ok(client)
+        }
+    }
 }
 
 /// What becomes of the remaining rows of a canceled job.
@@ -79,9 +103,9 @@ fn canceled(job: &Job, status: &Status) -> String {
 }
 
 /// Waits until the workers of a canceled job have stopped, and collects their results.
-async fn stop_workers(job: &Job, backend: NatsJob, context: &Context) -> Result<(), Fail> {
+async fn stop_workers(job: &Job, client: &Client, backend: NatsJob, context: &Context) -> Result<(), Fail> {
     let options = DistributeOptions::default().skip_invalid();
-    let mut run = job.distribute(backend, options).map_err(failure::of)?;
+    let mut run = job.distribute(client, backend, options).map_err(failure::of)?;
     while let Some(event) = run.next().await {
         match event {
             Event::QueueUnavailable { reason } => {

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use idempost_bulk::{BulkError, Plan, RowProblem};
+use idempost_bulk::{AccountError, BulkError, Plan, RowProblem};
 
 use super::words::{count, number};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
@@ -19,6 +19,19 @@ pub(super) fn of(error: BulkError) -> Fail {
             ..Diagnostics::default()
         }),
         BulkError::Client(error) => Fail::Sdk(error),
+        BulkError::Account(error) => {
+            let hint = match error {
+                AccountError::OtherAccount { .. } => Some(
+                    "if both belong to one account, such as a new API key in place of an old one, add --same-account; \
+                     `bulk send --again` plans a new job",
+                ),
+                AccountError::Missing { .. } => {
+                    Some("if the job was started from this account, add --same-account")
+                }
+                _ => None,
+            };
+            Fail::Auth { message: error.to_string(), hint: hint.map(str::to_owned) }
+        }
         BulkError::Io { action, path, source } => {
             Fail::local(format!("couldn't {action} {}", path.display()), source)
         }

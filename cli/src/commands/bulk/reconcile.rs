@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::account::{self, AccountArgs};
 use super::failure;
 use super::job::{self, JobArg};
 use super::words::count;
@@ -18,12 +19,15 @@ use crate::diagnostics::Fail;
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,
+    #[command(flatten)]
+    account: AccountArgs,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let client = context.client()?;
-    let found = job.reconcile(&client).await.map_err(failure::of)?;
+    let account = account::of(args.account.same_account, &client, context).await?;
+    let found = job.reconcile(&client, &account).await.map_err(failure::of)?;
     let document = json!({
         "object": "bulk_reconciliation",
         "job": job.plan().id(),

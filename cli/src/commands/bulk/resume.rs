@@ -2,9 +2,9 @@
 
 use idempost_bulk::{Job, JobState};
 
-use super::failure;
 use super::job::{self, JobArg, Jobs};
 use super::running::{self, RunArgs};
+use super::{account, failure};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -35,6 +35,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = context.client_for_jobs()?;
     let opening = async { Job::open(&folder).await.map_err(failure::of) };
     let job = running::unless_interrupted(&mut signals, opening).await?;
+    let checking = account::checked(&job, options.same_account, &client, context);
+    let account = running::unless_interrupted(&mut signals, checking).await?;
+    let options = options.from_account(&account);
     let jobs = Jobs::Kept(folder);
     let status = job.status().await.map_err(failure::of)?;
     if status.state == JobState::Planned && job.plan().counts().invalid > 0 && !args.skip_invalid {

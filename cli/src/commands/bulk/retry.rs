@@ -2,10 +2,10 @@
 
 use idempost_bulk::{JobState, Retry};
 
-use super::failure;
 use super::job::{self, JobArg, Jobs};
 use super::overview::Overview;
 use super::running::{self, RunArgs};
+use super::{account, failure};
 use crate::actions::confirm;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
@@ -69,9 +69,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = context.client_for_jobs()?;
     let planning = async {
         let earlier = idempost_bulk::Job::open(&folder).await.map_err(failure::of)?;
-        earlier.retry(retry).await.map_err(failure::of)
+        let account = account::checked(&earlier, options.same_account, &client, context).await?;
+        Ok((earlier.retry(retry).await.map_err(failure::of)?, account))
     };
-    let Some(job) = running::unless_interrupted(&mut signals, planning).await? else {
+    let (job, account) = running::unless_interrupted(&mut signals, planning).await?;
+    let options = options.from_account(&account);
+    let Some(job) = job else {
         context.out.note("the job has no such rows; nothing was sent");
         return Ok(());
     };

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use idempost::Client;
 use idempost_bulk::queue::QueueOptions;
-use idempost_bulk::{DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
+use idempost_bulk::{Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
 
+use super::account::AccountArgs;
 use super::job::Jobs;
 use super::queue::{self, QueueArgs};
 use super::words::count;
@@ -43,6 +44,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     take_over: bool,
     #[command(flatten)]
+    account: AccountArgs,
+    #[command(flatten)]
     queue: QueueArgs,
 }
 
@@ -50,6 +53,7 @@ pub(super) struct RunArgs {
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) max_rps: Option<f64>,
+    pub(super) same_account: bool,
     run: RunOptions,
     /// The queue of a distributed job, with the options that apply to it.
     distributed: Option<(QueueOptions, DistributeOptions)>,
@@ -74,7 +78,17 @@ impl RunArgs {
             (run, distribute) = (run.take_over(), distribute.take_over());
         }
         let distributed = self.queue.read(flags).map(|queue| (queue, distribute));
-        Options { max_rps, run: moved_clock(run), distributed }
+        Options { max_rps, same_account: self.account.same_account, run: moved_clock(run), distributed }
+    }
+}
+
+impl Options {
+    /// Sends from this account.
+    pub(super) fn from_account(self, account: &Account) -> Self {
+        let run = self.run.account(account.clone());
+        let distributed =
+            self.distributed.map(|(queue, distribute)| (queue, distribute.account(account.clone())));
+        Self { run, distributed, ..self }
     }
 }
 
@@ -145,7 +159,7 @@ pub(super) async fn run(
         None => job.start(client, options.run).map_err(failure::of)?,
         Some((queue, distribute)) => {
             let queue = unless_interrupted(signals, Box::pin(queue::connect(queue, context))).await?;
-            job.distribute(queue::job(&queue, job.plan().id())?, distribute).map_err(failure::of)?
+            job.distribute(client, queue::job(&queue, job.plan().id())?, distribute).map_err(failure::of)?
         }
     };
     let style = context.settings()?.progress.value;

@@ -2,12 +2,12 @@
 
 use idempost_bulk::JobState;
 
-use super::failure;
 use super::job::Jobs;
 use super::overview::Overview;
 use super::planning::PlanArgs;
 use super::running::{self, RunArgs};
 use super::words::count;
+use super::{account, failure};
 use crate::actions::confirm;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -35,8 +35,8 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
 /// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
 /// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
 ///
-/// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected, 6 quota exhausted or paused, 7 service unavailable, 9 some outcomes
-/// unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be resumed.
+/// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected or of another account, 6 quota exhausted or paused, 7 service
+/// unavailable, 9 some outcomes unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be resumed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -59,6 +59,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if job.plan().counts().invalid > 0 && !skip_invalid {
         return Err(failure::of_rows(job.plan(), jobs.are_kept()));
     }
+    let checking = account::checked(&job, options.same_account, &client, context);
+    let account = running::unless_interrupted(&mut signals, checking).await?;
+    let options = options.from_account(&account);
     let status = job.status().await.map_err(failure::of)?;
     if status.state != JobState::Finished && status.counts.remaining > 0 {
         let overview = Overview::new(job.plan(), options.max_rps)?;

@@ -1,11 +1,14 @@
 //! `bulk worker`: sends the batches of distributed jobs.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use idempost_bulk::BulkError;
 use idempost_bulk::queue::NatsQueue;
 use idempost_bulk::worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions, WorkerReport};
 use serde_json::json;
 
+use super::account::{self, AccountArgs};
 use super::job::folder;
 use super::queue::{self, QueueArgs};
 use super::words::count;
@@ -25,7 +28,8 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Start any number of workers, on any machine; each has its own profile and credential. A worker takes one batch after another from the queue
 /// (--queue), at a rate that all workers share, and can be stopped or killed at any time: another worker repeats its batches in flight under the
 /// same idempotency keys. Without JOB, it serves the jobs in the queue in turn, each until nothing is left to send, and waits for more until it is
-/// stopped.
+/// stopped; jobs of other accounts are left to other workers. If the workers of a job have different API keys of one account, start them with
+/// --same-account.
 ///
 /// The first Ctrl-C finishes the requests in flight, the second stops at once.
 #[derive(Debug, clap::Args)]
@@ -39,6 +43,8 @@ pub(crate) struct Args {
     /// Maximum number of requests in flight, from 1 to 64
     #[arg(long, value_name = "N", default_value = "16", allow_negative_numbers = true)]
     concurrency: String,
+    #[command(flatten)]
+    account: AccountArgs,
     #[command(flatten)]
     queue: QueueArgs,
 }
@@ -58,16 +64,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let cache = folder(context)?.join(".worker");
     let queue = running::unless_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
     let mut total = WorkerReport::default();
-    let mut options = WorkerOptions::default().concurrency(concurrency);
+    let account = account::of(args.account.same_account, &client, context).await?;
+    let mut options = WorkerOptions::default().concurrency(concurrency).account(account);
     let named = args.job.is_some();
     if !named {
         options = options.leave_when_idle(IDLE);
     }
-    let (mut served, mut last) = (args.job, None);
+    let (mut served, mut last, mut others) = (args.job, None, BTreeSet::new());
     loop {
         let job = match served.take() {
             Some(job) => job,
-            None => match next_job(&queue, last.as_deref(), &mut signals, context).await? {
+            None => match next_job(&queue, last.as_deref(), &others, &mut signals, context).await? {
                 Some(job) => job,
                 None => break,
             },
@@ -75,8 +82,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         if last.as_ref() != Some(&job) {
             context.out.note(&format!("sending for job {job}"));
         }
-        let worker = Worker::start(queue::job(&queue, &job)?, &client, &cache, options);
-        let (report, stopped) = serve(worker, &mut signals, context).await?;
+        let worker = Worker::start(queue::job(&queue, &job)?, &client, &cache, options.clone());
+        let (report, stopped) = match serve(worker, &mut signals, context).await {
+            Err(error @ BulkError::Account(_)) if !named => {
+                context.out.warn(&format!("job {job} is left to other workers: {error}"));
+                others.insert(job);
+                continue;
+            }
+            served => served.map_err(failure::of)?,
+        };
         total.batches += report.batches;
         total.requests += report.requests;
         total.throttled += report.throttled;
@@ -98,16 +112,18 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     print(&total, context)
 }
 
-/// Waits for a job that needs workers: by name the one after the last, or else the first. `None` if a signal arrives first.
+/// Waits for a job that needs workers, except those of `others`: by name the one after the last, or else the first. `None` if a signal arrives first.
 async fn next_job(
     queue: &NatsQueue,
     last: Option<&str>,
+    others: &BTreeSet<String>,
     signals: &mut Signals,
     context: &Context,
 ) -> Result<Option<String>, Fail> {
     let mut announced = false;
     loop {
-        let jobs = queue.running_jobs().await.map_err(queue::failed)?;
+        let mut jobs = queue.running_jobs().await.map_err(queue::failed)?;
+        jobs.retain(|job| !others.contains(job));
         let next = jobs.iter().find(|job| Some(job.as_str()) > last).or(jobs.first());
         if let Some(job) = next {
             return Ok(Some(job.clone()));
@@ -127,7 +143,7 @@ async fn serve(
     mut worker: Worker,
     signals: &mut Signals,
     context: &Context,
-) -> Result<(WorkerReport, bool), Fail> {
+) -> Result<(WorkerReport, bool), BulkError> {
     let mut stopped: Option<Signal> = None;
     loop {
         tokio::select! {
@@ -145,7 +161,7 @@ async fn serve(
             }
         }
     }
-    let report = worker.finish().await.map_err(failure::of)?;
+    let report = worker.finish().await?;
     Ok((report, stopped.is_some()))
 }
 

@@ -30,6 +30,38 @@ fn an_expiring_access_token_is_refreshed_by_the_command_that_needs_it() {
 }
 
 #[test]
+fn a_job_belongs_to_the_login_that_started_it() {
+    // F-13
+    let service = service();
+    let idempost = logged_in(&service, &["--profile", "work", "--scope", "full_access"]);
+    std::fs::write(idempost.home().join("people.csv"), "to\nada@example.com\nbob@example.com\n").unwrap();
+    let send =
+        ["bulk", "send", "people.csv", "--yes", "--from", "hi@acme.test", "--subject", "Hi", "--text", "Hi"];
+    service
+        .core()
+        .faults()
+        .add(Rule::new(Action::error(401, "invalid_api_key", "try later")).on_path("/emails/batch").times(2));
+    let stopped = idempost.run(&[&send[..], &["--profile", "work"]].concat());
+    assert_eq!(stopped.code, Some(4), "{stopped:?}");
+    let url = service.base_url();
+    let other = ["--profile", "home", "--base-url", &url, "--scope", "full_access"];
+    Login::begin(&idempost, &other).decided(&Person::of("sb_other"), true).ok();
+    let rejected = idempost.run(&["bulk", "resume", "--profile", "home"]);
+    assert_eq!(rejected.code, Some(4), "{rejected:?}");
+    assert!(rejected.stderr.contains("belongs to profile `work`"), "{rejected:?}");
+    assert!(rejected.stderr.contains("this is profile `home`"), "{rejected:?}");
+    // Neither a token refresh nor another login of the same person changes the account.
+    service.core().clock().advance(Duration::from_secs(901));
+    idempost.run(&["auth", "status", "--profile", "work"]).ok();
+    Login::begin(&idempost, &["--profile", "again", "--base-url", &url, "--scope", "full_access"])
+        .decided(&Person::of("sb_test"), true)
+        .ok();
+    idempost.run(&["bulk", "resume", "--profile", "again"]).ok();
+    idempost.run(&["bulk", "reconcile", "--profile", "work"]).ok();
+    assert_eq!((service.core().mails("sb_test").len(), service.core().mails("sb_other").len()), (2, 0));
+}
+
+#[test]
 fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
     let service = service();
     let idempost = without_credentials(&service);
@@ -86,7 +118,10 @@ fn explicit_credentials_take_precedence_over_the_login() {
     idempost.run(&["emails", "list"]).ok();
     assert_eq!(idempost.run(&["auth", "token"]).ok(), "sb_test\n");
     let ran = idempost.run(&["auth", "status"]);
-    assert!(ran.stderr.contains("takes precedence over it"), "{ran:?}");
+    assert!(
+        ran.stderr.contains("IDEMPOST_API_KEY takes precedence over the stored login of profile `default`"),
+        "{ran:?}"
+    );
     assert!(ran.ok().contains("IDEMPOST_API_KEY"));
 }
 

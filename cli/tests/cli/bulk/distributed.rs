@@ -91,6 +91,38 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
 
 #[needs("nats-server")]
 #[test]
+fn a_worker_with_the_credential_of_another_account_takes_nothing() {
+    // F-13
+    let (bench, queue) = (Bench::with(3_500), Queue::start());
+    let (machine, other) =
+        (bench.service.idempost(), bench.service.idempost().env("IDEMPOST_API_KEY", "sb_other"));
+    let (ours, theirs) = (worker(&machine, &queue), worker(&other, &queue));
+    let address = queue.address();
+    let flags = ["--max-rps", "20", "--queue", &address];
+    let sending = bench.start(&flags);
+    bench.until_asked(2);
+    let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
+    let named = other.run(&["bulk", "worker", &id, "--queue", &address]).fails(4);
+    for part in ["belongs to profile `default`", "and this is profile `default`", "--same-account"] {
+        assert!(named.contains(part), "{part}: {named}");
+    }
+    let coordinator =
+        bench.idempost.command().env("IDEMPOST_API_KEY", "sb_other").args(["bulk", "resume"]).output();
+    Ran::of(coordinator.unwrap()).fails(4);
+    assert_eq!(Ran::of(sending.wait_with_output().unwrap()).code, Some(0));
+    bench.each_got_one(3_500);
+    assert_eq!(bench.service.core().mails("sb_other").len(), 0);
+    // Without the name of a job it waits for others, of its own account.
+    for (worker, told) in [(ours, "sending for job"), (theirs, "belongs to profile `default`")] {
+        signal(&worker, Signal::INT);
+        let ended = Ran::of(worker.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{ended:?}");
+    }
+}
+
+#[needs("nats-server")]
+#[test]
 fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let (bench, queue) = (Bench::with(3_000), Queue::start());
     let machine = bench.service.idempost();

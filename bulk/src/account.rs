@@ -1,0 +1,309 @@
+//! The account that a job belongs to.
+//!
+//! # Why a job is never continued from another account
+//!
+//! An idempotency key belongs to an account, so under another one every request is new: the rows in flight would be sent twice. And the
+//! recipients of one account would get emails of another. So the first process that sends fixes the job's account, before its first request;
+//! each later one has to belong to it. A distributed job carries its account in the queue, where workers check it before they take a batch.
+//!
+//! The record holds no credential: only hashes of them, keyed with a random salt of the job.
+
+use std::fmt;
+
+use idempost::Client;
+use rand::RngCore as _;
+use serde::{Deserialize, Serialize};
+
+/// Who sends a job, for [`RunOptions::account`](crate::RunOptions::account) and its siblings.
+///
+/// By default, the client's credential identifies the account (see [`Client::account_fingerprint`]): another login is the same account if
+/// its access tokens have the same subject, but another API key counts as another account.
+///
+/// ```
+/// # use idempost_bulk::{Account, RunOptions};
+/// // The API key was replaced.
+/// let options = RunOptions::default().account(Account::new().profile("work").same_account());
+/// // An application with a name of its own for each account.
+/// let options = RunOptions::default().account(Account::new().id("customer-17"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    profile: Option<String>,
+    id: Option<String>,
+    same: bool,
+}
+
+impl Account {
+    /// The account of the client's credential.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the name of the profile that holds the credential, for messages.
+    #[must_use]
+    pub fn profile(mut self, name: impl Into<String>) -> Self {
+        self.profile = Some(name.into());
+        self
+    }
+
+    /// Identifies the account by a name of the application's own instead of its credential, which may then change. Only a hash of it is stored.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Affirms that the credential belongs to the job's account although it isn't the one that the job was started with: the API key was
+    /// replaced, or each worker has its own. From then on, the job accepts both. If it is wrong, recipients get emails of another account,
+    /// and some get them twice. The base URL has to be the same nevertheless.
+    #[must_use]
+    pub fn same_account(mut self) -> Self {
+        self.same = true;
+        self
+    }
+}
+
+/// The account of a client, which can be compared with that of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    client: Client,
+    account: Account,
+}
+
+/// The account of a client as it looks with the salt of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Presented {
+    base_url: String,
+    credential: Option<AcceptedCredential>,
+    profile: Option<String>,
+    same: bool,
+}
+
+/// The account that a job belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobAccount {
+    /// The base URL of the service.
+    pub base_url: String,
+    /// The key of the hashes: 32 hexadecimal digits, random for each job.
+    pub salt: String,
+    /// The credentials that the job is sent with, the first one first.
+    pub credentials: Vec<AcceptedCredential>,
+}
+
+/// A credential of a job's account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedCredential {
+    /// The name of its profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The hash that identifies it: 32 hexadecimal digits.
+    pub fingerprint: String,
+}
+
+/// The job belongs to another account than the client, or that can't be found out. Nothing was sent or changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AccountError {
+    /// The client has another base URL.
+    #[error("the job belongs to {owner}, and this is {given}; nothing was sent")]
+    OtherService {
+        /// The profile and the base URL of the job.
+        owner: String,
+        /// Those of the client.
+        given: String,
+    },
+    /// The client has another credential. If it belongs to the same account nevertheless, [`Account::same_account`] affirms that.
+    #[error("the job belongs to {owner}, and this is {given}; nothing was sent")]
+    OtherAccount {
+        /// The profile, the base URL and the start of the fingerprint of the job's credential.
+        owner: String,
+        /// Those of the client's.
+        given: String,
+    },
+    /// The access token has no subject, so it doesn't identify its account. [`Account::id`] does.
+    #[error("the access token doesn't identify its account: it has no claim `sub`; nothing was sent")]
+    Unidentified,
+    /// The job was started, and the file with its account is gone. [`Account::same_account`] affirms that the client has the right one.
+    #[error("the job was started, but {file} is missing, so its account is unknown; nothing was sent")]
+    Missing {
+        /// The file.
+        file: String,
+    },
+}
+
+impl Sending {
+    pub(crate) fn new(client: &Client, account: Account) -> Self {
+        Self { client: client.clone(), account }
+    }
+
+    /// Returns the account as it looks with this salt.
+    pub(crate) async fn present(&self, salt: &str) -> idempost::Result<Presented> {
+        let fingerprint = match &self.account.id {
+            Some(id) => Some(fingerprint_of_id(salt, id)),
+            None => self.client.account_fingerprint(salt.as_bytes()).await?,
+        };
+        let Account { profile, same, .. } = self.account.clone();
+        let credential =
+            fingerprint.map(|fingerprint| AcceptedCredential { profile: profile.clone(), fingerprint });
+        Ok(Presented { base_url: self.client.base_url().to_string(), credential, profile, same })
+    }
+
+    pub(crate) fn affirms_same_account(&self) -> bool {
+        self.account.same
+    }
+
+    /// Checks the base URL that the job was planned for.
+    pub(crate) fn check_service(&self, planned: &str, profile: Option<&str>) -> Result<(), AccountError> {
+        let given = self.client.base_url().as_str();
+        if planned == given {
+            return Ok(());
+        }
+        Err(AccountError::OtherService {
+            owner: Named { profile, base_url: planned, fingerprint: None }.to_string(),
+            given: Named { profile: self.account.profile.as_deref(), base_url: given, fingerprint: None }
+                .to_string(),
+        })
+    }
+}
+
+fn fingerprint_of_id(salt: &str, id: &str) -> String {
+    let key = blake3::derive_key("idempost bulk 2026 account id", salt.as_bytes());
+    blake3::keyed_hash(&key, id.as_bytes()).to_hex()[..32].to_owned()
+}
+
+impl Presented {
+    pub(crate) fn affirms_same_account(&self) -> bool {
+        self.same
+    }
+
+    fn credential(&self) -> Result<&AcceptedCredential, AccountError> {
+        self.credential.as_ref().ok_or(AccountError::Unidentified)
+    }
+}
+
+impl JobAccount {
+    /// Creates a random salt.
+    pub(crate) fn random_salt() -> String {
+        let mut salt = [0; 16];
+        rand::thread_rng().fill_bytes(&mut salt);
+        format!("{:032x}", u128::from_be_bytes(salt))
+    }
+
+    /// The account of the first process that sends a job, as it looks with this salt.
+    pub(crate) fn first(presented: &Presented, salt: String) -> Result<Self, AccountError> {
+        let credential = presented.credential()?.clone();
+        Ok(Self { base_url: presented.base_url.clone(), salt, credentials: vec![credential] })
+    }
+
+    /// Checks that an account is the job's. Returns the record with its credential if it has to be added.
+    pub(crate) fn check(&self, presented: &Presented) -> Result<Option<Self>, AccountError> {
+        let owner = self.credentials.first();
+        let named = |profile, base_url, fingerprint| Named { profile, base_url, fingerprint }.to_string();
+        let profile = owner.and_then(|owner| owner.profile.as_deref());
+        if self.base_url != presented.base_url {
+            return Err(AccountError::OtherService {
+                owner: named(profile, &self.base_url, None),
+                given: named(presented.profile.as_deref(), &presented.base_url, None),
+            });
+        }
+        let given = presented.credential()?;
+        if self.credentials.iter().any(|accepted| accepted.fingerprint == given.fingerprint) {
+            return Ok(None);
+        }
+        if presented.same {
+            let mut extended = self.clone();
+            extended.credentials.push(given.clone());
+            return Ok(Some(extended));
+        }
+        let fingerprint = owner.map(|owner| owner.fingerprint.as_str());
+        Err(AccountError::OtherAccount {
+            owner: named(profile, &self.base_url, fingerprint),
+            given: named(presented.profile.as_deref(), &presented.base_url, Some(&given.fingerprint)),
+        })
+    }
+}
+
+/// An account in a message.
+struct Named<'a> {
+    profile: Option<&'a str>,
+    base_url: &'a str,
+    fingerprint: Option<&'a str>,
+}
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.profile {
+            Some(profile) => write!(f, "profile `{profile}` at ")?,
+            None => f.write_str("an account at ")?,
+        }
+        f.write_str(self.base_url.trim_end_matches('/'))?;
+        match self.fingerprint {
+            // Enough to distinguish them, and too little to find a short secret.
+            Some(fingerprint) => write!(f, " (credential {})", fingerprint.get(..8).unwrap_or_default()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn presented(base_url: &str, key: &str, account: Account) -> Presented {
+        let client = Client::new(base_url, key).unwrap();
+        Sending::new(&client, account).present("00ff").await.unwrap()
+    }
+
+    async fn job(account: Account) -> JobAccount {
+        let first = presented("http://127.0.0.1:9", "re_first", account).await;
+        JobAccount::first(&first, "00ff".to_owned()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn another_account_is_rejected_and_both_are_named() {
+        // F-13, AUTH-08
+        let job = job(Account::new().profile("work")).await;
+        let given = presented("http://127.0.0.1:9", "re_other", Account::new().profile("home")).await;
+        let error = job.check(&given).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.starts_with("the job belongs to profile `work` at http://127.0.0.1:9 (credential "),
+            "{text}"
+        );
+        assert!(text.contains("and this is profile `home` at http://127.0.0.1:9 (credential "), "{text}");
+        assert!(!text.contains("re_") && !serde_json::to_string(&job).unwrap().contains("re_"), "{text}");
+        let first = presented("http://127.0.0.1:9", "re_first", Account::new().profile("home")).await;
+        assert_eq!(job.check(&first), Ok(None), "the name of the profile doesn't matter");
+    }
+
+    #[tokio::test]
+    async fn another_base_url_is_rejected_even_if_the_account_is_affirmed() {
+        // F-13
+        let job = job(Account::new()).await;
+        let given = presented("http://127.0.0.1:8", "re_first", Account::new().same_account()).await;
+        assert!(matches!(job.check(&given), Err(AccountError::OtherService { .. })));
+    }
+
+    #[tokio::test]
+    async fn an_affirmed_credential_is_added_to_the_job() {
+        // F-13
+        let job = job(Account::new()).await;
+        let given = presented("http://127.0.0.1:9", "re_new", Account::new().same_account()).await;
+        let extended = job.check(&given).unwrap().unwrap();
+        for key in ["re_first", "re_new"] {
+            assert_eq!(extended.check(&presented("http://127.0.0.1:9", key, Account::new()).await), Ok(None));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_id_identifies_the_account_whatever_its_credential() {
+        // F-13
+        let job = job(Account::new().id("customer-17")).await;
+        let same = presented("http://127.0.0.1:9", "re_new", Account::new().id("customer-17")).await;
+        assert_eq!(job.check(&same), Ok(None));
+        for other in [Account::new().id("customer-18"), Account::new()] {
+            let other = presented("http://127.0.0.1:9", "re_first", other).await;
+            assert!(matches!(job.check(&other), Err(AccountError::OtherAccount { .. })));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The account of a command, and whether a job belongs to it.
+
+use idempost::Client;
+use idempost_bulk::{Account, Job};
+
+use super::failure;
+use crate::context::Context;
+use crate::credentials;
+use crate::diagnostics::Fail;
+use crate::settings::profiles::DEFAULT;
+
+// No doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct AccountArgs {
+    /// Affirm that this credential belongs to the account that the job was started from
+    ///
+    /// A job is continued only with the credential that it was started with, or with another login to the same account. An API key doesn't show its account:
+    /// use this flag if the job's key was replaced, or if workers have keys of their own. If it is wrong, emails are sent from another account, some of
+    /// them twice.
+    #[arg(long)]
+    pub(super) same_account: bool,
+}
+
+/// The account of this command's client.
+pub(super) async fn of(same: bool, client: &Client, context: &Context) -> Result<Account, Fail> {
+    let profile = context.settings()?.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
+    let mut account = Account::new().profile(profile);
+    // A failure is reported when the job needs the account.
+    if let Ok(None) = client.account_fingerprint(&[]).await {
+        // A login whose tokens have no subject counts as an account of its own.
+        let overview = context.credentials()?.overview().map_err(|error| credentials::of_store(&error))?;
+        account = overview.into_iter().fold(account, |account, overview| account.id(overview.login));
+    }
+    Ok(if same { account.same_account() } else { account })
+}
+
+/// The account of this command's client; fails if the job belongs to another one.
+pub(super) async fn checked(
+    job: &Job,
+    same: bool,
+    client: &Client,
+    context: &Context,
+) -> Result<Account, Fail> {
+    let account = of(same, client, context).await?;
+    job.check_account(client, &account).await.map_err(failure::of)?;
+    Ok(account)
+}

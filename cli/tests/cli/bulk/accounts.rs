@@ -1,0 +1,149 @@
+//! Jobs and accounts: a job is continued only from the account that it was started from.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use idempost_reference_server::faults::{Action, Rule};
+use rustix::process::Signal;
+
+use super::{Bench, MESSAGE};
+use crate::service::Service;
+use crate::support::{Ran, signal};
+
+/// The credential of another account of the same service.
+const OTHER: &str = "sb_other";
+
+impl Bench {
+    /// Sends the first batches of a job and interrupts it. Returns its ID.
+    fn interrupted(&self) -> String {
+        self.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(100))).always());
+        let child = self.start(&["--concurrency", "1"]);
+        self.until_asked(1);
+        signal(&child, Signal::INT);
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+        self.service.core().faults().clear();
+        self.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned()
+    }
+
+    /// Runs `bulk` with the credential of another account.
+    fn from_other(&self, key: &str, arguments: &[&str]) -> Ran {
+        let mut command = self.idempost.command();
+        command.arg("bulk").args(arguments).env("IDEMPOST_API_KEY", key).stdin(Stdio::null());
+        Ran::of(command.output().unwrap())
+    }
+
+    /// Creates another key of the job's account.
+    fn another_key(&self) -> String {
+        self.idempost
+            .run(&["api-keys", "create", "rotated", "--json", "--jq", ".token"])
+            .ok()
+            .trim()
+            .to_owned()
+    }
+}
+
+#[test]
+fn a_job_is_never_continued_from_another_account() {
+    // F-13
+    let bench = Bench::with(500);
+    let id = bench.interrupted();
+    let before = bench.bulk(&["status", &id, "--json"]).json();
+    let send = [&["send", "people.csv", "--yes"], &MESSAGE[..]].concat();
+    for command in [
+        &["resume", &id][..],
+        &send,
+        &["retry", "--rejected", &id, "--yes"],
+        &["reconcile", &id],
+        &["cancel", &id, "--yes"],
+    ] {
+        let stderr = bench.from_other(OTHER, command).fails(4);
+        let url = bench.service.base_url();
+        for part in
+            ["belongs to profile `default` at", "and this is profile `default` at", &url, "--same-account"]
+        {
+            assert!(stderr.contains(part), "{command:?} {part}: {stderr}");
+        }
+        assert!(!stderr.contains("sb_"), "{stderr}");
+    }
+    assert_eq!(bench.service.core().mails(OTHER).len(), 0);
+    assert_eq!(bench.bulk(&["status", &id, "--json"]).json(), before);
+    bench.bulk(&["resume", &id]).ok();
+    bench.each_got_one(500);
+    // Nor is it reported as finished.
+    bench.from_other(OTHER, &["resume", &id]).fails(4);
+    let secret = std::fs::read_to_string(before["folder"].as_str().unwrap().to_owned() + "/account.json");
+    assert!(!secret.unwrap().contains("sb_test"));
+}
+
+#[test]
+fn a_replaced_key_continues_a_job_only_with_same_account() {
+    // F-13
+    let bench = Bench::with(300);
+    let id = bench.interrupted();
+    let key = bench.another_key();
+    let stderr = bench.from_other(&key, &["resume", &id]).fails(4);
+    assert!(stderr.contains("--same-account") && !stderr.contains(&key), "{stderr}");
+    bench.from_other(&key, &["resume", &id, "--same-account"]).ok();
+    bench.each_got_one(300);
+    // Both belong to the job from now on.
+    bench.from_other(&key, &["reconcile", &id]).ok();
+    bench.bulk(&["reconcile", &id]).ok();
+    bench.from_other(OTHER, &["reconcile", &id]).fails(4);
+}
+
+#[test]
+fn a_job_that_was_planned_without_a_credential_gets_its_first_sender() {
+    // F-13
+    let bench = Bench::with(300);
+    let planned = [&["bulk", "plan", "people.csv", "--json"], &MESSAGE[..]].concat();
+    let without = bench.idempost.command().args(planned).env_remove("IDEMPOST_API_KEY").output().unwrap();
+    assert!(Ran::of(without).ok().contains("bulk_plan"));
+    let id = bench.interrupted();
+    bench.from_other(OTHER, &["resume", &id]).fails(4);
+    bench.bulk(&["resume", &id]).ok();
+    bench.each_got_one(300);
+}
+
+#[test]
+fn a_job_is_never_continued_at_another_base_url() {
+    // F-13
+    let (bench, other) = (Bench::with(300), Service::start());
+    let id = bench.interrupted();
+    let url = other.base_url();
+    for command in [&["resume", &id][..], &["reconcile", &id], &["cancel", &id, "--yes"]] {
+        let ran = bench.bulk(&[command, &["--base-url", &url]].concat());
+        let stderr = ran.fails(4);
+        assert!(stderr.contains(&url) && stderr.contains(&bench.service.base_url()), "{stderr}");
+        let same = bench.bulk(&[command, &["--base-url", &url, "--same-account"]].concat());
+        same.fails(4);
+    }
+    assert_eq!(other.asked(), 0);
+}
+
+#[test]
+fn a_retry_belongs_to_the_account_of_its_job() {
+    // F-13
+    let bench = Bench::with(250);
+    let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
+    bench.service.core().faults().add(Rule::new(rejected.clone()).after(1).times(1));
+    bench.send(&["--concurrency", "1"]);
+    bench.service.core().faults().add(Rule::new(rejected).times(1));
+    let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
+    assert_eq!(bench.bulk(&["retry", "--rejected", &id, "--yes"]).code, Some(10));
+    // The latest job is the retry itself.
+    let retry = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
+    assert_ne!(retry, id);
+    bench.from_other(OTHER, &["retry", "--rejected", &retry, "--yes"]).fails(4);
+    bench.from_other(OTHER, &["resume", &retry]).fails(4);
+    assert_eq!(bench.service.core().mails(OTHER).len(), 0);
+}
+
+#[test]
+fn a_job_can_be_canceled_without_a_credential() {
+    let bench = Bench::with(300);
+    let id = bench.interrupted();
+    let mut command = bench.idempost.command();
+    command.args(["bulk", "cancel", &id, "--yes"]).env_remove("IDEMPOST_API_KEY");
+    assert!(Ran::of(command.output().unwrap()).stderr.contains("canceled job"));
+    assert_eq!(bench.bulk(&["status", &id, "--json"]).json()["state"], "canceled");
+}
