@@ -29,7 +29,7 @@ const GROUPS: [&str; 19] = [
     "sandbox inbox",
 ];
 
-/// Commands that are no tools: they don't end, their result is a secret or a file, or they send mail without a dry run.
+/// Commands that are no tools: they don't end, their result is a secret, or they send mail without a dry run.
 const EXCLUDED: [&str; 8] = [
     "api-keys create",
     "logs tail",
@@ -42,9 +42,8 @@ const EXCLUDED: [&str; 8] = [
 ];
 
 /// The commands that send something to people.
-const SENDING: [&str; 9] = [
+const SENDING: [&str; 8] = [
     "broadcasts send",
-    "emails batch",
     "emails send",
     "emails share",
     "events send",
@@ -54,7 +53,7 @@ const SENDING: [&str; 9] = [
     "received",
 ];
 
-/// Value names of arguments that name local files or run commands.
+/// Value names of arguments that name local files or run commands. In a tool's call no value can ([`crate::literal`]), so they are left out.
 const LOCAL: [&str; 5] = ["COMMAND", "DEST", "DIR", "FILE", "PATH"];
 
 /// A command as a tool.
