@@ -235,6 +235,25 @@ async fn wrong_arguments_are_explained_and_can_t_become_flags() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_argument_with_two_spellings_is_set_once() {
+    let (_server, idempost) = with_service().await;
+    let mut application = Application::session(&idempost, &["--allow", "manage"], &json!({}));
+    for (tool, arguments) in [
+        ("automations_update", json!({"id": "a", "name": "Welcome"})),
+        ("contacts_create", json!({"email": "ada@example.com"})),
+        ("properties_create", json!({"key": "city", "type": "string"})),
+        ("segments_create", json!({"name": "Beta"})),
+        ("topics_create", json!({"name": "News", "default_subscription": "opt_in"})),
+    ] {
+        let mut preview = arguments;
+        preview["dry_run"] = true.into();
+        let shown = application.call(tool, &preview);
+        assert_eq!(shown["isError"], false, "{tool}: {shown}");
+    }
+    application.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn secrets_in_results_are_replaced() {
     // G-08
     let (_server, idempost) = with_service().await;

@@ -120,7 +120,9 @@ fn is_in(path: &str, list: &[&str]) -> bool {
 /// The tool of a command; `None` if it requires a local file.
 fn tool(command: &clap::Command, path: String) -> Option<Tool> {
     let mut parameters = Vec::new();
-    for arg in command.get_arguments().filter(|arg| !arg.is_global_set() && !is_help(arg)) {
+    // A hidden argument is another spelling of a visible one.
+    let arguments = command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+    for arg in arguments.filter(|arg| !is_help(arg)) {
         match parameter(arg) {
             Some(parameter) => parameters.push(parameter),
             None if arg.is_required_set() => return None,
