@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
+use crate::literal::permit_local;
+
 /// Maximum number of files with the same base name in a folder.
 const MAX_OF_A_NAME: usize = 1_000;
 
@@ -22,6 +24,7 @@ pub(crate) enum Output {
 impl Output {
     /// Prepares a write to `path`, through symbolic links. A new file has mode 0600; an existing one keeps its mode.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        permit_local()?;
         let existing = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
             // Fails for a folder with the system's error.
@@ -92,6 +95,7 @@ pub(crate) fn write_new(
     content: &[u8],
     reuse: bool,
 ) -> io::Result<(PathBuf, bool)> {
+    permit_local()?;
     let mut staged: Option<NamedTempFile> = None;
     for path in (1..=MAX_OF_A_NAME).map(|number| folder.join(names(number))) {
         if reuse && holds(&path, content)? {
@@ -140,8 +144,15 @@ fn is_pipe(metadata: &std::fs::Metadata) -> bool {
     return !metadata.is_file() && !metadata.is_dir();
 }
 
+/// Creates a folder for files that others may read, and its parents.
+pub(crate) fn create_shared_dir(folder: &Path) -> io::Result<()> {
+    permit_local()?;
+    std::fs::create_dir_all(folder)
+}
+
 /// Creates a folder and its parents (0700).
 pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
+    permit_local()?;
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

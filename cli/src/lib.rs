@@ -14,6 +14,7 @@ mod files;
 pub mod fuzzing;
 mod global;
 mod input;
+mod literal;
 mod output;
 mod processes;
 mod run;

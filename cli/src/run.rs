@@ -15,6 +15,7 @@ use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, InFlight, Origin, Problem, Signal};
+use crate::literal;
 use crate::output::terminal::safe_lines;
 use crate::output::{Terminal, hidden, jq, report, write_stderr, write_stderr_json, write_stdout};
 use crate::settings::{ColorChoice, env::Env};
@@ -39,6 +40,9 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     let arguments = if arguments.len() > 1 { arguments } else { vec!["idempost".into(), "-h".into()] };
     if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
         return ExitCode::from(code);
+    }
+    if env.get(literal::VARIABLE).is_some() {
+        literal::enable();
     }
     let json = wants_json(&arguments, &env);
     report_panics(json);

@@ -5,6 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
+use crate::literal::permit_local;
 use crate::processes;
 
 /// How many bytes of the command's standard error are quoted.
@@ -17,6 +18,7 @@ pub(crate) struct Shell {
 
 impl Shell {
     fn start(command: &str, set: impl FnOnce(&mut Command)) -> Result<Self, String> {
+        permit_local().map_err(|error| error.to_string())?;
         let mut shell = Command::from(processes::shell(command));
         shell.kill_on_drop(true);
         #[cfg(unix)]

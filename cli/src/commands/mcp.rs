@@ -22,13 +22,13 @@ use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 /// Serve the commands as tools to AI applications (Model Context Protocol, stdio)
 ///
 /// The application starts this command and speaks to it over standard input and output. Each tool is a command of this program with the same
-/// arguments; without --allow there are only those that read. Arguments that name local files or run commands are left out, and secrets in
-/// results are replaced.
+/// arguments; without --allow there are only those that read. Their values are literal: none names a local file or runs a command, not even as
+/// `@PATH` or `-`. Secrets in results are replaced.
 ///
 /// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  idempost mcp --allow send\n  idempost --profile work mcp --allow manage --confirm always\n\n\
+    after_help = "Examples:\n  idempost mcp --allow send\n  idempost --profile work mcp --allow manage --confirm never\n\n\
     The configuration of most applications:\n  \
     {\"mcpServers\": {\"idempost\": {\"command\": \"idempost\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
 )]
@@ -38,10 +38,10 @@ pub(crate) struct Args {
     /// send: emails, broadcasts, replies, forwards and custom events. manage: everything else too, such as deleting contacts or domains.
     #[arg(long, value_name = "ACCESS")]
     allow: Option<Access>,
-    /// When to ask the user before a change: auto, always or never
+    /// When to ask the user before a change: always or never
     ///
-    /// auto asks if the application supports it (elicitation); always rejects changes if it doesn't. The question shows the request.
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    /// The question shows the request. With always, changes are rejected if the application can't ask (it doesn't support elicitation).
+    #[arg(long, value_name = "WHEN", default_value = "always")]
     confirm: Confirm,
 }
 
@@ -57,7 +57,6 @@ enum Access {
 /// When to ask the user before a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Confirm {
-    Auto,
     Always,
     Never,
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use crate::diagnostics::{Diagnostic, Origin, Problem};
+use crate::literal;
 
 /// Maximum size of a text or JSON document: more than any email that the service accepts.
 pub(crate) const TEXT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -41,6 +42,7 @@ impl Source {
     /// # Errors
     /// The rule that it breaks, with the system's reason.
     pub(crate) fn bytes(&self, limit: u64) -> Result<Vec<u8>, String> {
+        literal::permit_local().map_err(|error| error.to_string())?;
         match self {
             Self::Stdin => {
                 let stdin = io::stdin();
@@ -81,6 +83,11 @@ impl fmt::Display for Source {
     }
 }
 
+/// The input that a value of the form `@NAME` names; `None` for any other value, and for all if values are literal.
+pub(crate) fn named_in(value: &str) -> Option<&str> {
+    value.strip_prefix('@').filter(|_| !literal::is_enabled())
+}
+
 fn file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let message = |error: io::Error| error.to_string();
     let metadata = std::fs::metadata(path).map_err(message)?;
@@ -117,17 +124,21 @@ impl StdinReaders {
         Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
     }
 
-    /// Opens the input that a flag names; returns a problem if an earlier flag already reads standard input.
+    /// Opens the input that a flag names; returns a problem if an earlier flag already reads standard input, or if values are literal.
     pub(crate) fn claim(&mut self, flag: &str, name: &str) -> Result<Source, Box<Diagnostic>> {
+        let origin = || Origin::Flag { name: flag.to_owned(), n: 1, value: name.to_owned(), span: None };
+        if let Err(error) = literal::permit_local() {
+            let problem = Problem::new("", "file", error.to_string());
+            return Err(Box::new(Diagnostic { problem, origin: Some(origin()), hint: None }));
+        }
         let source = Source::of(name);
         if source == Source::Stdin {
             self.0.push(flag.to_owned());
             if let [first, .., _] = self.0.as_slice() {
                 let rule = format!("standard input can be read only once, and {first} already reads it");
-                let origin = Origin::Flag { name: flag.to_owned(), n: 1, value: name.to_owned(), span: None };
                 return Err(Box::new(Diagnostic {
                     problem: Problem::new("", "exclusive", rule),
-                    origin: Some(origin),
+                    origin: Some(origin()),
                     hint: Some(format!("pass a file path to {flag}")),
                 }));
             }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "diagnostics",
+    "literal",
     "files",
     "settings",
     "processes",

@@ -1,10 +1,18 @@
 //! `idempost mcp`: the tools, what they may do, and the question before a change, as an application sees them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::{Arc, Mutex};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use idempost_reference_server::{ReferenceServer, Settings};
+#[cfg(target_os = "linux")]
+use rustix::fs::inotify;
 use serde_json::{Value, json};
 
 use crate::support::{Idempost, Limited, exit_code};
@@ -52,9 +60,35 @@ impl Application {
 
     /// Sends a request, and returns the next message.
     fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.send(method, params);
+        self.read()
+    }
+
+    /// Sends a request; returns its ID.
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         self.write(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
-        self.read()
+        self.next
+    }
+
+    /// Calls a tool with each of these arguments, several at a time. Returns the arguments with their answers.
+    fn calls(&mut self, tool: &str, all: Vec<Value>) -> Vec<(Value, Value)> {
+        let (mut in_flight, mut answered) = (BTreeMap::new(), Vec::new());
+        let mut left = all.into_iter();
+        loop {
+            while in_flight.len() < 8
+                && let Some(arguments) = left.next()
+            {
+                let id = self.send("tools/call", &json!({"name": tool, "arguments": arguments}));
+                in_flight.insert(id, arguments);
+            }
+            if in_flight.is_empty() {
+                return answered;
+            }
+            let answer = self.read();
+            let arguments = in_flight.remove(&answer["id"].as_u64().unwrap()).unwrap();
+            answered.push((arguments, answer));
+        }
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
@@ -144,7 +178,8 @@ async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
 async fn an_email_is_sent_once_and_its_result_is_json() {
     // EMAIL-09
     let (server, idempost) = with_service().await;
-    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
+    let mut application =
+        Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &json!({}));
     let mut preview = hello();
     preview["dry_run"] = true.into();
     let shown = application.call("emails_send", &preview);
@@ -169,7 +204,8 @@ async fn an_email_is_sent_once_and_its_result_is_json() {
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_arguments_are_explained_and_can_t_become_flags() {
     let (server, idempost) = with_service().await;
-    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
+    let mut application =
+        Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &json!({}));
     for (tool, arguments, rule) in [
         (
             "emails_send",
@@ -182,7 +218,7 @@ async fn wrong_arguments_are_explained_and_can_t_become_flags() {
             json!({"to": "ada@example.com", "no_validate": "yes"}),
             "`no_validate` must be true or false",
         ),
-        ("emails_get", json!({"id": "-"}), "standard input isn't available"),
+        ("emails_get", json!({"id": "-"}), "\"exit_code\":"),
         ("emails_get", json!({"id": "--help"}), "\"exit_code\":"),
         (
             "emails_send",
@@ -195,6 +231,25 @@ async fn wrong_arguments_are_explained_and_can_t_become_flags() {
         assert!(text(&result).contains(rule), "{rule}: {result}");
     }
     assert_eq!(server.service().mails("sb_test").len(), 0);
+    application.finish();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_argument_with_two_spellings_is_set_once() {
+    let (_server, idempost) = with_service().await;
+    let mut application = Application::session(&idempost, &["--allow", "manage"], &json!({}));
+    for (tool, arguments) in [
+        ("automations_update", json!({"id": "a", "name": "Welcome"})),
+        ("contacts_create", json!({"email": "ada@example.com"})),
+        ("properties_create", json!({"key": "city", "type": "string"})),
+        ("segments_create", json!({"name": "Beta"})),
+        ("topics_create", json!({"name": "News", "default_subscription": "opt_in"})),
+    ] {
+        let mut preview = arguments;
+        preview["dry_run"] = true.into();
+        let shown = application.call(tool, &preview);
+        assert_eq!(shown["isError"], false, "{tool}: {shown}");
+    }
     application.finish();
 }
 
@@ -215,6 +270,7 @@ async fn secrets_in_results_are_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
+    // G-12
     let (server, idempost) = with_service().await;
     let asks = json!({"elicitation": {}});
     let mut application = Application::session(&idempost, &["--allow", "manage"], &asks);
@@ -248,11 +304,6 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
     assert_eq!(application.call("emails_send", &json!({"to": "ada@@example.com"}))["isError"], true);
     application.finish();
 
-    let mut application =
-        Application::session(&idempost, &["--allow", "send", "--confirm", "always"], &json!({}));
-    let refused = application.call("emails_send", &hello());
-    assert!(text(&refused).contains("requires a confirmation"), "{refused}");
-    application.finish();
     let mut application = Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &asks);
     assert_eq!(application.call("emails_send", &hello())["isError"], false);
     application.finish();
@@ -260,7 +311,221 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_rejected_where_the_application_can_t_ask() {
+    // G-12
+    let (server, idempost) = with_service().await;
+    for (options, capabilities) in [
+        (&["--allow", "send"][..], json!({})),
+        (&["--allow", "manage", "--confirm", "always"], json!({"elicitation": {"url": {}}})),
+    ] {
+        let mut application = Application::session(&idempost, options, &capabilities);
+        let rejected = application.call("emails_send", &hello());
+        assert_eq!(rejected["isError"], true, "{rejected}");
+        let reason = text(&rejected);
+        assert!(reason.contains("elicitation") && reason.contains("--confirm never"), "{reason}");
+        // A preview changes nothing.
+        let mut preview = hello();
+        preview["dry_run"] = true.into();
+        assert_eq!(application.call("emails_send", &preview)["isError"], false);
+        application.finish();
+    }
+    assert_eq!(server.service().mails("sb_test").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_of_a_tool_are_literal() {
+    // G-11
+    let (_server, idempost) = with_service().await;
+    std::fs::write(idempost.home().join("secret.txt"), "sentinel").unwrap();
+    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
+    let mut email =
+        json!({"from": "hi@acme.test", "to": "ada@example.com", "template": "welcome", "dry_run": true});
+    email["var"] = json!(["FILE=@secret.txt", "STDIN=@-", "ESCAPED=@@x", "PLAIN=x"]);
+    let shown = application.call("emails_send", &email);
+    let variables = &shown["structuredContent"]["dry_run"]["body"]["template"]["variables"];
+    let literal = json!({"FILE": "@secret.txt", "STDIN": "@-", "ESCAPED": "@@x", "PLAIN": "x"});
+    assert_eq!(*variables, literal, "{shown}");
+    application.finish();
+}
+
+/// Whether a text contains the content of the file, as it is or encoded.
+fn leaks(text: &str) -> bool {
+    text.contains(CONTENT) || text.contains(&STANDARD.encode(CONTENT))
+}
+
+/// The content of the file that no tool may read.
+const CONTENT: &str = "the-content-of-a-local-file";
+
+/// Notices that a program opens a file. Only Linux can.
+struct Watch {
+    #[cfg(target_os = "linux")]
+    events: OwnedFd,
+}
+
+impl Watch {
+    #[cfg(target_os = "linux")]
+    fn new(file: &Path) -> Self {
+        let events = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&events, file, inotify::WatchFlags::OPEN).unwrap();
+        Self { events }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn was_opened(&self) -> bool {
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 512];
+        inotify::Reader::new(&self.events, &mut buffer).next().is_ok()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn new(_: &Path) -> Self {
+        Self {}
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn was_opened(&self) -> bool {
+        false
+    }
+}
+
+/// Values in every syntax that names a file, standard input or a command anywhere. The first four are tried in each argument, the others only
+/// where an argument repeats.
+fn local_values(file: &Path, marker: &Path) -> Vec<String> {
+    let (file, marker) = (file.display(), marker.display());
+    vec![
+        format!("@{file}"),
+        format!("NAME=@{file}"),
+        file.to_string(),
+        format!("touch {marker}"),
+        "-".to_owned(),
+        "@-".to_owned(),
+        "NAME=@-".to_owned(),
+        "-;name=a.txt".to_owned(),
+        marker.to_string(),
+        format!("@@{file}"),
+        format!("NAME={file}"),
+        format!("NAME: @{file}"),
+        format!("{file};name=a.txt"),
+        format!("file://{file}"),
+        format!("@{file}#/0"),
+        format!("NAME=#{file}"),
+        format!("{{\"NAME\": \"@{file}\"}}"),
+        format!("[{{\"$ref\": \"{file}\"}}]"),
+        format!("|touch {marker}"),
+        format!("!touch {marker}"),
+        format!("$(touch {marker})"),
+        format!("`touch {marker}`"),
+    ]
+}
+
+/// Calls that try these values in each argument of a tool; the other arguments that it requires are set.
+fn local_calls(tool: &Value, values: &[String]) -> Vec<Value> {
+    let schema = &tool["inputSchema"];
+    let properties = schema["properties"].as_object().unwrap();
+    let mut required = json!({});
+    for name in schema["required"].as_array().unwrap() {
+        required[name.as_str().unwrap()] = "x".into();
+    }
+    if properties.contains_key("wait_timeout") {
+        required["wait_timeout"] = "1ms".into();
+    }
+    let mut calls = Vec::new();
+    for (name, property) in properties {
+        let mut call = |value: Value| {
+            let mut arguments = required.clone();
+            arguments[name] = value;
+            if name != "dry_run" && properties.contains_key("dry_run") && calls.len() % 2 == 0 {
+                arguments["dry_run"] = true.into();
+            }
+            calls.push(arguments);
+        };
+        match property.get("anyOf") {
+            Some(_) => call(json!(values)),
+            None if property["type"] == "boolean" => call(true.into()),
+            None if property.get("enum").is_some() => call(values[0].as_str().into()),
+            None => values.iter().take(4).for_each(|value| call(value.as_str().into())),
+        }
+    }
+    calls
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_argument_of_a_tool_reads_a_file_or_runs_a_command() {
+    // G-11
+    let (server, idempost) = with_service().await;
+    let (file, marker) = (idempost.home().join("secret.txt"), idempost.home().join("marker"));
+    std::fs::write(&file, CONTENT).unwrap();
+    let leaked = Arc::new(Mutex::new(Vec::new()));
+    server.service().on_request({
+        let leaked = Arc::clone(&leaked);
+        move |request| {
+            let text = format!("{request:?} {}", String::from_utf8_lossy(&request.body));
+            if leaks(&text) {
+                leaked.lock().unwrap().push(format!("{} {}", request.method, request.path));
+            }
+        }
+    });
+    let watch = Watch::new(&file);
+    assert!(std::fs::read(&file).is_ok() && watch.was_opened() == cfg!(target_os = "linux"));
+    let options = ["--allow", "manage", "--confirm", "never", "--timeout", "5s"];
+    let mut application = Application::session(&idempost, &options, &json!({}));
+    let values = local_values(&file, &marker);
+    for tool in application.tools() {
+        let name = tool["name"].as_str().unwrap();
+        for (arguments, answer) in application.calls(name, local_calls(&tool, &values)) {
+            assert!(!leaks(&answer.to_string()), "{name} {arguments}: {answer}");
+        }
+        assert!(!watch.was_opened() && !marker.exists(), "{name} used a file or ran a command");
+    }
+    application.finish();
+    assert_eq!(*leaked.lock().unwrap(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_s_call_can_t_use_files_or_commands_by_any_flag() {
+    // G-11
+    let (server, idempost) = with_service().await;
+    let marker = idempost.home().join("marker");
+    std::fs::write(idempost.home().join("secret.txt"), CONTENT).unwrap();
+    let idempost = idempost.env("IDEMPOST_LITERAL_VALUES", "1");
+    let send = "emails send --from hi@acme.test --to ada@example.com --subject Hi";
+    let text = format!("{send} --text Hi");
+    for line in [
+        format!("{send} --text-file secret.txt"),
+        format!("{send} --html-file -"),
+        format!("{send} --html-command touch\u{a0}marker"),
+        format!("{text} --input secret.txt"),
+        format!("{text} --attach secret.txt"),
+        "emails batch secret.txt".to_owned(),
+        "bulk plan secret.txt --from hi@acme.test --subject Hi --text Hi".to_owned(),
+        "contacts import secret.txt".to_owned(),
+        "contacts import -".to_owned(),
+        "contacts export --output-file marker".to_owned(),
+        "suppressions import secret.txt".to_owned(),
+        "automations create --definition secret.txt".to_owned(),
+        "api POST /emails --input secret.txt".to_owned(),
+        "api-keys create deploy --token-file marker".to_owned(),
+        "webhooks verify --payload secret.txt --headers secret.txt --secret-file secret.txt".to_owned(),
+        "sandbox check secret.txt".to_owned(),
+        "sandbox receive secret.txt".to_owned(),
+        "sandbox export marker".to_owned(),
+        "sandbox env --write marker".to_owned(),
+    ] {
+        let arguments: Vec<_> = line.split(' ').map(|word| word.replace('\u{a0}', " ")).collect();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let ran = idempost.run_with(&arguments, CONTENT);
+        assert_ne!(ran.code, Some(0), "{line}: {ran:?}");
+        assert!(ran.stderr.contains("a tool can't use local files"), "{line}: {ran:?}");
+        assert!(!leaks(&ran.stdout) && !leaks(&ran.stderr), "{line}: {ran:?}");
+        assert!(!marker.exists(), "{line}");
+    }
+    let shown = idempost.run(&["api", "POST", "/emails", "-F", "a=@secret.txt", "--dry-run"]);
+    assert!(shown.code == Some(2) && shown.stderr.contains("not JSON"), "{shown:?}");
+    assert_eq!(server.service().mails("sb_test").len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn with_a_stateless_application_the_confirmed_call_is_the_one_that_runs() {
+    // G-12
     let (server, idempost) = with_service().await;
     let mut application = Application::start(&idempost, &["--allow", "send"]);
     let meta = json!({

@@ -14,7 +14,7 @@ use crate::input::{
     json,
     json_spans::{self, Target},
     pair::Pair,
-    source::StdinReaders,
+    source::{self, StdinReaders},
 };
 
 #[derive(Default)]
@@ -180,7 +180,7 @@ fn body(
     }
     for (i, pair) in problems.pairs("--json-field", "NAME=JSON", json_fields, '=') {
         let origin = flag_span("--json-field", i + 1, &json_fields[i], pair.value_at.clone());
-        if let Some(path) = pair.value.strip_prefix('@') {
+        if let Some(path) = source::named_in(pair.value) {
             let source = match stdin.claim("--json-field", path) {
                 Ok(source) => source,
                 Err(found) => {

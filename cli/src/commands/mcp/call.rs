@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 use super::tools::{Kind, Parameter, Tool};
+use crate::literal;
 
 /// The maximum size of a result, in bytes: larger ones don't fit a model's context anyway.
 const MAX_RESULT: u64 = 1024 * 1024;
@@ -53,6 +54,7 @@ impl Runner {
     async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<Ran> {
         let mut child = Command::new(&self.program)
             .args(command_line)
+            .env(literal::VARIABLE, "1")
             .env_remove("IDEMPOST_FORCE_TTY")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -136,7 +138,6 @@ fn add(
             return wrong(&format!("one of {}", choices.join(", ")));
         }
         (_, _, Some(text), Some(flag)) => flags.push(format!("{flag}={text}").into()),
-        (_, _, Some(text), None) if text == "-" => return wrong("a value; standard input isn't available"),
         (_, _, Some(text), None) => places.push(text.into()),
         _ => return wrong("a string or a number"),
     }

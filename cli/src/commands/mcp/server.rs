@@ -134,13 +134,13 @@ impl Server {
         let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
         let can_ask = elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
         match (self.confirm, can_ask) {
-            (Confirm::Never, _) | (Confirm::Auto, false) => return Gate::Run,
+            (Confirm::Never, _) => return Gate::Run,
             (Confirm::Always, false) => {
-                let reason =
-                    "the user requires a confirmation of each change, and this application can't ask for one";
+                let reason = "each change needs the user's confirmation, and this application can't ask for it (it doesn't support elicitation); \
+                     nothing was done. To allow changes without confirmation, the user can start the server with `--confirm never`";
                 return Gate::Refuse(reason.to_owned());
             }
-            (Confirm::Auto | Confirm::Always, true) => {}
+            (Confirm::Always, true) => {}
         }
         let Some(state) = &request.request_state else { return Gate::Ask };
         let asked = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(state);

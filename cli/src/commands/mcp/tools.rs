@@ -29,7 +29,7 @@ const GROUPS: [&str; 19] = [
     "sandbox inbox",
 ];
 
-/// Commands that are no tools: they don't end, their result is a secret or a file, or they send mail without a dry run.
+/// Commands that are no tools: they don't end, their result is a secret, or they send mail without a dry run.
 const EXCLUDED: [&str; 8] = [
     "api-keys create",
     "logs tail",
@@ -42,9 +42,8 @@ const EXCLUDED: [&str; 8] = [
 ];
 
 /// The commands that send something to people.
-const SENDING: [&str; 9] = [
+const SENDING: [&str; 8] = [
     "broadcasts send",
-    "emails batch",
     "emails send",
     "emails share",
     "events send",
@@ -54,7 +53,7 @@ const SENDING: [&str; 9] = [
     "received",
 ];
 
-/// Value names of arguments that name local files or run commands.
+/// Value names of arguments that name local files or run commands. In a tool's call no value can ([`crate::literal`]), so they are left out.
 const LOCAL: [&str; 5] = ["COMMAND", "DEST", "DIR", "FILE", "PATH"];
 
 /// A command as a tool.
@@ -121,7 +120,9 @@ fn is_in(path: &str, list: &[&str]) -> bool {
 /// The tool of a command; `None` if it requires a local file.
 fn tool(command: &clap::Command, path: String) -> Option<Tool> {
     let mut parameters = Vec::new();
-    for arg in command.get_arguments().filter(|arg| !arg.is_global_set() && !is_help(arg)) {
+    // A hidden argument is another spelling of a visible one.
+    let arguments = command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
+    for arg in arguments.filter(|arg| !is_help(arg)) {
         match parameter(arg) {
             Some(parameter) => parameters.push(parameter),
             None if arg.is_required_set() => return None,

@@ -1,6 +1,5 @@
 //! `received attachments`: lists or saves the attachments of an email.
 
-use std::fs::create_dir_all;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -104,7 +103,7 @@ pub(crate) async fn show(
     let attachments: Vec<_> = from.list(&client, id).stream().try_collect().await?;
     if !attachments.is_empty() {
         let failed = |error| Fail::local(format!("couldn't create {}", folder.display()), error);
-        create_dir_all(&folder).map_err(failed)?;
+        files::create_shared_dir(&folder).map_err(failed)?;
     }
     let (mut lines, mut saved) = (Vec::new(), Vec::new());
     for (i, attachment) in attachments.iter().enumerate() {

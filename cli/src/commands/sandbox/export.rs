@@ -1,6 +1,5 @@
 //! `sandbox export`: writes captured emails to files.
 
-use std::fs::create_dir_all;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -149,7 +148,7 @@ impl Mail {
 }
 
 async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Context) -> Result<(), Fail> {
-    create_dir_all(folder)
+    files::create_shared_dir(folder)
         .map_err(|error| Fail::local(format!("couldn't create {}", folder.display()), error))?;
     let (mut lines, mut saved, mut known, mut gone) = (Vec::new(), Vec::new(), 0, 0);
     for mail in mails {

@@ -14,6 +14,7 @@ use idempost::NewContactImport;
 
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
+use crate::literal::permit_local;
 
 /// Maximum length of a field in bytes.
 const MAX_FIELD: u64 = 1 << 20;
@@ -35,9 +36,12 @@ impl Csv {
     pub(super) async fn open(argument: &str, max_size: u64, flags: &mut Flags) -> Option<Self> {
         let path = argument.to_owned();
         // A pipe may block for hours, and signals must still end the command.
-        let opened = tokio::task::spawn_blocking(move || match path.as_str() {
-            "-" => spool(io::stdin().lock(), max_size),
-            path => open(path, max_size),
+        let opened = tokio::task::spawn_blocking(move || {
+            permit_local()?;
+            match path.as_str() {
+                "-" => spool(io::stdin().lock(), max_size),
+                path => open(path, max_size),
+            }
         });
         let opened = opened.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let name = if argument == "-" { "standard input" } else { argument };

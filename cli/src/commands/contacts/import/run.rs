@@ -13,6 +13,7 @@ use super::row::Row;
 use super::{ImportOptions, OnConflict};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Kind};
+use crate::literal::permit_local;
 use crate::output::rows::Rows;
 
 /// The outcome of one row.
@@ -184,7 +185,7 @@ impl Refusals {
     /// Creates the file at once, so that an unwritable path is reported before anything is sent.
     fn new(path: &std::path::Path, csv: &Csv) -> Result<Self, Fail> {
         let name = path.display().to_string();
-        let file = File::create_new(path);
+        let file = permit_local().and_then(|()| File::create_new(path));
         let file = file.map_err(|error| Fail::local(format!("couldn't write {name}"), error))?;
         let mut refusals = Self { writer: Writer::from_writer(file), name };
         let header = csv.header().ok().flatten().unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::input::{
     body_builder::{BodyBuilder, flag_origin, flag_span},
     json,
     pair::Pair,
-    source::StdinReaders,
+    source::{self, StdinReaders},
 };
 
 /// Reads the named files, applies the flags to the document, and validates the result.
@@ -264,7 +264,7 @@ fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text:
         let rule = "a variable must be NAME=TEXT".to_owned();
         return builder.malformed("type", rule, flag_origin("--var", n, text), None);
     };
-    let value = match pair.value.strip_prefix('@') {
+    let value = match source::named_in(pair.value) {
         None => pair.value.to_owned(),
         Some(literal) if literal.starts_with('@') => literal.to_owned(),
         Some(path) => {

@@ -1,0 +1,34 @@
+//! Literal values: in a tool's call, no value of the command line names a file, standard input or a command.
+//!
+//! A model chooses these values, and the mail that it reads may have tricked it. So this is a property of the process instead of a list of
+//! flags: what reads or writes a file that the command line names, or runs a command, asks [`permit_local`] first.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The variable that `mcp` sets for the calls of its tools.
+pub(crate) const VARIABLE: &str = "IDEMPOST_LITERAL_VALUES";
+
+static LITERAL: AtomicBool = AtomicBool::new(false);
+
+/// Makes all values literal until the process exits.
+pub(crate) fn enable() {
+    LITERAL.store(true, Ordering::Relaxed);
+}
+
+/// Whether all values are literal.
+pub(crate) fn is_enabled() -> bool {
+    LITERAL.load(Ordering::Relaxed)
+}
+
+/// Permits a file, standard input or a command that the command line names.
+///
+/// # Errors
+/// Rejects it if all values are literal.
+pub(crate) fn permit_local() -> io::Result<()> {
+    if is_enabled() {
+        let rule = "a tool can't use local files, standard input or commands";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, rule));
+    }
+    Ok(())
+}
