@@ -44,8 +44,12 @@ pub(crate) fn recognized(
     keyed: bool,
 ) -> Result<http::Response<Bytes>, Box<DecodeError>> {
     let fields: &[&str] = if keyed { &SENT_FIELDS } else { &RESPONSE_FIELDS };
-    let missing = match serde_json::from_slice::<BTreeMap<String, serde::de::IgnoredAny>>(response.body()) {
-        Ok(found) if fields.iter().any(|field| found.contains_key(*field)) => return Ok(response),
+    // `None` is a null.
+    let found = serde_json::from_slice::<BTreeMap<String, Option<serde::de::IgnoredAny>>>(response.body());
+    let missing = match found {
+        Ok(found) if fields.iter().any(|field| matches!(found.get(*field), Some(Some(_)))) => {
+            return Ok(response);
+        }
         Ok(_) => {
             let text = format!("the body has none of the fields {}", fields.join(", "));
             serde::de::Error::custom(text)
@@ -77,7 +81,7 @@ pub(crate) fn author(body: &[u8]) -> Author {
     let items = fields.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if has_id(&fields) || items.iter().filter_map(Value::as_object).any(has_id) {
         Author::Api
-    } else if RESPONSE_FIELDS.iter().any(|field| fields.contains_key(*field)) {
+    } else if RESPONSE_FIELDS.iter().any(|field| fields.get(*field).is_some_and(|value| !value.is_null())) {
         Author::Likely
     } else {
         Author::Unknown
