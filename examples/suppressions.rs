@@ -28,7 +28,7 @@ fn follow(known: &mut BTreeSet<String>, event: &WebhookPayload) {
 async fn reason(client: &Client, address: &str) -> idempost::Result<Option<SuppressionOrigin>> {
     match client.suppressions().get(address).await {
         Ok(entry) => Ok(entry.origin),
-        Err(Error::Api(error)) if error.name == "not_found" => Ok(None),
+        Err(Error::Api(error)) if error.status == 404 && error.name == "not_found" => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -152,7 +152,9 @@ fn error_response(response: &ApiError, outcome: Outcome, reason: Box<str>) -> At
         (_, StatusCode::MISDIRECTED_REQUEST | StatusCode::TOO_EARLY) => {
             (AttemptResult::NotSent(reason), Observation::ServerError)
         }
-        _ if response.name == "resource_locked" => (AttemptResult::NotSent(reason), Observation::ServerError),
+        (ApiErrorKind::Conflict, _) if response.name == "resource_locked" => {
+            (AttemptResult::NotSent(reason), Observation::ServerError)
+        }
         _ if outcome == Outcome::Unknown => (AttemptResult::Uncertain(reason), Observation::ServerError),
         _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
     };
@@ -171,4 +173,58 @@ fn chain(error: &dyn std::error::Error) -> Box<str> {
         source = cause.source();
     }
     text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use idempost_reference_server::{ReferenceServer, faults::Action};
+
+    use super::*;
+
+    async fn attempt(server: &ReferenceServer, client: &Client, action: Action) -> AttemptResult {
+        server.service().faults().next(action);
+        let body = Bytes::from_static(
+            br#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"Hello"}]"#,
+        );
+        let request = SendRequest { kind: BatchKind::Batch, emails: 1, key: "k".into(), body };
+        Sender::send(client, request).await.result
+    }
+
+    #[tokio::test]
+    async fn a_5xx_leaves_a_batch_uncertain_whatever_its_name() {
+        // B-14
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        for status in [500, 502, 503, 504, 524] {
+            for name in [
+                "",
+                "validation_error",
+                "not_found",
+                "invalid_api_key",
+                "restricted_api_key",
+                "resource_locked",
+                "rate_limit_exceeded",
+                "daily_quota_exceeded",
+                "invalid_idempotent_request",
+                "concurrent_idempotent_requests",
+                "internal_server_error",
+            ] {
+                let result = attempt(&server, &client, Action::error(status, name, "no")).await;
+                assert!(matches!(result, AttemptResult::Uncertain(_)), "{status} {name}: {result:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_200_that_is_not_the_api_s_leaves_a_batch_uncertain() {
+        // B-05
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        for body in
+            ["<html><title>Sign in</title></html>", "", r#"{"status":"ok"}"#, r#"{"data":[{"id":7}]}"#]
+        {
+            let result = attempt(&server, &client, Action::answer(200, body)).await;
+            assert!(matches!(result, AttemptResult::Uncertain(_)), "{body}: {result:?}");
+        }
+    }
 }

@@ -15,9 +15,9 @@ mod transport;
 pub use api::{ApiError, ApiErrorKind};
 pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
 pub use decode::{DecodeCause, DecodeError};
-pub(crate) use headers::request_id;
 #[cfg(feature = "oauth")]
 pub(crate) use headers::retry_after;
+pub(crate) use headers::{is_json, request_id};
 pub use store::StoreError;
 pub(crate) use summary::CallSummary;
 pub use summary::Outcome;
@@ -47,9 +47,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Auth`](Self::Auth) | no, nothing was sent | depends on [`AuthError`](crate::auth::AuthError): log in, or retry later |
 /// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow a longer timeout, or send at a lower rate |
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | retry later |
-/// | [`Api`](Self::Api) | no, the service rejected it; after a 5xx, unknown | depends on [`ApiError::kind`] |
+/// | [`Api`](Self::Api) | no, the service rejected it; after a 408 or 5xx, unknown | depends on [`ApiError::kind`] |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error: that can't send twice |
-/// | [`Decode`](Self::Decode) | yes, but the response could not be read | retry with the idempotency key, or get the record |
+/// | [`Decode`](Self::Decode) | yes, but the response could not be read; unknown if it isn't the API's | retry with the idempotency key, or get the record |
 /// | [`Paging`](Self::Paging) | it was a read | report it: the service's pages are inconsistent |
 /// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it is still in progress | wait again |
 #[derive(Debug, thiserror::Error)]
@@ -83,8 +83,9 @@ pub enum Error {
     /// The request was sent and no complete response arrived: the service may have acted.
     #[error("the outcome is unknown: the request was sent, but no complete response arrived")]
     OutcomeUnknown(#[source] Box<TransportFailure>),
-    /// The service accepted, but its response could not be read.
-    #[error("the service accepted the request (status {}), but its response couldn't be read", .0.status.as_u16())]
+    /// A 2xx whose body could not be read: the service accepted if the body is visibly the API's; otherwise, a proxy or another service may
+    /// have responded. See [`DecodeError`].
+    #[error("{}", .0.headline())]
     Decode(#[source] Box<DecodeError>),
     /// The pages of a list are inconsistent.
     #[error(transparent)]
@@ -107,7 +108,8 @@ impl Error {
             Self::Auth(error) => error.outcome(),
             Self::Api(error) => error.outcome,
             Self::OutcomeUnknown(_) => Outcome::Unknown,
-            Self::Decode(_) | Self::Paging(_) => Outcome::Accepted,
+            Self::Decode(error) => error.outcome,
+            Self::Paging(_) => Outcome::Accepted,
             Self::WaitTimeout(wait) => wait.outcome(),
         }
     }

@@ -37,6 +37,8 @@ pub(crate) struct Mutation<'a> {
     pub(crate) unknown_outcome: &'a str,
     /// The idempotency key, if any.
     pub(crate) key: Option<&'a IdempotencyKey>,
+    /// Whether the command line has the key: the same command then repeats it. Otherwise the key is random.
+    pub(crate) key_given: bool,
     /// The attachments, for a dry run.
     pub(crate) contents: &'a [Content],
 }
@@ -62,7 +64,7 @@ impl Mutation<'_> {
             }
             Err(error) => {
                 context.in_flight.finish();
-                Err(Fail::of_call(error, self.unknown_outcome))
+                Err(Fail::of_call(error, self.unknown_outcome, self.key_given))
             }
         }
     }
@@ -75,8 +77,8 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<Option<WithResponse<T>>, Fail> {
-    let done = Mutation { dry_run, unknown_outcome, key: None, contents: &[] }.execute(context, make).await?;
-    Ok(done.map(|(_, response)| response))
+    let mutation = Mutation { dry_run, unknown_outcome, key: None, key_given: false, contents: &[] };
+    Ok(mutation.execute(context, make).await?.map(|(_, response)| response))
 }
 
 /// Prints the result of a change. If standard output is closed, the change stands: it is reported on standard error, and the command continues.

@@ -112,8 +112,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let unknown_outcome = "the request may have been processed; check before you retry it";
         let key = plan.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
         let key = key.and_then(|(_, value)| IdempotencyKey::new(value.as_str()).ok());
-        let mutation = Mutation { dry_run: None, unknown_outcome, key: key.as_ref(), contents: &[] };
-        let Some((_, response)) = mutation.execute(context, |client| plan.call(client, &[])).await? else {
+        let key_given = key.is_some();
+        let mutation =
+            Mutation { dry_run: None, unknown_outcome, key: key.as_ref(), key_given, contents: &[] };
+        let done = mutation.execute(context, |client| plan.call(client, &[])).await;
+        let Some((_, response)) = done.map_err(|fail| fail.with_key_hint(key_header))? else {
             return Ok(());
         };
         response
@@ -127,6 +130,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
         if response.body.is_empty() { Ok(()) } else { context.out.document(&response.value) }
     })
+}
+
+/// How to repeat a request that may have been executed: this command takes its key as a header.
+fn key_header(key: &str) -> String {
+    format!(
+        "the request may have been processed; retry the same command with `-H 'Idempotency-Key: {key}'`: \
+         within 24 hours, that can't act twice"
+    )
 }
 
 /// Status line and headers in HTTP syntax.

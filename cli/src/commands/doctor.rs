@@ -212,7 +212,8 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
         }
         Err(idempost::Error::Api(error)) => {
             // A sending-only key is rejected here, but is valid.
-            let sends = matches!(error.name.as_str(), "restricted_api_key" | "invalid_permission");
+            let sends = error.kind() == ApiErrorKind::Permission
+                && matches!(error.name.as_str(), "restricted_api_key" | "invalid_permission");
             checks.push(match error.kind() {
                 _ if sends => reached(State::Ok, "reachable; the credential may only send".to_owned(), None),
                 ApiErrorKind::Authentication | ApiErrorKind::Permission => reached(

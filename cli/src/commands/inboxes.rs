@@ -233,7 +233,7 @@ async fn change_with_files<T: DeserializeOwned + Send + 'static>(
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.add_problems(checked);
     flags.finish()?;
-    let mutation = Mutation { dry_run, unknown_outcome, key: None, contents };
+    let mutation = Mutation { dry_run, unknown_outcome, key: None, key_given: false, contents };
     let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let document = mutation::document(&response);
     let items = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();

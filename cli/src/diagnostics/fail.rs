@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 
 use idempost::auth::AuthError;
-use idempost::{ApiErrorKind, Outcome};
+use idempost::{ApiErrorKind, IdempotencyKey, Outcome};
 
 use crate::diagnostics::Diagnostics;
 
@@ -24,11 +24,11 @@ pub(crate) enum Kind {
     NotFound,
     /// Rate limited.
     Limited,
-    /// The service was unreachable or failed, and retrying is safe.
+    /// The service was unreachable or failed, and the same command can't act twice.
     Unavailable,
     /// Not finished yet.
     Pending,
-    /// The outcome is unknown.
+    /// The request may have been executed, and the same command could execute it twice.
     Unknown,
     /// Some items failed.
     Partial,
@@ -74,14 +74,14 @@ pub(crate) static EXIT_CODES: &[Row] = &[
     row(Kind::Auth, 4, "auth", "no credential, or an expired or insufficient one", "log in"),
     row(Kind::NotFound, 5, "not_found", "not found", "create or skip"),
     row(Kind::Limited, 6, "limited", "rate limited after all retries, or a job paused", "wait"),
-    row(Kind::Unavailable, 7, "unavailable", "connection or service failed; retrying is safe", "retry"),
+    row(Kind::Unavailable, 7, "unavailable", "connection or service failed; repeating is safe", "retry"),
     row(Kind::Pending, 8, "pending", "timed out while waiting", "wait again"),
     row(
         Kind::Unknown,
         9,
         "unknown",
-        "no response: the request may have been accepted",
-        "retry with the printed --idempotency-key",
+        "it may have been accepted; repeating could act twice",
+        "add the printed --idempotency-key, or check",
     ),
     row(Kind::Partial, 10, "partial", "some items failed", "check the listed failures"),
     row(
@@ -133,7 +133,9 @@ pub(crate) enum Fail {
     Usage(Diagnostics),
     /// A call failed.
     Sdk(idempost::Error),
-    /// A call failed with an unknown outcome.
+    /// A call failed whose idempotency key is on the command line: the same command can't execute it twice.
+    Repeatable(idempost::Error),
+    /// A call failed that may have been executed, and that the same command could execute twice.
     UnknownOutcome {
         /// The error.
         error: idempost::Error,
@@ -227,7 +229,9 @@ impl Fail {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Usage(_) => Kind::Usage,
-            Self::Sdk(error) | Self::UnknownOutcome { error, .. } => of_sdk(error),
+            Self::Sdk(error) => of_sdk(error, false),
+            Self::Repeatable(error) => of_sdk(error, true),
+            Self::UnknownOutcome { .. } | Self::Unknown { .. } => Kind::Unknown,
             Self::Local { .. } | Self::Child { .. } => Kind::Error,
             Self::Auth { .. } => Kind::Auth,
             Self::NotFound { .. } => Kind::NotFound,
@@ -235,7 +239,6 @@ impl Fail {
             Self::Rejected { .. } => Kind::Rejected,
             Self::Pending { .. } => Kind::Pending,
             Self::Partial { .. } => Kind::Partial,
-            Self::Unknown { .. } => Kind::Unknown,
             Self::Limited { .. } => Kind::Limited,
             Self::Interrupted(_) | Self::Stopped { .. } => Kind::Interrupted,
             Self::BrokenPipe => Kind::Ok,
@@ -252,18 +255,36 @@ impl Fail {
         }
     }
 
-    /// The failure of a call. If the error leaves the outcome unknown, adds what may have happened.
-    pub(crate) fn of_call(error: idempost::Error, unknown_outcome: &str) -> Self {
-        if of_sdk(&error) == Kind::Unknown && error.idempotency_key().is_none() {
+    /// The failure of a changing call. If it may have been executed, and the same command could execute it twice, adds what may have happened.
+    /// `key_given`: whether the command line has the idempotency key, so that the same command repeats it.
+    pub(crate) fn of_call(error: idempost::Error, unknown_outcome: &str, key_given: bool) -> Self {
+        // An accepted call whose response is lost is to be checked, too.
+        let unread = matches!(error, idempost::Error::Decode(_));
+        if unread || of_sdk(&error, key_given) == Kind::Unknown {
             return Self::UnknownOutcome { error, unknown_outcome: unknown_outcome.to_owned() };
         }
-        Self::Sdk(error)
+        if error.outcome() == Outcome::Unknown && key_given {
+            Self::Repeatable(error)
+        } else {
+            Self::Sdk(error)
+        }
+    }
+
+    /// Replaces the message about an unknown outcome, if the call had an idempotency key.
+    pub(crate) fn with_key_hint(self, hint: impl FnOnce(&str) -> String) -> Self {
+        match self {
+            Self::UnknownOutcome { error, unknown_outcome } => {
+                let hint = error.idempotency_key().map(|key| hint(key.as_str()));
+                Self::UnknownOutcome { error, unknown_outcome: hint.unwrap_or(unknown_outcome) }
+            }
+            other => other,
+        }
     }
 
     /// The library's error, if any.
     pub(crate) fn sdk(&self) -> Option<&idempost::Error> {
         match self {
-            Self::Sdk(error) | Self::UnknownOutcome { error, .. } => Some(error),
+            Self::Sdk(error) | Self::Repeatable(error) | Self::UnknownOutcome { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -286,37 +307,48 @@ impl From<Diagnostics> for Fail {
     }
 }
 
-/// Classifies by the error's name first and its status second.
-fn of_sdk(error: &idempost::Error) -> Kind {
+/// Classifies an error: by its outcome first, by its kind second.
+///
+/// | outcome | repeating the command | kind |
+/// |---|---|---|
+/// | unknown | could act twice: the call isn't idempotent, or has a random key | `Unknown` |
+/// | unknown | can't act twice, but can't succeed either | `Unknown` |
+/// | unknown | can't act twice: a key on the command line, an update, a deletion | that of the error |
+/// | accepted, with a key | | `Unknown` |
+/// | not sent, rejected | can't act twice | that of the error |
+fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
     use idempost::Error;
+    let repeatable = error.is_retryable() && (key_given || error.idempotency_key().is_none());
     match error {
+        // What the command waits for was accepted before.
+        Error::WaitTimeout(_) => Kind::Pending,
+        // Accepted, or not the API's response: checking is safe, retrying needs the key.
+        Error::Decode(unread) if unread.idempotency_key.is_some() => Kind::Unknown,
+        Error::Decode(_) if error.outcome() == Outcome::Unknown => Kind::Unknown,
+        error if error.outcome() == Outcome::Unknown && !repeatable => Kind::Unknown,
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
-        Error::Unreachable(_) => Kind::Unavailable,
+        Error::Unreachable(_) | Error::OutcomeUnknown(_) => Kind::Unavailable,
         Error::Auth(error) if matches!(**error, AuthError::NotSaved(_)) => Kind::CredentialNotSaved,
         Error::Auth(error) if error.is_retryable() => Kind::Unavailable,
         Error::Auth(_) => Kind::Auth,
-        Error::OutcomeUnknown(_) => Kind::Unknown,
-        Error::WaitTimeout(_) => Kind::Pending,
-        // The final rejection says nothing about an earlier attempt whose response was lost.
-        Error::Api(api) if error.outcome() == Outcome::Unknown && api.kind() != ApiErrorKind::Server => {
-            Kind::Unknown
-        }
         Error::Api(api) => match api.kind() {
             ApiErrorKind::Authentication | ApiErrorKind::Permission => Kind::Auth,
             ApiErrorKind::NotFound => Kind::NotFound,
             ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded => Kind::Limited,
-            ApiErrorKind::Server if error.outcome() == Outcome::Unknown && !error.is_retryable() => {
-                Kind::Unknown
-            }
             ApiErrorKind::Server => Kind::Unavailable,
             // The first request with the same key is still being processed.
             ApiErrorKind::IdempotencyConflict if error.is_retryable() => Kind::Unavailable,
             _ => Kind::Rejected,
         },
-        // Accepted, but the response is unreadable: checking is safe, retrying needs the key.
-        Error::Decode(unreadable) if unreadable.idempotency_key.is_some() => Kind::Unknown,
         _ => Kind::Error,
     }
+}
+
+/// The message about a request with an idempotency key that may have been executed: `what`, and how to repeat it.
+pub(crate) fn repeatable_with(what: &str, key: &IdempotencyKey) -> String {
+    format!(
+        "{what}; retry the same command with `--idempotency-key {key}`: within 24 hours, that can't act twice"
+    )
 }
 
 #[cfg(test)]

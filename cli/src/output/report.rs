@@ -6,14 +6,14 @@
 use std::error::Error as _;
 
 use annotate_snippets::Level;
-use idempost::{ApiErrorKind, Outcome};
+use idempost::{ApiError, ApiErrorKind, Outcome};
 use serde_json::{Value, json};
 
 use super::color;
 use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
 use super::terminal::{Terminal, brief, safe, safe_lines};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Operation, Origin, place};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Operation, Origin, place, repeatable_with};
 
 /// Maximum number of problems shown to people, to fit a screen; programs get all.
 const MAX_SHOWN: usize = 20;
@@ -154,7 +154,7 @@ fn hint(report: &Diagnostics) -> Option<String> {
 /// The failure as one sentence.
 pub(crate) fn message(fail: &Fail) -> String {
     match fail {
-        Fail::Sdk(error) | Fail::UnknownOutcome { error, .. } => sdk_message(error),
+        Fail::Sdk(error) | Fail::Repeatable(error) | Fail::UnknownOutcome { error, .. } => sdk_message(error),
         Fail::Local { message, source, .. } => match source {
             Some(source) => format!("{message}: {source}"),
             None => message.clone(),
@@ -241,13 +241,16 @@ fn hints(fail: &Fail) -> Vec<String> {
     };
     let mut hints: Vec<String> = given.into_iter().collect();
     let Some(error) = fail.sdk() else { return hints };
+    let is_page = error.response().is_some_and(ApiError::is_html);
     match (fail.kind(), error.idempotency_key()) {
-        (Kind::Unknown, Some(key)) => hints.push(format!(
-            "it may have been accepted; retry within 24 hours with `--idempotency-key {}`, which can't send it twice",
-            key.as_str()
-        )),
+        (Kind::Unknown, Some(key)) if hints.is_empty() => {
+            hints.push(repeatable_with("it may have been accepted", key));
+        }
         (Kind::Unknown, None) if hints.is_empty() => {
             hints.push("the request may have been processed; check before you retry it".to_owned());
+        }
+        (_, Some(_)) if matches!(fail, Fail::Repeatable(_)) => {
+            hints.push("it may have been accepted; its idempotency key makes the same command safe to repeat".to_owned());
         }
         (Kind::Unavailable, Some(key)) if error.is_retryable() => {
             hints.push(format!("to retry without sending twice: --idempotency-key {}", key.as_str()));
@@ -259,6 +262,7 @@ fn hints(fail: &Fail) -> Vec<String> {
             "the service accepts only the new token, so this login is lost: free disk space or fix the permissions, then run idempost auth login"
                 .to_owned(),
         ),
+        (Kind::Auth, _) if is_page => {}
         (Kind::Auth, _) if may_only_send(error) => {
             hints.push("this login may only send emails; for all commands: idempost auth login --scope full_access".to_owned());
         }
@@ -266,6 +270,13 @@ fn hints(fail: &Fail) -> Vec<String> {
             hints.push("log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor".to_owned());
         }
         _ => {}
+    }
+    let is_unrecognized = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Accepted;
+    if is_page || is_unrecognized {
+        hints.push(
+            "check --base-url, and whether a proxy or the network's login page responds: idempost doctor"
+                .to_owned(),
+        );
     }
     if let idempost::Error::Decode(unreadable) = error
         && !unreadable.sample.is_empty()
@@ -286,7 +297,7 @@ fn hints(fail: &Fail) -> Vec<String> {
 fn outcome(fail: &Fail) -> Value {
     let outcome = match fail {
         Fail::Usage(_) | Fail::Auth { .. } => Outcome::NotSent,
-        Fail::Sdk(error) | Fail::UnknownOutcome { error, .. } => error.outcome(),
+        Fail::Sdk(error) | Fail::Repeatable(error) | Fail::UnknownOutcome { error, .. } => error.outcome(),
         Fail::Unknown { .. } => Outcome::Unknown,
         _ => return Value::Null,
     };

@@ -115,7 +115,7 @@ fn rate_limiting_is_6_and_reports_the_delay() {
 }
 
 #[test]
-fn an_unreachable_and_a_failing_service_are_7() {
+fn an_unreachable_service_is_7_and_a_failing_one_if_the_key_is_given() {
     // B-01
     let idempost =
         Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
@@ -123,7 +123,7 @@ fn an_unreachable_and_a_failing_service_are_7() {
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
     let stderr = idempost.run(&send(&["--retries", "0"])).fails(7);
     assert!(stderr.contains("refused"), "{stderr}");
-    // An idempotency key makes retrying safe.
+    // The key on the command line makes the same command safe to repeat.
     let error = failing(Action::error(503, "service_unavailable", "later"), &SEND, 7);
     assert_eq!((&error["outcome"], &error["idempotency_key"]), (&json!("unknown"), &json!("order-17")));
     failing(Action::DropBefore, &["emails", "list"], 7);
@@ -167,16 +167,155 @@ fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
 }
 
 #[test]
-fn an_unreadable_response_is_9_with_the_outcome_accepted() {
+fn a_200_that_is_not_the_api_s_is_9_with_an_unknown_outcome() {
+    // B-05: a login page of a network, a maintenance page, another service, an empty 204
+    let page = "<!DOCTYPE html><html><title>Welcome to the hotel</title></html>";
+    for (status, body) in [
+        (200, page),
+        (204, ""),
+        (200, ""),
+        (200, "nonsense"),
+        (200, "{\"status\":\"ok\"}"),
+        (200, "{\"id\":null}"),
+        (200, "[]"),
+    ] {
+        for send in [send(&[]), vec!["api", "POST", "/emails", "-f", "from=a@x.test", "-f", "to=b@x.test"]] {
+            let service = Service::start().unjudged();
+            let error = failing_at(&service, Action::answer(status, body), &send, 9);
+            assert_eq!((&error["kind"], &error["outcome"]), (&json!("unknown"), &json!("unknown")), "{body}");
+            assert!(error["idempotency_key"].is_string(), "{error}");
+            let message = error["message"].as_str().unwrap();
+            assert!(
+                message.contains("isn't the API's response (a proxy, or a wrong base URL?)"),
+                "{message}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_truncated_response_of_the_api_is_9_with_the_outcome_accepted() {
     // B-05
-    for body in ["", "nonsense", "{\"id\": 7}", "[]"] {
-        let error = failing(Action::answer(200, body), &SEND, 9);
+    let answers =
+        [Action::answer(200, "{\"id\":"), Action::answer(200, "{\"id\":\"e1\"} x"), Action::Truncate(3)];
+    for action in answers {
+        let error = failing(action, &SEND, 9);
         assert_eq!(
             (&error["outcome"], &error["idempotency_key"]),
             (&json!("accepted"), &json!("order-17")),
-            "{body}"
+            "{error}"
         );
     }
+}
+
+#[test]
+fn a_page_instead_of_an_error_is_not_a_reason_to_log_in() {
+    // B-07
+    for (status, code) in [(401, 4), (403, 4), (404, 5), (502, 7)] {
+        let page = "<html><head><title>Sign in</title></head></html>";
+        let service = Service::start();
+        service.core().faults().add(Rule::new(Action::answer(status, page)).always());
+        let stderr = service.idempost().run(&["emails", "list", "--retries", "0"]).fails(code);
+        assert!(stderr.contains("not the API's response (a proxy, or a wrong base URL?)"), "{stderr}");
+        assert!(stderr.contains("check --base-url") && !stderr.contains("log in"), "{stderr}");
+    }
+}
+
+/// A command of the table below, and what it does when it is run again.
+#[derive(Clone, Copy, PartialEq)]
+enum Repeated {
+    /// Acts twice: it isn't idempotent, or its key is random.
+    ActsTwice,
+    /// Acts once: it is idempotent, or its key is on the command line.
+    ActsOnce,
+    /// A read.
+    Reads,
+}
+
+#[test]
+fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
+    // A-19, B-14
+    use Repeated::{ActsOnce, ActsTwice, Reads};
+    let random = &SEND[..10];
+    let email = r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"Hello"}]"#;
+    let api = ["api", "POST", "/emails", "-f", "from=hi@acme.test", "-f", "to=a@x.test", "-f", "subject=s"];
+    let commands = [
+        (random.to_vec(), ActsTwice),
+        (SEND.to_vec(), ActsOnce),
+        (vec!["emails", "batch", "-"], ActsTwice),
+        (vec!["emails", "batch", "-", "--idempotency-key", "order-18"], ActsOnce),
+        (api.to_vec(), ActsTwice),
+        ([&api[..], &["-H", "Idempotency-Key: order-19"]].concat(), ActsOnce),
+        (vec!["api", "POST", "/templates", "-H", "Idempotency-Key: order-20"], ActsTwice),
+        (vec!["templates", "duplicate", "welcome"], ActsTwice),
+        (vec!["broadcasts", "send", "b1", "--yes"], ActsTwice),
+        (vec!["templates", "publish", "welcome"], ActsOnce),
+        (vec!["contacts", "update", "ada@example.com", "--first-name", "Ada"], ActsOnce),
+        (vec!["contacts", "delete", "ada@example.com", "--yes"], ActsOnce),
+        (vec!["emails", "list"], Reads),
+        (vec!["api", "GET", "/emails"], Reads),
+    ];
+    // A failure, the outcome of a change, and the codes for each repetition.
+    let page = "<html><head><title>504 Gateway Time-out</title></head></html>";
+    let failures = [
+        (Action::error(503, "service_unavailable", "later"), "unknown", [9, 7, 7]),
+        (Action::error(500, "validation_error", "oh"), "unknown", [9, 7, 7]),
+        (Action::error(502, "not_found", "oh"), "unknown", [9, 7, 7]),
+        (Action::answer(504, page), "unknown", [9, 7, 7]),
+        (Action::DropAfter, "unknown", [9, 7, 7]),
+        (Action::DropBefore, "unknown", [9, 7, 7]),
+        (Action::answer(303, ""), "unknown", [9, 9, 3]),
+        (Action::answer(200, page), "unknown", [9, 9, 1]),
+        (Action::answer(501, ""), "rejected", [7, 7, 7]),
+        (Action::TooMany { retry_after: None }, "rejected", [6, 6, 6]),
+        (Action::error(422, "validation_error", "no"), "rejected", [3, 3, 3]),
+        (Action::error(404, "not_found", "no"), "rejected", [5, 5, 5]),
+        (Action::error(401, "invalid_api_key", "no"), "rejected", [4, 4, 4]),
+    ];
+    for (action, outcome, [twice, once, read]) in failures {
+        let service = Service::start().unjudged();
+        service.core().faults().add(Rule::new(action.clone()).always());
+        for (command, repeated) in &commands {
+            let what = format!("{action:?}: {command:?}");
+            let arguments = [&command[..], &["--retries", "0", "--json"]].concat();
+            let ran = service.idempost().run_with(&arguments, email);
+            let code = match repeated {
+                ActsTwice => twice,
+                ActsOnce => once,
+                Reads => read,
+            };
+            assert_eq!(ran.code, Some(code), "{what}: {ran:?}");
+            let error = ran.error(code);
+            if *repeated != Reads {
+                assert_eq!(error["outcome"], outcome, "{what}: {error}");
+            }
+            if code == 9 {
+                let hint = error["hint"].as_str().unwrap();
+                let flag = match (error["idempotency_key"].as_str(), command[0]) {
+                    (Some(key), "api") => format!("`-H 'Idempotency-Key: {key}'`"),
+                    (Some(key), _) => format!("`--idempotency-key {key}`"),
+                    (None, _) => "check".to_owned(),
+                };
+                assert!(hint.contains("may have been") && hint.contains(&flag), "{what}: {hint}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_command_that_exit_code_9_prints_sends_no_second_email() {
+    // A-19: a proxy's timeout hides that the service accepted the email.
+    let service = Service::start();
+    service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    service
+        .core()
+        .faults()
+        .add(Rule::new(Action::answer(504, "<html></html>")).on(Method::POST, "/emails").times(2));
+    let send = &SEND[..10];
+    let stderr = service.idempost().run(send).fails(9);
+    let flag = stderr.split('`').find(|part| part.starts_with("--idempotency-key ")).unwrap();
+    service.idempost().run(&[send, &flag.split(' ').collect::<Vec<_>>()].concat()).ok();
+    assert_eq!(service.core().mails("sb_test").len(), 1);
 }
 
 #[test]
@@ -218,7 +357,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
         let output = child.finish();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{stderr}");
-        assert!(stderr.contains("retry with `--idempotency-key order-17`"), "{stderr}");
+        assert!(stderr.contains("retry the same command with `--idempotency-key order-17`"), "{stderr}");
     }
 }
 

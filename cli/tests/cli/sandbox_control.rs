@@ -21,7 +21,7 @@ fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
     let listed = idempost.run(&["sandbox", "fail", "--list"]).ok();
     assert_eq!(listed, "1\tPOST\t/emails\tanswer\t503\tthe next 2\t0\t503 application_error\n");
     let once = [&SEND[..], &["--retries", "0"]].concat();
-    idempost.run(&once).fails(7);
+    idempost.run(&once).fails(9);
     assert!(idempost.run(&SEND).ok().len() > 30, "the second failure is retried");
     assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok(), "");
     assert_eq!(idempost.run(&["emails", "list", "--json"]).json()["data"].as_array().unwrap().len(), 1);

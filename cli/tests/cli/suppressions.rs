@@ -1,5 +1,6 @@
 //! `suppressions`.
 
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
@@ -107,6 +108,15 @@ fn check_answers_by_its_exit_code() {
     let unreachable =
         Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
     unreachable.run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
+}
+
+#[test]
+fn a_502_with_a_client_errors_name_says_nothing_about_an_address() {
+    // B-14
+    let service = Service::start();
+    done(&service, &["suppressions", "add", "ada@example.com"]);
+    service.core().faults().add(Rule::new(Action::error(502, "not_found", "no route")).always());
+    service.idempost().run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! | no connection, timeout while connecting | not sent | yes |
 //! | TLS not trusted, a file that can't be read | not sent | no |
 //! | connection lost or timeout before the response head | unknown | yes |
-//! | 2xx with an unreadable or incomplete body | accepted | if the response can be fetched again |
+//! | 2xx with an unreadable body that is visibly the API's: JSON with an ID, or JSON that was cut off | accepted | if the response can be fetched again |
+//! | 2xx with another unreadable body: a page, no body, other JSON | unknown | the same |
 //! | 429, except for an exhausted quota; 421; 425; 409 `resource_locked` | rejected | yes |
 //! | 409 `concurrent_idempotent_requests`: the same send is in flight | unknown | yes |
 //! | 408 and 5xx, except as below | unknown | yes |
@@ -13,14 +14,20 @@
 //! | 303, 1xx, and values that are no HTTP status | unknown | no |
 //! | all other statuses | rejected | no |
 //!
+//! The names of errors count only within a 4xx other than 408 ([`ApiError::kind`]): what a proxy or a failing service writes into a 5xx says
+//! nothing about the request.
+//!
 //! A read never has an unknown outcome: where the table says so, its result is not sent (no response) or rejected (a response).
 
 use crate::{
-    error::{ApiError, ApiErrorKind},
+    error::{ApiError, ApiErrorKind, DecodeCause, DecodeError, is_json},
     transport::{RequestDelivery, TransportError, TransportErrorKind},
 };
 
-use super::state::AttemptResult;
+use super::{
+    decode::{Author, author},
+    state::AttemptResult,
+};
 
 /// Classifies an attempt without a response.
 pub(crate) fn transport_error(error: &TransportError, read_only: bool) -> AttemptResult {
@@ -47,9 +54,28 @@ pub(crate) fn error_response(error: &ApiError, read_only: bool) -> AttemptResult
         (_, ApiErrorKind::RateLimited) | (421 | 425, _) => rejected(true),
         (501 | 505 | 511, _) => rejected(false),
         (_, ApiErrorKind::Server) => unknown(true),
-        _ if error.name == "resource_locked" => rejected(true),
+        (_, ApiErrorKind::Conflict) if error.name == "resource_locked" => rejected(true),
         (..=199 | 303 | 600.., _) => unknown(false),
         _ => rejected(false),
+    }
+}
+
+/// Classifies a 2xx whose body can't be read. `keyed`: whether its operation has an idempotency key, under which the response can be fetched again.
+pub(crate) fn unreadable(error: &DecodeError, body: &[u8], keyed: bool, read_only: bool) -> AttemptResult {
+    let is_json = is_json(&error.headers);
+    let (is_api, complete_later) = match &error.source {
+        DecodeCause::Incomplete(lost) => (is_json, lost.kind() != TransportErrorKind::TooLarge),
+        DecodeCause::Json(cause) => {
+            let author = author(body);
+            let cut = is_json && cause.is_eof() && body.trim_ascii_start().starts_with(b"{");
+            (cut || author == Author::Api || (read_only && author == Author::Likely), true)
+        }
+    };
+    let transient = keyed && complete_later;
+    match (is_api, read_only) {
+        (true, _) => AttemptResult::Accepted { transient },
+        (false, false) => AttemptResult::Unknown { transient },
+        (false, true) => AttemptResult::Rejected { transient },
     }
 }
 
@@ -65,6 +91,74 @@ mod tests {
     const UNKNOWN_FOR_NOW: AttemptResult = AttemptResult::Unknown { transient: true };
     const NOT_SENT: AttemptResult = AttemptResult::NotSent { transient: false };
     const NOT_SENT_FOR_NOW: AttemptResult = AttemptResult::NotSent { transient: true };
+
+    fn refused(status: u16, name: &str) -> ApiError {
+        let body = serde_json::json!({ "name": name, "message": "" }).to_string();
+        let (mut head, ()) = http::Response::new(()).into_parts();
+        head.status = http::StatusCode::from_u16(status).unwrap();
+        ApiError::from_response(head, Bytes::from(body))
+    }
+
+    #[test]
+    fn a_name_decides_only_within_a_4xx_whatever_the_status() {
+        // B-09, B-14
+        use ApiErrorKind::{
+            Authentication, Conflict, IdempotencyConflict, NotFound, Permission, QuotaExceeded, RateLimited,
+            Redirect, Server, Validation,
+        };
+        let names = [
+            ("", None, REJECTED),
+            ("something_new", None, REJECTED),
+            ("validation_error", Some(Validation), REJECTED),
+            ("missing_required_field", Some(Validation), REJECTED),
+            ("missing_required_parameter", Some(Validation), REJECTED),
+            ("invalid_parameter", Some(Validation), REJECTED),
+            ("invalid_attachment", Some(Validation), REJECTED),
+            ("invalid_idempotency_key", Some(Validation), REJECTED),
+            ("invalid_from_address", Some(Validation), REJECTED),
+            ("invalid_region", Some(Validation), REJECTED),
+            ("missing_api_key", Some(Authentication), REJECTED),
+            ("invalid_api_key", Some(Authentication), REJECTED),
+            ("suspended_api_key", Some(Authentication), REJECTED),
+            ("restricted_api_key", Some(Permission), REJECTED),
+            ("invalid_permission", Some(Permission), REJECTED),
+            ("invalid_access", Some(Permission), REJECTED),
+            ("not_found", Some(NotFound), REJECTED),
+            ("invalid_idempotent_request", Some(IdempotencyConflict), REJECTED),
+            ("concurrent_idempotent_requests", Some(IdempotencyConflict), UNKNOWN_FOR_NOW),
+            ("resource_locked", Some(Conflict), REJECTED_FOR_NOW),
+            ("rate_limit_exceeded", Some(RateLimited), REJECTED_FOR_NOW),
+            ("daily_quota_exceeded", Some(QuotaExceeded), REJECTED),
+            ("monthly_quota_exceeded", Some(QuotaExceeded), REJECTED),
+            ("email_above_quota", Some(QuotaExceeded), REJECTED),
+            ("application_error", Some(Server), UNKNOWN_FOR_NOW),
+            ("internal_server_error", Some(Server), UNKNOWN_FOR_NOW),
+            ("service_unavailable", Some(Server), UNKNOWN_FOR_NOW),
+        ];
+        for status in (100..=199).chain(300..=999) {
+            for (name, kind, named) in names {
+                let error = refused(status, name);
+                let (expected, result) = match (status, kind) {
+                    (501 | 505 | 511, _) => (Some(Server), REJECTED),
+                    (408 | 500..=599, _) => (Some(Server), UNKNOWN_FOR_NOW),
+                    (303, _) => (Some(Redirect), UNKNOWN),
+                    (300..=399, _) => (Some(Redirect), REJECTED),
+                    (..=199 | 600.., _) => (None, UNKNOWN),
+                    (421 | 425, kind) if named == REJECTED => (kind, REJECTED_FOR_NOW),
+                    (421 | 425, kind @ Some(Server)) => (kind, REJECTED_FOR_NOW),
+                    (429, None) => (Some(RateLimited), REJECTED_FOR_NOW),
+                    (_, kind) => (kind, named),
+                };
+                assert_eq!(error_response(&error, false), result, "{status} {name}");
+                if let Some(kind) = expected {
+                    assert_eq!(error.kind(), kind, "{status} {name}");
+                }
+                if let AttemptResult::Unknown { transient } = result {
+                    assert_eq!(error_response(&error, true), AttemptResult::Rejected { transient });
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_error_response_has_one_result() {
@@ -89,7 +183,7 @@ mod tests {
             (429, "daily_quota_exceeded", REJECTED, REJECTED),
             (429, "monthly_quota_exceeded", REJECTED, REJECTED),
             (500, "application_error", UNKNOWN_FOR_NOW, REJECTED_FOR_NOW),
-            (500, "validation_error", REJECTED, REJECTED),
+            (500, "validation_error", UNKNOWN_FOR_NOW, REJECTED_FOR_NOW),
             (501, "", REJECTED, REJECTED),
             (502, "", UNKNOWN_FOR_NOW, REJECTED_FOR_NOW),
             (503, "service_unavailable", UNKNOWN_FOR_NOW, REJECTED_FOR_NOW),
@@ -100,12 +194,73 @@ mod tests {
             (600, "", UNKNOWN, REJECTED),
             (400, "application_error", UNKNOWN_FOR_NOW, REJECTED_FOR_NOW),
         ] {
-            let body = serde_json::json!({ "name": name, "message": "" }).to_string();
-            let (mut head, ()) = http::Response::new(()).into_parts();
-            head.status = http::StatusCode::from_u16(status).unwrap();
-            let error = ApiError::from_response(head, Bytes::from(body));
+            let error = refused(status, name);
             assert_eq!(error_response(&error, false), write, "{status} {name}");
             assert_eq!(error_response(&error, true), read, "{status} {name}, read");
+        }
+    }
+
+    /// A record of which no body below has all fields.
+    #[derive(Debug, serde::Deserialize)]
+    #[expect(dead_code, reason = "only decoding it matters")]
+    struct Record {
+        id: String,
+        missing: String,
+    }
+
+    fn unreadable_json(media_type: &str, body: &str) -> (DecodeError, Bytes) {
+        let (mut head, ()) = http::Response::new(()).into_parts();
+        head.headers.insert(http::header::CONTENT_TYPE, media_type.parse().unwrap());
+        let cause = serde_json::from_str::<Record>(body).unwrap_err();
+        let error = DecodeError::new(head, body.as_bytes(), String::new(), DecodeCause::Json(cause));
+        (error, Bytes::from(body.to_owned()))
+    }
+
+    #[test]
+    fn only_a_body_that_is_visibly_the_api_s_counts_as_accepted() {
+        // B-05
+        const ACCEPTED: AttemptResult = AttemptResult::Accepted { transient: false };
+        let json = "application/json; charset=utf-8";
+        for (media_type, body, write, read) in [
+            (json, r#"{"id":"e1"} x"#, ACCEPTED, ACCEPTED),
+            ("text/plain", r#"{"id":"e1"} x"#, ACCEPTED, ACCEPTED),
+            (json, r#"{"data":[{},{"id":"e1"}]}"#, ACCEPTED, ACCEPTED),
+            (json, r#"{"contact":"c1"}"#, ACCEPTED, ACCEPTED),
+            (json, r#"{"id":"#, ACCEPTED, ACCEPTED),
+            ("application/problem+json", "{", ACCEPTED, ACCEPTED),
+            ("text/html", "{", UNKNOWN, REJECTED),
+            (json, "", UNKNOWN, REJECTED),
+            (json, "null", UNKNOWN, REJECTED),
+            (json, "[", UNKNOWN, REJECTED),
+            (json, "[]", UNKNOWN, REJECTED),
+            (json, r#""e1""#, UNKNOWN, REJECTED),
+            (json, "{}", UNKNOWN, REJECTED),
+            (json, r#"{"status":"ok"}"#, UNKNOWN, REJECTED),
+            (json, r#"{"id":null}"#, UNKNOWN, REJECTED),
+            (json, r#"{"id":7}"#, UNKNOWN, ACCEPTED),
+            (json, r#"{"data":[]}"#, UNKNOWN, ACCEPTED),
+            (json, r#"{"object":"email"}"#, UNKNOWN, ACCEPTED),
+            (json, "<html>", UNKNOWN, REJECTED),
+            ("text/html", "<!DOCTYPE html><title>Sign in</title>", UNKNOWN, REJECTED),
+        ] {
+            let (error, bytes) = unreadable_json(media_type, body);
+            assert_eq!(unreadable(&error, &bytes, false, false), write, "{media_type} {body}");
+            assert_eq!(unreadable(&error, &bytes, false, true), read, "{media_type} {body}, read");
+            let keyed = match write {
+                UNKNOWN => UNKNOWN_FOR_NOW,
+                _ => AttemptResult::Accepted { transient: true },
+            };
+            assert_eq!(unreadable(&error, &bytes, true, false), keyed, "{media_type} {body}, with a key");
+        }
+        for (media_type, kind, result) in [
+            (json, TransportErrorKind::Closed, AttemptResult::Accepted { transient: true }),
+            (json, TransportErrorKind::TooLarge, ACCEPTED),
+            ("text/html", TransportErrorKind::Closed, UNKNOWN_FOR_NOW),
+            ("text/html", TransportErrorKind::TooLarge, UNKNOWN),
+        ] {
+            let (mut error, _) = unreadable_json(media_type, "{");
+            error.source = DecodeCause::Incomplete(TransportError::new(RequestDelivery::Unknown, kind));
+            assert_eq!(unreadable(&error, b"", true, false), result, "{media_type} {kind:?}");
         }
     }
 

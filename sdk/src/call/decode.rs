@@ -1,10 +1,11 @@
 //! Decoding of responses.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::error::{DecodeCause, DecodeError};
 
@@ -29,6 +30,62 @@ pub(crate) fn decode<T: DeserializeOwned>(response: http::Response<Bytes>) -> Re
 fn undecoded(response: http::Response<Bytes>, path: String, error: serde_json::Error) -> Box<DecodeError> {
     let (head, body) = response.into_parts();
     Box::new(DecodeError::new(head, &body, path, DecodeCause::Json(error)))
+}
+
+/// The fields of which every response of the API to a change has at least one.
+const RESPONSE_FIELDS: [&str; 7] = ["id", "object", "data", "event", "contact", "contact_id", "segment_id"];
+/// Those of a response to a send.
+const SENT_FIELDS: [&str; 2] = ["id", "data"];
+
+/// Checks that the response to a change is the API's: that of a proxy or another service must not count as a success, even if every field of
+/// the record is optional.
+pub(crate) fn recognized(
+    response: http::Response<Bytes>,
+    keyed: bool,
+) -> Result<http::Response<Bytes>, Box<DecodeError>> {
+    let fields: &[&str] = if keyed { &SENT_FIELDS } else { &RESPONSE_FIELDS };
+    // `None` is a null.
+    let found = serde_json::from_slice::<BTreeMap<String, Option<serde::de::IgnoredAny>>>(response.body());
+    let missing = match found {
+        Ok(found) if fields.iter().any(|field| matches!(found.get(*field), Some(Some(_)))) => {
+            return Ok(response);
+        }
+        Ok(_) => {
+            let text = format!("the body has none of the fields {}", fields.join(", "));
+            serde::de::Error::custom(text)
+        }
+        Err(error) => error,
+    };
+    Err(undecoded(response, String::new(), missing))
+}
+
+/// What an unreadable body shows of its author.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// Nothing says that the API wrote it.
+    Unknown,
+    /// A JSON object with a field of the API's responses.
+    Likely,
+    /// A JSON object with the ID of a record, or a list of such objects: visibly the API's.
+    Api,
+}
+
+/// Returns what the body shows, which may have anything after its JSON.
+pub(crate) fn author(body: &[u8]) -> Author {
+    let mut documents = serde_json::Deserializer::from_slice(body).into_iter::<Value>();
+    let Some(Ok(Value::Object(fields))) = documents.next() else { return Author::Unknown };
+    let has_id = |fields: &Map<String, Value>| {
+        let ids = ["id", "contact", "contact_id"].into_iter().filter_map(|name| fields.get(name)?.as_str());
+        ids.into_iter().any(|id| !id.is_empty())
+    };
+    let items = fields.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if has_id(&fields) || items.iter().filter_map(Value::as_object).any(has_id) {
+        Author::Api
+    } else if RESPONSE_FIELDS.iter().any(|field| fields.get(*field).is_some_and(|value| !value.is_null())) {
+        Author::Likely
+    } else {
+        Author::Unknown
+    }
 }
 
 /// Checks that the response has as many IDs as emails were sent; otherwise they can't be matched.

@@ -6,6 +6,7 @@
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, response};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::Instrument as _;
@@ -14,7 +15,7 @@ use url::Url;
 use super::{
     classify,
     core::Core,
-    decode::{Decode, count_ids},
+    decode::{Decode, count_ids, recognized},
     limiter::{Permit, Verdict},
     operation::{IDEMPOTENCY_KEY, Operation},
     retry::{Cause, RetryEvent, RetryPolicy},
@@ -318,14 +319,11 @@ impl<'a> Execution<'a> {
     ) -> Result<T, Failure> {
         let (head, body) = response.into_parts();
         let Collected { bytes, missing } = body.collect(self.core.response_limit, self.attempt_end()).await;
+        let body = bytes.clone();
         let error = match missing {
             None => {
-                let response = http::Response::from_parts(head, bytes);
-                let counted = match self.operation.ids {
-                    Some(ids) => count_ids(response, ids),
-                    None => Ok(response),
-                };
-                match counted.and_then(decode) {
+                let checked = self.check(http::Response::from_parts(head, bytes));
+                match checked.and_then(decode) {
                     Ok(value) => return Ok(value),
                     Err(error) => error,
                 }
@@ -335,18 +333,30 @@ impl<'a> Execution<'a> {
                 Box::new(DecodeError::new(head, &bytes, String::new(), DecodeCause::Incomplete(missing)))
             }
         };
-        // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once.
-        let (incomplete, too_large) = match &error.source {
-            DecodeCause::Incomplete(error) => (true, error.kind() == TransportErrorKind::TooLarge),
-            DecodeCause::Json(_) => (false, false),
-        };
-        let transient = self.operation.keyed && !too_large;
-        let again =
-            self.state.record(AttemptResult::Accepted { transient }) && (incomplete || !self.undecodable);
+        // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once:
+        // a login or maintenance page stays for a while.
+        let incomplete = matches!(error.source, DecodeCause::Incomplete(_));
+        let result = classify::unreadable(&error, &body, self.operation.keyed, self.read_only);
+        let again = self.state.record(result) && (incomplete || !self.undecodable);
         self.undecodable |= !incomplete;
-        let cause = Cause::unreadable(error.status);
-        self.unread = Some(error);
-        Err(Failure { error: None, retry: again.then_some(cause) })
+        let retry = again.then(|| Cause::unreadable(error.status));
+        if matches!(result, AttemptResult::Accepted { .. }) {
+            self.unread = Some(error);
+            return Err(Failure { error: None, retry });
+        }
+        Err(Failure::new(Error::Decode(error.after(self.state.summary())), retry))
+    }
+
+    /// Checks a complete response to a change, before it is decoded.
+    fn check(&self, response: http::Response<Bytes>) -> Result<http::Response<Bytes>, Box<DecodeError>> {
+        let Operation { keyed, ids, .. } = self.operation;
+        // The response to any other request of the caller's own may have any shape.
+        let has_record = keyed || !self.operation.is_raw();
+        let response = if self.read_only || !has_record { response } else { recognized(response, keyed)? };
+        match ids {
+            Some(ids) => count_ids(response, ids),
+            None => Ok(response),
+        }
     }
 
     /// Delays the next attempt if policy, budget and deadline allow one; otherwise returns the error.

@@ -21,6 +21,9 @@ use crate::{
 /// The header that makes a send safe to retry (`SPEC.md`, POST /emails).
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// The name of an operation by method and path.
+const RAW: &str = "request";
+
 /// The routes on which the service honors it.
 const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
 
@@ -168,17 +171,22 @@ impl Operation {
         let fault = problem::path_fault(&path);
         let mut operation = match path.split_once('?') {
             Some((path, query)) => {
-                let mut operation = Self::new("request", method, path.to_owned());
+                let mut operation = Self::new(RAW, method, path.to_owned());
                 let pairs = url::form_urlencoded::parse(query.as_bytes());
                 operation
                     .query
                     .extend(pairs.map(|(name, value)| (Cow::Owned(name.into_owned()), value.into_owned())));
                 operation
             }
-            None => Self::new("request", method, path),
+            None => Self::new(RAW, method, path),
         };
         operation.faults.extend(fault);
         operation
+    }
+
+    /// Whether the caller wrote method and path, so that the shape of the response isn't known.
+    pub(crate) fn is_raw(&self) -> bool {
+        self.name == RAW
     }
 
     pub(crate) fn with_body(mut self, body: Body) -> Self {

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     error_body,
-    headers::{request_id, retry_after},
+    headers::{is_html, request_id, retry_after},
     summary::{CallSummary, Outcome},
     text::printable,
 };
@@ -36,7 +36,11 @@ pub struct ApiError {
     pub(super) retryable: bool,
 }
 
-/// The meaning of an [`ApiError`]: determined by its name first, by its status second, since the service uses 400 and 422 alike.
+/// The meaning of an [`ApiError`].
+///
+/// For a 4xx, it is determined by the error's name first and by the status second, since the service uses 400 and 422 alike. For any other
+/// status, and for 408, by the status alone: a 5xx is [`Server`](Self::Server) even if its body names a client error, since a proxy or a
+/// failing service may have written it after the request was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ApiErrorKind {
@@ -90,6 +94,9 @@ impl ApiError {
 
     /// Returns the kind of error.
     pub fn kind(&self) -> ApiErrorKind {
+        if !self.status.is_client_error() || self.status == StatusCode::REQUEST_TIMEOUT {
+            return self.kind_by_status();
+        }
         match self.name.as_str() {
             "validation_error"
             | "missing_required_field"
@@ -129,6 +136,11 @@ impl ApiError {
         }
     }
 
+    /// Returns whether the body is an HTML page, which the API never returns: a proxy or another service responded, or the base URL is wrong.
+    pub fn is_html(&self) -> bool {
+        is_html(&self.headers) || error_body::is_markup(&self.body)
+    }
+
     /// Returns the delay that the service requested: `Retry-After` in seconds or as a date.
     pub fn retry_after(&self) -> Option<Duration> {
         retry_after(&self.headers)
@@ -146,6 +158,9 @@ impl ApiError {
                 line.push_str(before);
                 line.push_str(&printable(text, 300));
             }
+        }
+        if self.is_html() {
+            line.push_str(", an HTML page and not the API's response (a proxy, or a wrong base URL?)");
         }
         if self.kind() == ApiErrorKind::Redirect {
             let to =
@@ -202,8 +217,12 @@ mod tests {
             let error = answer(502, body);
             assert_eq!((error.status.as_u16(), error.name.as_str()), (502, ""), "{body:?}");
             assert_eq!(error.body, body);
-            assert_eq!(error.to_string(), "the service returned 502");
+            assert_eq!(error.is_html(), body.starts_with(b"<"));
+            assert!(error.is_html() || error.to_string() == "the service returned 502", "{error}");
         }
+        let page = answer(404, b" <!DOCTYPE html><title>Not Found</title>");
+        let line = "the service returned 404: Not Found, an HTML page and not the API's response (a proxy, or a wrong base URL?)";
+        assert_eq!(page.to_string(), line);
         let flat = answer(422, br#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#);
         assert_eq!(flat.to_string(), "the service returned 422 validation_error: no `to`");
         let oauth = answer(400, br#"{"error":"invalid_grant","error_description":"used"}"#);
@@ -211,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_takes_precedence_over_the_status() {
+    fn the_name_takes_precedence_over_the_status_of_a_4xx() {
         // ERR-07, B-09
         for (status, name, kind) in [
             (400, "validation_error", ApiErrorKind::Validation),
@@ -229,7 +248,10 @@ mod tests {
             (429, "daily_quota_exceeded", ApiErrorKind::QuotaExceeded),
             (403, "email_above_quota", ApiErrorKind::QuotaExceeded),
             (500, "application_error", ApiErrorKind::Server),
+            (500, "validation_error", ApiErrorKind::Server),
+            (502, "not_found", ApiErrorKind::Server),
             (503, "", ApiErrorKind::Server),
+            (503, "daily_quota_exceeded", ApiErrorKind::Server),
             (308, "", ApiErrorKind::Redirect),
             (418, "teapot", ApiErrorKind::Other),
         ] {

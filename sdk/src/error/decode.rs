@@ -4,13 +4,25 @@ use std::{error::Error as StdError, fmt};
 
 use http::{HeaderMap, StatusCode};
 
-use super::{headers::request_id, summary::CallSummary, text::printable};
+use super::{
+    headers::request_id,
+    summary::{CallSummary, Outcome},
+    text::printable,
+};
 use crate::{transport::TransportError, types::IdempotencyKey};
 
 /// The number of bytes kept as a sample of an unreadable body.
 const MAX_SAMPLE: usize = 512;
 
 /// A successful response that is incomplete or doesn't match the specification.
+///
+/// A 2xx alone doesn't say that the service accepted: a captive portal, a maintenance page and another service at a wrong base URL return it, too.
+/// So [`Error::outcome`](crate::Error::outcome) is
+///
+/// - [`Accepted`](Outcome::Accepted) if the body is visibly the API's: a JSON object with an ID, or JSON (by its media type) that was cut off;
+/// - otherwise [`Unknown`](Outcome::Unknown) for a change, and [`Rejected`](Outcome::Rejected) for a read, which changes nothing.
+///
+/// A change with an idempotency key is requested once more in both cases, which can't act twice.
 #[derive(thiserror::Error)]
 #[error("{}", self.line())]
 #[non_exhaustive]
@@ -29,6 +41,7 @@ pub struct DecodeError {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The cause.
     pub source: DecodeCause,
+    pub(super) outcome: Outcome,
     pub(super) retryable: bool,
 }
 
@@ -70,6 +83,7 @@ impl DecodeError {
             attempts: 0,
             idempotency_key: None,
             source,
+            outcome: Outcome::Accepted,
             retryable: false,
         }
     }
@@ -77,13 +91,29 @@ impl DecodeError {
     pub(crate) fn after(mut self: Box<Self>, call: CallSummary) -> Box<Self> {
         self.attempts = call.attempts;
         self.idempotency_key = call.idempotency_key;
-        self.retryable = call.retryable;
+        (self.outcome, self.retryable) = (call.outcome, call.retryable);
         self
     }
 
     /// Returns the request ID.
     pub fn request_id(&self) -> Option<&str> {
         request_id(&self.headers)
+    }
+
+    /// The message of the [`Error`](crate::Error).
+    pub(super) fn headline(&self) -> String {
+        let status = self.status.as_u16();
+        let page =
+            format!("status {status}, but this isn't the API's response (a proxy, or a wrong base URL?)");
+        match self.outcome {
+            Outcome::Accepted => {
+                format!(
+                    "the service accepted the request (status {status}), but its response couldn't be read"
+                )
+            }
+            Outcome::Unknown => format!("the outcome is unknown: {page}"),
+            Outcome::NotSent | Outcome::Rejected => page,
+        }
     }
 
     fn line(&self) -> String {

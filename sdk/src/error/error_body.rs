@@ -42,6 +42,11 @@ fn is_name(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
 }
 
+/// Whether a body starts like HTML or XML.
+pub(super) fn is_markup(body: &[u8]) -> bool {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start().starts_with(b"<")
+}
+
 fn from_text(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with('{') || text.starts_with('[') || text.contains('\u{fffd}') {

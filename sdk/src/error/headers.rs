@@ -23,3 +23,18 @@ pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
     let name = ["x-request-id", "request-id"].into_iter().find(|name| headers.contains_key(*name))?;
     headers.get(name)?.to_str().ok()
 }
+
+/// Whether the body is JSON, by its media type.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"))
+}
+
+/// Whether the body is HTML, by its media type.
+pub(super) fn is_html(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|kind| kind == "text/html" || kind == "application/xhtml+xml")
+}
+
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let kind = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
+    Some(kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
+}

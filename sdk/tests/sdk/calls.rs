@@ -186,14 +186,24 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreadable_acceptance_is_requested_once_more_and_then_reported() {
+async fn an_unreadable_success_is_requested_once_more_and_then_reported() {
     // B-05
-    for text in
-        ["", "null", "[]", "\"x\"", "<html>", "{\"id\":", "{\"id\":null}", "{\"id\":7}", "{\"id\":\"e1\"} x"]
-    {
+    for (text, outcome) in [
+        ("", Outcome::Unknown),
+        ("null", Outcome::Unknown),
+        ("[]", Outcome::Unknown),
+        ("\"x\"", Outcome::Unknown),
+        ("<html>", Outcome::Unknown),
+        ("{\"id\":", Outcome::Unknown),
+        ("{\"id\":null}", Outcome::Unknown),
+        ("{\"id\":7}", Outcome::Unknown),
+        ("{\"status\":\"ok\"}", Outcome::Unknown),
+        ("{\"id\":\"e1\"} x", Outcome::Accepted),
+    ] {
         let script = Script::of([Step::Text(200, text), Step::Text(200, text)]);
         let error = script.client().emails().send(&email()).await.unwrap_err();
-        assert_eq!(error.outcome(), Outcome::Accepted, "{text}: {error:?}");
+        assert_eq!((error.outcome(), error.is_retryable()), (outcome, true), "{text}: {error:?}");
+        assert_eq!(error.to_string().contains("a wrong base URL?"), outcome == Outcome::Unknown, "{error}");
         assert!(error.idempotency_key().is_some());
         assert_eq!(script.seen().len(), 2);
     }
@@ -201,8 +211,46 @@ async fn an_unreadable_acceptance_is_requested_once_more_and_then_reported() {
     assert!(script.client().emails().send(&email()).await.is_ok());
     let path = Script::of([Step::Answer(200, json!({"data": [{"id": [7]}]}))]);
     let error = path.client().emails().list().await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Accepted);
     let Error::Decode(unreadable) = error else { panic!("{error:?}") };
     assert_eq!(unreadable.path, "data[0].id");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_without_a_response_of_the_api_is_never_a_success() {
+    // B-05: the fields of these records are optional, or the request is the caller's own.
+    for (status, text) in [
+        (200, "{\"status\":\"ok\"}"),
+        (200, "{\"id\":null,\"event\":null}"),
+        (200, "<html></html>"),
+        (200, "[]"),
+        (204, ""),
+    ] {
+        let script = Script::of((0..12).map(|_| Step::Text(status, text))).odd();
+        let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
+        let event = idempost::EventOccurrence::for_email("user.created", "ada@example.com");
+        let emails = json!({"from": "a@x.test", "to": "b@x.test", "subject": "s", "text": "t"});
+        let errors = [
+            client.events().send(&event).await.unwrap_err(),
+            client.contacts().add_to_segment("c1", "s1").await.unwrap_err(),
+            client.contacts().remove_from_segment("c1", "s1").await.unwrap_err(),
+            client.contacts().delete("c1").await.unwrap_err(),
+            client.automations().stop("a1").await.unwrap_err(),
+            client.oauth_grants().revoke("g1").await.unwrap_err(),
+            client.emails().share("e1").await.unwrap_err(),
+            client.suppressions().add_batch(["ada@example.com"]).await.unwrap_err(),
+            client.emails().send(&email()).await.unwrap_err(),
+            client.request(http::Method::POST, "/emails").json(&emails).await.unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.outcome(), Outcome::Unknown, "{status} {text}: {error:?}");
+        }
+        // A read changes nothing, and the response to any other request of the caller's own may have any shape.
+        let error = client.emails().get("e1").await.unwrap_err();
+        assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Rejected, false), "{error:?}");
+        let raw = client.request(http::Method::POST, "/x").await;
+        assert_eq!(raw.is_ok(), text != "<html></html>", "{status} {text}: {raw:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -220,7 +268,8 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
     for ids in [&["x", "y"][..], &["w", "x", "y", "z"], &[]] {
         let script = Script::of([answer(ids), answer(ids)]);
         let error = script.client().emails().send_batch(&batch).await.unwrap_err();
-        assert_eq!((error.outcome(), error.attempts()), (Outcome::Accepted, 2), "{error:?}");
+        let outcome = if ids.is_empty() { Outcome::Unknown } else { Outcome::Accepted };
+        assert_eq!((error.outcome(), error.attempts()), (outcome, 2), "{error:?}");
     }
     let left_out = json!({"data": [{"id": "x"}], "errors": [{"index": 1, "message": "no"}, {"index": 2, "message": "no"}]});
     let script = Script::of([Step::Answer(200, left_out)]);
@@ -392,7 +441,8 @@ async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
     for second in
         [Step::Text(422, r#"{"name":"validation_error"}"#), Step::Refused, Step::Lost, Step::Untrusted]
     {
-        let script = Script::of([Step::Text(200, "{"), second, Step::Refused, Step::Refused]);
+        let unreadable = Step::Text(200, "{\"id\":\"e1\"} x");
+        let script = Script::of([unreadable, second, Step::Refused, Step::Refused]);
         let error = script.client().emails().send(&email()).idempotency_key("k").await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::Accepted, "{error:?}");
         assert_eq!(error.idempotency_key().unwrap().as_str(), "k");
@@ -405,7 +455,7 @@ async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empt
     let event = idempost::EventOccurrence::for_email("user.created", "ada@example.com");
     let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
     let error = script.client().events().send(&event).idempotency_key("k").await.unwrap_err();
-    assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Accepted, false, 1));
+    assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Unknown, false, 1));
     let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
     script.client().broadcasts().send("b1").idempotency_key("k").await.unwrap_err();
     assert_eq!(script.seen().len(), 1);
@@ -433,7 +483,11 @@ async fn a_failed_read_leaves_nothing_open_and_an_oversized_response_is_not_retr
     let script = Script::of([Step::Text(200, "0123456789")]);
     let client = script.builder().response_limit(9).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
-    assert_eq!((error.outcome(), script.seen().len()), (Outcome::Accepted, 1));
+    assert_eq!(
+        (error.outcome(), script.seen().len()),
+        (Outcome::Unknown, 1),
+        "nothing shows that it is JSON"
+    );
 }
 
 #[tokio::test(start_paused = true)]

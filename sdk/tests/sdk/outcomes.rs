@@ -27,15 +27,19 @@ enum Step {
     Accepted,
     Garbled,
     Cut,
+    /// A page that isn't the API's.
+    Page,
     Invalid,
     Unauthorized,
     Concurrent,
     Limited,
     NotImplemented,
     Unavailable,
+    /// A 5xx whose body names a client error.
+    MisnamedUnavailable,
 }
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 15] = [
     Step::Refused,
     Step::Untrusted,
     Step::Lost,
@@ -43,12 +47,14 @@ const STEPS: [Step; 13] = [
     Step::Accepted,
     Step::Garbled,
     Step::Cut,
+    Step::Page,
     Step::Invalid,
     Step::Unauthorized,
     Step::Concurrent,
     Step::Limited,
     Step::NotImplemented,
     Step::Unavailable,
+    Step::MisnamedUnavailable,
 ];
 
 impl Step {
@@ -59,7 +65,16 @@ impl Step {
 
     /// Whether the service may have acted.
     fn may_have_acted(self) -> bool {
-        self.acted() || matches!(self, Self::Lost | Self::Switching | Self::Concurrent | Self::Unavailable)
+        self.acted()
+            || matches!(
+                self,
+                Self::Lost
+                    | Self::Switching
+                    | Self::Page
+                    | Self::Concurrent
+                    | Self::Unavailable
+                    | Self::MisnamedUnavailable
+            )
     }
 
     fn response(self) -> Result<Response<ResponseBody>, TransportError> {
@@ -72,18 +87,21 @@ impl Step {
             Self::Lost => Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed)),
             Self::Switching => answer(101, ""),
             Self::Accepted => answer(200, r#"{"object":"x","id":"i","event":"e"}"#),
-            Self::Garbled => answer(200, "{"),
+            Self::Garbled => answer(200, r#"{"id":"i"} x"#),
             Self::Cut => {
                 let lost = TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed);
                 let chunks = stream::iter([Ok(Bytes::from_static(b"{\"id\":")), Err(lost)]);
-                Ok(Response::new(ResponseBody::stream(chunks)))
+                let json = Response::builder().header("content-type", "application/json");
+                Ok(json.body(ResponseBody::stream(chunks)).unwrap())
             }
+            Self::Page => answer(200, "<!DOCTYPE html><title>Sign in</title>"),
             Self::Invalid => answer(422, r#"{"name":"validation_error","message":"no"}"#),
             Self::Unauthorized => answer(401, r#"{"name":"missing_api_key","message":"no"}"#),
             Self::Concurrent => answer(409, r#"{"name":"concurrent_idempotent_requests","message":"no"}"#),
             Self::Limited => answer(429, r#"{"name":"rate_limit_exceeded","message":"no"}"#),
             Self::NotImplemented => answer(501, ""),
             Self::Unavailable => answer(503, ""),
+            Self::MisnamedUnavailable => answer(502, r#"{"name":"validation_error","message":"no"}"#),
         }
     }
 }
@@ -168,7 +186,7 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
     assert_eq!(error.idempotency_key().is_some(), operation == Operation::Send, "{what}");
     assert_eq!(error.attempts() as usize, sent, "{what}");
     // The loop stops only at the limit, at a final result, or after a second response that isn't JSON.
-    let unread_twice = seen.iter().filter(|step| **step == Step::Garbled).count() >= 2;
+    let unread_twice = seen.iter().filter(|step| matches!(step, Step::Garbled | Step::Page)).count() >= 2;
     assert!(sent == attempts || !error.is_retryable() || unread_twice, "gave up too early: {what}");
     assert!(!error.to_string().is_empty());
 }
@@ -191,5 +209,5 @@ async fn the_outcome_is_right_after_every_sequence_of_results_up_to_the_attempt_
     }
     // Written past the test's output capture: the number of sequences is part of the result.
     writeln!(std::io::stderr(), "outcomes: {tried} sequences of results checked").unwrap();
-    assert_eq!(tried, 4 * (13 + 13 * 13 * 13));
+    assert_eq!(tried, 4 * (15 + 15 * 15 * 15));
 }

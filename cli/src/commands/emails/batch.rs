@@ -10,7 +10,7 @@ use super::count;
 use crate::actions::html_command;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, repeatable_with};
 use crate::input::flags::{Choices, DryRun};
 use crate::input::{body_builder::flag_origin, documents::Documents};
 
@@ -65,6 +65,7 @@ pub(crate) struct Plan {
     permissive: bool,
     unchecked: bool,
     key: IdempotencyKey,
+    key_given: bool,
     dry_run: Option<DryRun>,
 }
 
@@ -80,6 +81,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         no_validate,
     } = args;
     let mut of_flags = Vec::new();
+    let key_given = idempotency_key.is_some();
     let key = match idempotency_key {
         None => IdempotencyKey::random(),
         Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
@@ -169,7 +171,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let recipients = documents.items.iter().map(recipients_of).sum();
     let json = (!readable).then_some(documents.items);
-    Ok(Plan { emails, json, recipients, permissive, unchecked: no_validate, key, dry_run })
+    Ok(Plan { emails, json, recipients, permissive, unchecked: no_validate, key, key_given, dry_run })
 }
 
 /// Sends the batch or shows the request.
@@ -183,14 +185,12 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         let call = if plan.unchecked { call.unchecked() } else { call };
         call.idempotency_key(plan.key.as_str())
     };
-    let unknown_outcome = format!(
-        "the emails may have been accepted; retry with `--idempotency-key {}`, which can't send them twice",
-        plan.key
-    );
+    let unknown_outcome = repeatable_with("the emails may have been accepted", &plan.key);
     let mutation = Mutation {
         dry_run: plan.dry_run,
         unknown_outcome: &unknown_outcome,
         key: Some(&plan.key),
+        key_given: plan.key_given,
         contents: &[],
     };
     let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };

@@ -17,7 +17,7 @@ use crate::actions::dry_run::Content;
 use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::flags::{Choices, DryRun, Required};
 use crate::output::progress::Upload;
 
@@ -159,6 +159,7 @@ pub(crate) struct Plan {
     message: Message,
     contents: Vec<Content>,
     key: IdempotencyKey,
+    key_given: bool,
     recipients: usize,
     unchecked: bool,
     dry_run: Option<DryRun>,
@@ -186,14 +187,12 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         let seen = Arc::clone(&upload);
         call.idempotency_key(plan.key.as_str()).on_upload(move |sent, total| seen.set(sent, total))
     };
-    let unknown_outcome = format!(
-        "the email may have been accepted; retry with `--idempotency-key {}`, which can't send it twice",
-        plan.key
-    );
+    let unknown_outcome = repeatable_with("the email may have been accepted", &plan.key);
     let mutation = Mutation {
         dry_run: plan.dry_run,
         unknown_outcome: &unknown_outcome,
         key: Some(&plan.key),
+        key_given: plan.key_given,
         contents: &plan.contents,
     };
     let done = mutation.execute(context, make).await;

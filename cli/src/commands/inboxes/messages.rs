@@ -9,7 +9,7 @@ use crate::actions::dry_run::Content;
 use crate::actions::html_command;
 use crate::actions::mutation::{self, DryRunFlag, Mutation};
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::bodies;
 use crate::input::flags::Flags;
 
@@ -44,10 +44,14 @@ pub(super) async fn send<T: DeserializeOwned + Send + 'static>(
     let dry_run = flags.dry_run(send.dry_run.dry_run.as_deref());
     flags.add_problems(checked);
     flags.finish()?;
-    let unknown_outcome = format!(
-        "the request may have been executed; retry with `--idempotency-key {key}`, which can't execute it twice"
-    );
-    let mutation = Mutation { dry_run, unknown_outcome: &unknown_outcome, key: Some(&key), contents };
+    let unknown_outcome = repeatable_with("the request may have been executed", &key);
+    let mutation = Mutation {
+        dry_run,
+        unknown_outcome: &unknown_outcome,
+        key: Some(&key),
+        key_given: given.is_some(),
+        contents,
+    };
     let make = |client: &Client| make(client).idempotency_key(key.as_str());
     let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let document = mutation::document(&response);

@@ -6,7 +6,7 @@ use crate::actions::dry_run::Content;
 use crate::actions::html_command;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::bodies::{self, Bodies};
 use crate::input::flags::{Choices, DryRun, Flags, Required};
 
@@ -46,6 +46,7 @@ pub(super) struct Plan {
     subject: Option<String>,
     pub(super) bodies: Bodies,
     key: IdempotencyKey,
+    key_given: bool,
     dry_run: Option<DryRun>,
 }
 
@@ -73,6 +74,7 @@ impl Plan {
         let email =
             Email::default().to(to).cc(&cc).bcc(&bcc).subject(subject.clone().unwrap_or_default()).text("-");
         flags.add_problems(from.iter().cloned().fold(email, Email::from).check());
+        let key_given = idempotency_key.is_some();
         let key = match idempotency_key.as_deref().map(IdempotencyKey::new) {
             None => IdempotencyKey::random(),
             Some(Ok(key)) => key,
@@ -83,7 +85,7 @@ impl Plan {
             }
         };
         let dry_run = flags.dry_run(dry_run.as_deref());
-        Ok(Self { from: from.unwrap_or_default(), cc, bcc, subject, bodies, key, dry_run })
+        Ok(Self { from: from.unwrap_or_default(), cc, bcc, subject, bodies, key, key_given, dry_run })
     }
 
     /// Whether a body was given, readable or not.
@@ -94,17 +96,20 @@ impl Plan {
 
     /// Applies the flags to the email that was prepared, and sends it.
     pub(super) async fn send(self, email: Email, context: &Context) -> Result<(), Fail> {
-        let Self { from, cc, bcc, subject, bodies, key, dry_run } = self;
+        let Self { from, cc, bcc, subject, bodies, key, key_given, dry_run } = self;
         let email = email.from(from).cc(cc).bcc(bcc);
         let email = subject.into_iter().fold(email, Email::subject);
         let email = bodies.html.into_iter().fold(email, Email::html);
         let email = bodies.text.into_iter().fold(email, Email::text);
         let contents = if dry_run.is_some() { contents(&email) } else { Vec::new() };
-        let unknown_outcome = format!(
-            "the email may have been accepted; retry with `--idempotency-key {key}`, which can't send it twice"
-        );
-        let mutation =
-            Mutation { dry_run, unknown_outcome: &unknown_outcome, key: Some(&key), contents: &contents };
+        let unknown_outcome = repeatable_with("the email may have been accepted", &key);
+        let mutation = Mutation {
+            dry_run,
+            unknown_outcome: &unknown_outcome,
+            key: Some(&key),
+            key_given,
+            contents: &contents,
+        };
         let make = |client: &Client| client.emails().send(&email).idempotency_key(key.as_str());
         let Some((_, accepted)) = mutation.execute::<Accepted>(context, make).await? else { return Ok(()) };
         let id = accepted.value.id.as_str();

@@ -113,6 +113,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         add_tag(&mut builder, i + 1, text);
     }
 
+    let key_given = idempotency_key.is_some();
     let key = match idempotency_key {
         None => IdempotencyKey::random(),
         Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
@@ -175,7 +176,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let message = if raw { Message::Json(builder.value()) } else { Message::Email(Box::new(email)) };
     report(builder)?;
-    Ok(Plan { message, contents, key, recipients, unchecked: no_validate, dry_run, wait })
+    Ok(Plan { message, contents, key, key_given, recipients, unchecked: no_validate, dry_run, wait })
 }
 
 /// Returns all problems, with missing fields listed apart: they have no place to point to.

@@ -82,6 +82,7 @@ async fn a_batch_response_with_another_number_of_ids_is_a_decode_error() {
         let data: Vec<_> = (0..ids).map(|n| json!({ "id": n.to_string() })).collect();
         let peer = Peer::acting([Act::json(200, &json!({ "data": data }).to_string())]).await;
         let error = client(&peer.base_url()).emails().send_batch(&emails).await.unwrap_err();
-        assert_eq!(error.outcome(), Outcome::Accepted, "{ids} ids for 3 emails: {error:?}");
+        let outcome = if ids == 0 { Outcome::Unknown } else { Outcome::Accepted };
+        assert_eq!(error.outcome(), outcome, "{ids} ids for 3 emails: {error:?}");
     }
 }

@@ -32,7 +32,12 @@ async fn a_decompressed_body_is_limited_in_size() {
     packed.write_all(padded(50_000_000).as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
     assert!(packed.len() < 100_000);
-    let peer = Peer::acting([Act::answer(200, &[("content-encoding", "gzip")], packed)]).await;
+    let peer = Peer::acting([Act::answer(
+        200,
+        &[("content-encoding", "gzip"), ("content-type", "application/json")],
+        packed,
+    )])
+    .await;
     assert_eq!(send_with_limit(&peer, 1_000_000).await.unwrap_err().outcome(), Outcome::Accepted);
 }
 
