@@ -206,7 +206,21 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// The base URL must be a loopback address: it might be that of the real service, which must not receive these requests and doesn't have these
 /// routes. A sandbox on another machine has a variable of its own, and gets no other credential than a sandbox key.
 fn client(context: &Context) -> Result<Client, Fail> {
-    connect(context, Context::builder(context.settings()?))
+    connect(context, Context::builder(context.settings()?), key(context)?)
+}
+
+/// The same for what concerns all accounts, such as the clock: at [`REMOTE`] this needs the password itself.
+fn control_client(context: &Context) -> Result<Client, Fail> {
+    let key = match remote_password(context) {
+        Some(password) => format!("sb_{password}"),
+        None => key(context)?,
+    };
+    connect(context, Context::builder(context.settings()?), key)
+}
+
+/// The password of the sandbox at [`REMOTE`].
+fn remote_password(context: &Context) -> Option<&str> {
+    context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD))
 }
 
 /// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
@@ -217,7 +231,7 @@ fn key(context: &Context) -> Result<String, Fail> {
         Some(Credential::ApiKey(key)) => Some(key.expose_secret()).filter(|key| key.starts_with("sb_")),
         _ => None,
     };
-    let password = context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD));
+    let password = remote_password(context);
     let first = password.map_or_else(|| KEY.to_owned(), |password| format!("sb_{password}"));
     let fits = |key: &&str| {
         let rest = key.strip_prefix(&*first);
@@ -228,16 +242,17 @@ fn key(context: &Context) -> Result<String, Fail> {
 
 /// The same for a command that waits: `--timeout` limits the whole wait, not each request.
 fn patient_client(context: &Context) -> Result<Client, Fail> {
-    connect(context, Context::builder(context.settings()?).timeout(Duration::MAX))
+    connect(context, Context::builder(context.settings()?).timeout(Duration::MAX), key(context)?)
 }
 
-fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
+/// `remote_key` is the API key for a sandbox at [`REMOTE`].
+fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Result<Client, Fail> {
     if let Some(url) = context.env.get(REMOTE) {
         let url = keys::http_url(url).map_err(|rule| {
             let origin = Some(Origin::Env { name: REMOTE.to_owned() });
             Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("{REMOTE}: {rule}")), origin))
         })?;
-        return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(key(context)?).build()?);
+        return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(remote_key).build()?);
     }
     let settings = context.settings()?;
     let builder = match &settings.base_url {
