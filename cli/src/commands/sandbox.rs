@@ -99,6 +99,11 @@ pub(crate) struct ServerArgs {
     /// Number of emails to retain; the oldest are evicted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
+    /// Number of accounts to retain, one per API key; beyond it the least recently used is deleted with all its data, and a warning names it
+    ///
+    /// Requests that only read create no account.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = accounts, hide_short_help = true)]
+    keep_accounts: usize,
     /// Maximum age of captured and received emails, such as 24h, by the sandbox's clock; older ones are deleted [default: no maximum]
     ///
     /// Moving the clock forward deletes them too. What the API shows of a sent email remains.
@@ -138,6 +143,14 @@ fn max_memory(text: &str) -> Result<usize, String> {
     })
 }
 
+/// Parses `--keep-accounts`.
+fn accounts(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "must be a whole number of at least 1".to_owned())
+}
+
 /// Parses `--keep-for`: like other durations, and in days.
 fn keep_for(text: &str) -> Result<Duration, String> {
     let days = || {
@@ -164,6 +177,7 @@ impl ServerArgs {
             fetch_remote: !self.no_fetch,
             keep_mails: self.keep,
             keep_for: self.keep_for,
+            keep_tenants: self.keep_accounts,
             max_memory: self.max_memory,
             public_url: self.public_url.clone(),
             ..Settings::default()

@@ -144,6 +144,11 @@ fn matching_page<T: StoredMail + Searchable>(
     canceled.check().map(|()| page)
 }
 
+/// The beginning of a tenant's key, for people.
+pub(crate) fn label(tenant: &str) -> String {
+    account::label(tenant)
+}
+
 /// Finds or creates the tenant whose key or account ID the header contains.
 fn tenant(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
     Ok(state.tenants.tenant(&access::name(state, request)?))
