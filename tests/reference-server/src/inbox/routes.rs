@@ -134,7 +134,7 @@ const ROUTES: &[Route] = &[
     route(POST, "/_/reset", Account, AnyKey(|call| reset(call.state, call.request))),
     // Links, with their forms. Only the consent page itself posts its own.
     route(GET, "/_/unsubscribe/{token}", Link, Open(|call| unsubscribe::ask(call.state, call.segment(1)))),
-    route(POST, "/_/unsubscribe/{token}", Link, Open(|call| unsubscribe::confirm(call.state, call.segment(1)))).with(&[AnyContentType]),
+    route(POST, "/_/unsubscribe/{token}", Link, Open(|call| unsubscribe::confirm(call.state, call.segment(1), call.request.body()))).with(&[AnyContentType]),
     route(GET, "/_/shared/{token}", Link, Open(|call| shared::page(call.state, call.segment(1)))),
     route(GET, "/_/shared/{token}/html", Link, Open(|call| shared::html(call.state, call.segment(1), &call.canceled()))),
     route(GET, "/_/shared/{token}/files/{index}", Link, Open(|call| shared::file(call.state, call.segment(1), call.segment(3)))),
