@@ -99,6 +99,11 @@ pub(crate) struct ServerArgs {
     /// Number of emails to retain; the oldest are evicted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
+    /// Number of accounts to retain, one per API key; beyond it the least recently used is deleted with all its data, and a warning names it
+    ///
+    /// Requests that only read create no account.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = accounts, hide_short_help = true)]
+    keep_accounts: usize,
     /// Maximum age of captured and received emails, such as 24h, by the sandbox's clock; older ones are deleted [default: no maximum]
     ///
     /// Moving the clock forward deletes them too. What the API shows of a sent email remains.
@@ -138,6 +143,14 @@ fn max_memory(text: &str) -> Result<usize, String> {
     })
 }
 
+/// Parses `--keep-accounts`.
+fn accounts(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "must be a whole number of at least 1".to_owned())
+}
+
 /// Parses `--keep-for`: like other durations, and in days.
 fn keep_for(text: &str) -> Result<Duration, String> {
     let days = || {
@@ -164,6 +177,7 @@ impl ServerArgs {
             fetch_remote: !self.no_fetch,
             keep_mails: self.keep,
             keep_for: self.keep_for,
+            keep_tenants: self.keep_accounts,
             max_memory: self.max_memory,
             public_url: self.public_url.clone(),
             ..Settings::default()
@@ -206,7 +220,21 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// The base URL must be a loopback address: it might be that of the real service, which must not receive these requests and doesn't have these
 /// routes. A sandbox on another machine has a variable of its own, and gets no other credential than a sandbox key.
 fn client(context: &Context) -> Result<Client, Fail> {
-    connect(context, Context::builder(context.settings()?))
+    connect(context, Context::builder(context.settings()?), key(context)?)
+}
+
+/// The same for what concerns all accounts, such as the clock: at [`REMOTE`] this needs the password itself.
+fn control_client(context: &Context) -> Result<Client, Fail> {
+    let key = match remote_password(context) {
+        Some(password) => format!("sb_{password}"),
+        None => key(context)?,
+    };
+    connect(context, Context::builder(context.settings()?), key)
+}
+
+/// The password of the sandbox at [`REMOTE`].
+fn remote_password(context: &Context) -> Option<&str> {
+    context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD))
 }
 
 /// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
@@ -216,7 +244,7 @@ fn key(context: &Context) -> Result<String, Fail> {
         Some(Credential::ApiKey(key)) => Some(key.expose_secret()).filter(|key| key.starts_with("sb_")),
         _ => None,
     };
-    let password = context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD));
+    let password = remote_password(context);
     let first = password.map_or_else(|| KEY.to_owned(), |password| format!("sb_{password}"));
     let fits = |key: &&str| {
         let rest = key.strip_prefix(&*first);
@@ -227,16 +255,17 @@ fn key(context: &Context) -> Result<String, Fail> {
 
 /// The same for a command that waits: `--timeout` limits the whole wait, not each request.
 fn patient_client(context: &Context) -> Result<Client, Fail> {
-    connect(context, Context::builder(context.settings()?).timeout(Duration::MAX))
+    connect(context, Context::builder(context.settings()?).timeout(Duration::MAX), key(context)?)
 }
 
-fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
+/// `remote_key` is the API key for a sandbox at [`REMOTE`].
+fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Result<Client, Fail> {
     if let Some(url) = context.env.get(REMOTE) {
         let url = keys::http_url(url).map_err(|rule| {
             let origin = Some(Origin::Env { name: REMOTE.to_owned() });
             Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("{REMOTE}: {rule}")), origin))
         })?;
-        return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(key(context)?).build()?);
+        return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(remote_key).build()?);
     }
     let settings = context.settings()?;
     let builder = match &settings.base_url {

@@ -93,9 +93,36 @@ fn a_draft_prints_its_id_and_the_command_that_sends_it() {
 }
 
 #[test]
+fn a_draft_needs_no_body_until_it_is_sent() {
+    // BCAST-29
+    let stage = Stage::new();
+    let create = [
+        "broadcasts",
+        "create",
+        "--segment-id",
+        &stage.segment,
+        "--from",
+        "news@acme.test",
+        "--subject",
+        "Hi",
+    ];
+    let id = stage.service.idempost().run(&create).ok().trim().to_owned();
+    let record = stage.get(&id);
+    assert_eq!(
+        (&record["status"], &record["html"], &record["text"]),
+        (&json!("draft"), &Value::Null, &Value::Null)
+    );
+    let sent = stage.service.idempost().run(&["broadcasts", "send", &id, "--yes"]);
+    assert!(sent.code != Some(0) && sent.stderr.contains("`html` or `text`"), "{sent:?}");
+    let refused =
+        stage.service.idempost().run(&[&create[..], &["--send", "--yes", "--json"]].concat()).error(2);
+    assert_eq!(refused["missing"], json!(["--html or --text"]));
+}
+
+#[test]
 fn all_problems_are_reported_at_once_by_flag() {
     //
-    let error = Idempost::new().run(&["broadcasts", "create", "--json"]).error(2);
+    let error = Idempost::new().run(&["broadcasts", "create", "--send", "--json"]).error(2);
     assert_eq!(error["missing"], json!(["--subject", "--html or --text", "--segment-id", "--from"]));
     let problems = error["problems"].as_array().unwrap();
     assert!(problems.iter().all(|problem| problem["code"] == "required"), "{error}");

@@ -109,6 +109,23 @@ fn a_persistent_sandbox_asks_before_many_mails_are_deleted() {
     assert_eq!(subjects(&idempost, &[]), [""; 0]);
 }
 
+#[cfg(unix)]
+#[test]
+fn the_account_that_keep_accounts_deletes_is_named_in_a_warning() {
+    let mut sandbox = Sandbox::start(&["--keep-accounts", "1"]);
+    let client = |key: &str| sandbox.client().env("IDEMPOST_API_KEY", key);
+    send(&client("sb_secret_worker"), "ada@example.com", "One", &[]);
+    client("sb_reader").run(&["emails", "list"]).ok();
+    assert_eq!(subjects(&client("sb_secret_worker"), &[]), ["One"], "reading creates no account");
+    send(&client("sb_other"), "ada@example.com", "Two", &[]);
+    assert_eq!(subjects(&client("sb_secret_worker"), &[]), [""; 0]);
+    let stderr = sandbox.stop();
+    assert!(stderr.contains("warning: ") && stderr.contains("account sb_sec… with all its data"), "{stderr}");
+    assert!(!stderr.contains("sb_secret"), "{stderr}");
+    let stderr = Idempost::new().run(&["sandbox", "serve", "--keep-accounts", "0"]).fails(2);
+    assert!(stderr.contains("--keep-accounts") && stderr.contains("at least 1"), "{stderr}");
+}
+
 #[test]
 fn keep_for_deletes_older_mails_when_the_clock_passes() {
     let sandbox = Sandbox::start(&["--keep-for", "24h"]);

@@ -52,6 +52,21 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
     let client = || sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse");
     client().run(&send).ok();
     assert!(client().run(&["sandbox", "inbox", "latest"]).ok().contains("Subject:  Hi"));
+    let named = || sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse_worker");
+    named().run(&["sandbox", "inbox", "list"]).ok();
+    let clock = named().run(&["sandbox", "clock", "advance", "1h"]);
+    assert!(clock.code != Some(0) && clock.stderr.contains("concerns all accounts"), "{clock:?}");
+    for arguments in [
+        &["inbox", "latest"][..],
+        &["inbox", "wait", "--timeout", "1s"],
+        &["export", "mails"],
+        &["reset", "--yes"],
+    ] {
+        let restricted = sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse_sending");
+        let restricted = restricted.run(&[&["sandbox"], arguments].concat());
+        assert!(restricted.code != Some(0) && restricted.stdout.is_empty(), "{restricted:?}");
+        assert!(restricted.stderr.contains("may only send"), "{restricted:?}");
+    }
     let locked_out = sandbox.client().run(&["sandbox", "inbox", "latest"]);
     assert!(locked_out.code != Some(0) && locked_out.stdout.is_empty(), "{locked_out:?}");
     sandbox.client().run(&["sandbox", "wait", "--timeout", "60s"]).ok();

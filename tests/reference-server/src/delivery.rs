@@ -65,7 +65,7 @@ pub(crate) fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> 
 
 /// Accepts an email and starts its delivery.
 pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
-    let id = state.next_id();
+    let id = draft.id.unwrap_or_else(|| state.next_id());
     accept_as(state, tenant, id, draft, now);
     id
 }

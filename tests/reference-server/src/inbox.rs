@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `routes` | the route table |
 //! | `page`, `page/` | the page itself: static files, which request everything else |
+//! | `access` | who may use a route, and the account of a request |
 //! | `view` | the viewer's account, and lists without a file of their own |
 //! | `account` | account IDs and labels, in place of keys |
 //! | `live` | server-sent events |
@@ -26,6 +27,7 @@
 //! | `clock`, `faults`, `trigger` | control of the clock, faults and events |
 //! | `release` | release of an email to a real server |
 
+pub(crate) mod access;
 mod account;
 mod body;
 pub(crate) mod check;
@@ -60,6 +62,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use serde_json::json;
 use url::form_urlencoded;
 
+use self::access::Access;
 use self::routes::Flag;
 use self::search::{Search, Searchable};
 use crate::lock::lock;
@@ -108,22 +111,7 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
 /// Whether a request follows a link from an email or to a login, whose URL is its own authorization. People follow it from anywhere, and
 /// mail clients post to the unsubscribe link (RFC 8058). Only the consent page itself posts its form.
 pub(crate) fn is_link(method: &Method, path: &str) -> bool {
-    let of_path = || routes::at(path).next().is_some() && routes::at(path).all(|route| route.is(Flag::Link));
-    routes::find(method, path).map_or_else(|_| of_path(), |route| route.is(Flag::Link))
-}
-
-/// Whether a request under `/_/` needs no password: its URL is its own authorization, or its response contains no account's data.
-pub(crate) fn is_public(method: &Method, path: &str) -> bool {
-    is_link(method, path)
-        || mailpit::is_public(path)
-        || routes::find(method, path).is_ok_and(|route| route.is(Flag::Public))
-}
-
-/// Whether a request under `/_/` has a valid API key, access token or account ID, in the header or the query.
-pub(crate) fn has_credential(state: &State, request: &Request<Bytes>) -> bool {
-    name_of(state, request).is_ok()
-        || view::viewer(state, request).is_ok()
-        || mailpit::is_at(request.uri().path()) && mailpit::has_key(state, request.headers())
+    access::required(method, path) == Access::Link
 }
 
 /// Whether a path under `/_/` accepts JSON only. (The consent page posts a form, and `/_/received` accepts a message.)
@@ -156,18 +144,14 @@ fn matching_page<T: StoredMail + Searchable>(
     canceled.check().map(|()| page)
 }
 
-/// The name of the tenant whose key or account ID the request contains. Send-only keys are accepted: there is nothing here to protect.
-fn name_of(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
-    let account = account::bearer(request.headers()).and_then(|token| account::named(state, token));
-    match account {
-        Some(tenant) => Ok(tenant?.name.clone()),
-        None => Ok(state.credential(request.headers())?.tenant.into_owned()),
-    }
+/// The beginning of a tenant's key, for people.
+pub(crate) fn label(tenant: &str) -> String {
+    account::label(tenant)
 }
 
-/// Finds or creates that tenant.
+/// Finds or creates the tenant whose key or account ID the header contains.
 fn tenant(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    Ok(state.tenants.tenant(&name_of(state, request)?))
+    Ok(state.tenants.tenant(&access::name(state, request)?))
 }
 
 /// `GET /_/ready`
@@ -177,7 +161,7 @@ fn ready(state: &State) -> Response<Bytes> {
 
 /// `POST /_/reset`: deletes everything of the tenant.
 fn reset(state: &State, request: &Request<Bytes>) -> Answer {
-    let name = name_of(state, request)?;
+    let name = access::name(state, request)?;
     state.tenants.reset_tenant(&name);
     state.oauth.forget(&name);
     state.event_bus.publish(&name, BusEventKind::Forgotten);

@@ -32,6 +32,7 @@ use self::store::Store;
 use crate::lock::lock;
 use crate::service::Service;
 use crate::settings::Settings;
+use crate::state::tenant::Tenant;
 
 /// The delay between two writes.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
@@ -104,6 +105,8 @@ pub fn open(
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
     let known = service.state().tenants.all().iter().map(|tenant| tenant.name.clone()).collect();
+    // Those that this evicts are deleted on disk by the first write.
+    service.state().tenants.order(Tenant::last_change);
     let mut writer = Writer {
         folder: folder.to_owned(),
         store: Some(store),

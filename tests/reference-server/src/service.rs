@@ -25,7 +25,7 @@ use self::due::DueWorker;
 use crate::clock::Clock;
 use crate::inbox::wait::Seen;
 use crate::lock::{lock, read, write};
-use crate::model::credential::CreatedKey;
+use crate::model::credential::{CreatedKey, Credential};
 use crate::model::mail::{CapturedMail, Mail};
 use crate::model::received::Authentication;
 use crate::resources::received::{self, NotReceived};
@@ -71,6 +71,7 @@ pub struct Service {
     due_worker: DueWorker,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
+    eviction_listeners: RwLock<Vec<Listener<str>>>,
 }
 
 impl Service {
@@ -87,6 +88,7 @@ impl Service {
             due_worker: DueWorker::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
+            eviction_listeners: RwLock::default(),
         });
         let weak = Arc::downgrade(&service);
         service.state.clock.on_move(move || {
@@ -118,6 +120,7 @@ impl Service {
                 (problem.into_response(), Allowance::uncounted(self.state.settings.rate_limit))
             });
         self.finish_headers(&mut response, allowance);
+        self.notify_of_evictions();
         if inbox::is_control(request.uri().path()) {
             inbox::protect(response.headers_mut());
         } else {
@@ -135,7 +138,7 @@ impl Service {
             inbox::protect(response.headers_mut());
         }
         if let Ok(credential) = self.state.credential(head.headers()) {
-            self.log(&self.state.tenants.tenant(&credential.tenant), head, &response);
+            self.log(&self.state.tenants.find_or_empty(&credential.tenant), head, &response);
         }
         response
     }
@@ -205,9 +208,15 @@ impl Service {
             None => {}
         }
         let credential = self.state.credential(request.headers());
-        let tenant = credential.as_ref().ok().map(|credential| self.state.tenants.tenant(&credential.tenant));
         let (method, path) = (request.method(), request.uri().path());
-        let response = match (routes::find(method, path), &tenant) {
+        let found = routes::find(method, path);
+        // A request that only reads creates no tenant, nor does one without a route.
+        let creates = !method.is_safe() && matches!(found, Found::Route(_));
+        let tenants = &self.state.tenants;
+        let tenant = credential.as_ref().ok().map(|Credential { tenant, .. }| {
+            if creates { tenants.tenant(tenant) } else { tenants.find_or_empty(tenant) }
+        });
+        let response = match (found, &tenant) {
             (Found::Nothing, _) => routes::no_such_route(method, path).into_response(),
             (Found::WrongMethod(allowed), _) => wrong_method(method, path, &allowed),
             (Found::Route(route), _) if route.is_beta() && !self.state.settings.beta => {
@@ -243,9 +252,10 @@ impl Service {
         (response, allowance)
     }
 
-    fn count(&self, tenant: &Tenant, allowance: &mut Allowance) -> Result<(), Problem> {
+    fn count(&self, tenant: &Arc<Tenant>, allowance: &mut Allowance) -> Result<(), Problem> {
         let Some(limit) = self.state.settings.rate_limit else { return Ok(()) };
-        let (found, allowed) = lock(&tenant.meter).count(limit, self.state.clock.now());
+        let now = self.state.clock.now();
+        let (found, allowed) = self.state.tenants.meter(tenant, |meter| meter.count(limit, now));
         *allowance = found;
         allowed
     }
@@ -383,6 +393,7 @@ impl Service {
         let credential =
             keys::credential(tenant, &self.state.tenants.api_key_index).ok_or(NotReceived::UnknownKey)?;
         let tenant = self.state.tenants.tenant(&credential.tenant);
+        self.notify_of_evictions();
         let recipients = recipients.iter().map(ToString::to_string).collect();
         received::arrive(&self.state, &tenant, recipients, Authentication::UNKNOWN, message.into())
             .map(|id| id.to_string())
@@ -423,10 +434,28 @@ impl Service {
         write(&self.request_listeners).push(Arc::new(listener));
     }
 
+    /// Registers a callback for every tenant that is evicted, with all its data, since there are more than [`Settings::keep_tenants`]. It
+    /// receives the beginning of the tenant's name. Those that were evicted before, while the state was restored, are reported at once.
+    pub fn on_evicted(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
+        write(&self.eviction_listeners).push(Arc::new(listener));
+        self.notify_of_evictions();
+    }
+
     /// Deletes all tenants, requests, faults and scheduled jobs.
     pub fn reset(&self) {
         let _guard = self.state.snapshot_lock.enter();
         self.state.reset();
+    }
+
+    fn notify_of_evictions(&self) {
+        let listeners = read(&self.eviction_listeners).clone();
+        if listeners.is_empty() {
+            return;
+        }
+        while let Some(name) = self.state.tenants.next_evicted() {
+            let label = inbox::label(&name);
+            listeners.iter().for_each(|listener| listener(&label));
+        }
     }
 
     fn notify_listeners(&self) {

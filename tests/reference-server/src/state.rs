@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
+use secrecy::ExposeSecret as _;
 use uuid::Uuid;
 
 use self::arrivals::Arrivals;
@@ -37,6 +38,7 @@ use self::fetches::FetchQueue;
 use self::http_clients::HttpClients;
 use self::images::ImageStore;
 use self::job::Job;
+use self::keys::DEFAULT_KEY;
 use self::links::Links;
 use self::oauth::OAuthStore;
 use self::outbox::Outbox;
@@ -129,6 +131,12 @@ impl State {
     /// Resolves the credential of a request.
     pub(crate) fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
         keys::read(headers, &self.tenants.api_key_index, &self.oauth, self.clock.now())
+    }
+
+    /// The account of requests that name none: that of the password, if there is one.
+    pub(crate) fn default_account(&self) -> String {
+        let password = self.settings.password.as_ref().map(|password| password.expose_secret());
+        password.map_or_else(|| DEFAULT_KEY.to_owned(), |password| format!("sb_{password}"))
     }
 
     /// Queues a captured email for the listeners, which run when no lock is held, so that they may call the service.

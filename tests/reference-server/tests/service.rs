@@ -7,6 +7,8 @@ mod independent_parser;
 #[path = "service/support.rs"]
 mod support;
 
+#[path = "service/access.rs"]
+mod access;
 #[path = "service/api_keys.rs"]
 mod api_keys;
 #[path = "service/attachments.rs"]

@@ -14,7 +14,7 @@ use crate::input::flags::{DryRun, Flags, Required};
 
 /// Create a broadcast as a draft, or send it with --send
 ///
-/// Prints the ID. Subject, HTML and text may contain placeholders, which are filled in for each contact: {{{FIRST_NAME}}}, {{{LAST_NAME}}},
+/// Prints the ID. A draft may lack a body until it is sent. Subject, HTML and text may contain placeholders, which are filled in for each contact: {{{FIRST_NAME}}}, {{{LAST_NAME}}},
 /// {{{EMAIL}}}, {{{contact.city|your town}}} for a property and its fallback, and {{{SERVICE_UNSUBSCRIBE_URL}}} for the contact's
 /// unsubscribe link.
 ///
@@ -101,7 +101,7 @@ async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let setters: [(_, Set); 5] = [
         (bodies.html, NewBroadcast::html),
         // A missing body is reported below, by its flags.
-        (bodies.text.or((!given || bodies.unread).then(|| "-".to_owned())), NewBroadcast::text),
+        (bodies.text.or(((send && !given) || bodies.unread).then(|| "-".to_owned())), NewBroadcast::text),
         (content.preview_text, NewBroadcast::preview_text),
         (content.name, NewBroadcast::name),
         (content.topic_id, |broadcast, topic| broadcast.topic_id(topic)),
@@ -117,7 +117,7 @@ async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if content.subject.is_none() {
         flags.missing("--subject");
     }
-    if !given {
+    if send && !given {
         flags.missing("--html or --text");
     }
     match (&scheduled_at, send) {

@@ -78,7 +78,8 @@ pub(crate) struct Args {
     html_command: Option<String>,
     /// Published template to use, by ID or alias
     ///
-    /// Replaces text and HTML: the service rejects both together.
+    /// Replaces text and HTML: the service rejects both together. Several recipients get one body: fallbacks in place of a contact's values, and
+    /// an unsubscribe link that asks for the address.
     #[arg(long, value_name = "ID", help_heading = "Body")]
     template: Option<String>,
     /// Set a template variable to a string; repeatable

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{client, unreachable};
+use super::{control_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -73,7 +73,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         Some(Command::Set { to }) => Some(json!({ "set": to })),
         Some(Command::Scale { scale }) => Some(json!({ "scale": number(scale)? })),
     };
-    let client = client(context)?;
+    let client = control_client(context)?;
     let call = match wanted {
         None => client.request(Method::GET, "/_/clock"),
         Some(wanted) => client.request(Method::POST, "/_/clock").json(&wanted),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{client, unreachable};
+use super::{control_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -128,7 +128,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match plan {
         Plan::List => {
             let columns = context.out.columns(COLUMNS)?;
-            let list = client(context)?.request(Method::GET, "/_/faults").await.map_err(unreachable)?;
+            let list =
+                control_client(context)?.request(Method::GET, "/_/faults").await.map_err(unreachable)?;
             if list["data"].as_array().is_some_and(Vec::is_empty) {
                 context.out.note("no rules");
             }
@@ -139,7 +140,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
                 Some(id) => format!("/_/faults/{id}"),
                 None => "/_/faults".to_owned(),
             };
-            let response = client(context)?.request(Method::DELETE, path).await.map_err(unreachable)?;
+            let response =
+                control_client(context)?.request(Method::DELETE, path).await.map_err(unreachable)?;
             context.out.note(match id {
                 Some(_) => "rule removed",
                 None => "all rules removed",
@@ -147,7 +149,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             context.out.result(&[], &response)
         }
         Plan::Add(rule) => {
-            let call = client(context)?.request(Method::POST, "/_/faults").json(&Value::Object(rule));
+            let call = control_client(context)?.request(Method::POST, "/_/faults").json(&Value::Object(rule));
             let fault = call.await.map_err(unreachable)?;
             context.out.note(&format!("{}: {}", which(&fault), at(&fault, "/client_gets/summary")));
             context.out.result(&[at(&fault, "/id")], &fault)

@@ -64,6 +64,12 @@ impl SandboxServer {
             }
             None => (Service::new(settings()?), None),
         };
+        let (warn, limit) = (context.out.warner(), server_args.keep_accounts);
+        service.on_evicted(move |account| {
+            warn(&format!(
+                "deleted the least recently used account {account} with all its data: --keep-accounts is {limit}"
+            ));
+        });
         if let Some(target) = &target {
             if target.readable {
                 let name = target.name();

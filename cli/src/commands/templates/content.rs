@@ -31,7 +31,8 @@ pub(super) struct Args {
     bodies: bodies::Args,
     /// Variable: NAME, NAME=FALLBACK, NAME:number or NAME:number=7; repeatable, at most 50
     ///
-    /// Used as {{{NAME}}} in HTML, text and subject. Without a fallback, every send must set it. A name may have 50 characters of A-Z a-z 0-9 _;
+    /// Used as {{{NAME}}} in HTML, text and subject; those may also have the placeholders of `broadcasts create`, such as
+    /// {{{contact.city|your town}}} and {{{SERVICE_UNSUBSCRIBE_URL}}}. Without a fallback, every send must set it. A name may have 50 characters of A-Z a-z 0-9 _;
     /// capitals are recommended.
     #[arg(long, value_name = "VARIABLE")]
     variable: Vec<String>,

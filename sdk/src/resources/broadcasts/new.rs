@@ -21,8 +21,8 @@ input! {
     /// assert!(weekly.check().is_ok());
     /// ```
     pub struct NewBroadcast {
-        /// Creates a draft for a segment. Add [`html`](Self::html), [`text`](Self::text), or both. The sender is `email` or
-        /// `Name <email>`; the subject may be empty.
+        /// Creates a draft for a segment. Add [`html`](Self::html), [`text`](Self::text), or both; only a draft may lack them until it
+        /// is sent. The sender is `email` or `Name <email>`; the subject may be empty.
         new(segment_id: SegmentId, from: String, subject: String);
         optional {
             /// Sets the HTML body.
@@ -81,8 +81,8 @@ impl NewBroadcast {
         v.one_line("subject", Some(&self.subject));
         v.addresses("reply_to", self.reply_to.as_slice());
         let given = |part: &Option<String>| part.as_ref().is_some_and(|part| !part.is_empty());
-        if !given(&self.html) && !given(&self.text) {
-            v.report("required", "`html` or `text` is required");
+        if self.send == Some(true) && !given(&self.html) && !given(&self.text) {
+            v.report("required", "`html` or `text` is required to send it");
         }
         v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
         v.schedule(self.scheduled_at.as_ref().map(ScheduledAt::as_str));
@@ -141,6 +141,18 @@ mod tests {
         assert_eq!(wire(&good().send_at("x").send_now()).get("scheduled_at"), None);
         let later = wire(&good().send_now().send_at("x"));
         assert_eq!((&later["send"], &later["scheduled_at"]), (&json!(true), &json!("x")));
+    }
+
+    #[test]
+    fn only_a_broadcast_to_be_sent_needs_a_body() {
+        // BCAST-29
+        let draft = NewBroadcast::new("s1", "a@x.test", "Hi");
+        for draft in [draft.clone(), draft.clone().text(""), draft.clone().html("")] {
+            assert!(draft.check().is_ok(), "{draft:?}");
+            for sent in [draft.clone().send_now(), draft.send_at("in 1 hour")] {
+                assert_eq!(found(sent.check()), [(String::new(), "required")], "{sent:?}");
+            }
+        }
     }
 
     #[test]

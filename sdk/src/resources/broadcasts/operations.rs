@@ -70,7 +70,8 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`BroadcastPatch::check`] finds, before anything is sent.
     fn update(id: BroadcastId) with (patch: &BroadcastPatch) -> Call<Reference<BroadcastId>> = PATCH["/broadcasts/" id];
 
-    /// Sends a draft immediately: `POST /broadcasts/{id}/send`. The scope `emails:send` suffices.
+    /// Sends a draft immediately: `POST /broadcasts/{id}/send`. The scope `emails:send` suffices. The service rejects a draft without a body
+    /// with 422 `missing_required_field`.
     ///
     /// It has no idempotency key, so the client doesn't retry it when its outcome is unknown: check the status with
     /// [`get`](Self::get) first.

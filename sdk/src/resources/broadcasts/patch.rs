@@ -29,7 +29,7 @@ patch! {
         clear_reply_to,
         /// Sets the HTML body.
         html: String |
-        /// Removes the HTML body; a text body is required then.
+        /// Removes the HTML body; a scheduled broadcast requires a text body then.
         clear_html,
         /// Sets the plain-text body; an empty string removes it.
         text: String |

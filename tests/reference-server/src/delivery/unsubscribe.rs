@@ -1,8 +1,10 @@
-//! The unsubscribe link of a contact.
+//! Unsubscribe links: of an email to one contact, and of an email with a template, whose link leads to a page that asks which of its
+//! addresses to unsubscribe.
 //!
-//! It contains the tenant, the contact and the topic, and is signed, so that it can't be forged. It doesn't contain the tenant's API key,
-//! which recipients must not see.
+//! A link contains the tenant, the contact, the topic and the email, and is signed, so that it can't be forged. It doesn't contain the
+//! tenant's API key, which recipients must not see.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -10,10 +12,13 @@ use uuid::Uuid;
 use crate::delivery::contacts::ContactService;
 use crate::delivery::recorded;
 use crate::lock::lock;
-use crate::model::contact::Subscription;
+use crate::model::contact::{Contact, Subscription};
+use crate::model::email::Email;
+use crate::model::email::recipients::Mailbox;
 use crate::state::State;
 use crate::state::links::TagPurpose;
 use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
 
 /// The value of the header `List-Unsubscribe-Post`, and the body that mail clients post (RFC 8058).
 pub(crate) const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
@@ -24,7 +29,8 @@ const PURPOSE: &str = "unsubscribe";
 /// An unsubscribe request, decoded from a link.
 pub(crate) struct UnsubscribeRequest {
     tenant: Arc<Tenant>,
-    contact: Uuid,
+    /// `None`: one of the email's addresses.
+    contact: Option<Uuid>,
     /// `None`: all broadcasts.
     topic: Option<Uuid>,
     /// The email with the link; links of earlier versions don't have it.
@@ -48,6 +54,11 @@ pub(crate) fn link(
     format!("{}{PATH}{}", links.address(), links.seal(PURPOSE, &bytes))
 }
 
+/// Creates the link of an email to any addresses.
+pub(crate) fn link_of_email(state: &State, tenant: &Tenant, email: Uuid, topic: Option<Uuid>) -> String {
+    link(state, tenant, email, Uuid::nil(), topic)
+}
+
 /// Decodes a link. Returns `None` if its signature is invalid or the tenant no longer exists.
 pub(crate) fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let bytes = state.links.open(PURPOSE, token)?;
@@ -55,15 +66,35 @@ pub(crate) fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let (contact, rest) = rest.split_at_checked(16)?;
     let (topic, email) = rest.split_at_checked(16)?;
     let tenant = state.tenants.by_tag(TagPurpose::UnsubscribeLink, tenant.try_into().ok()?)?;
-    let contact = Uuid::from_slice(contact).ok()?;
+    let contact = Uuid::from_slice(contact).ok().filter(|contact| !contact.is_nil());
     let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
     Some(UnsubscribeRequest { tenant, contact, topic, email: Uuid::from_slice(email).ok() })
 }
 
 impl UnsubscribeRequest {
-    /// The contact's address; `None` if the contact was deleted.
-    pub(crate) fn address(&self) -> Option<String> {
-        Some(self.tenant.contacts.get(self.contact)?.email.clone())
+    /// The addresses that may be unsubscribed; none if the contact was deleted or the email evicted. Those of blind copies are excluded: the
+    /// page would show them to the other recipients.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        match (self.contact, self.email()) {
+            (Some(id), _) => {
+                self.tenant.contacts.get(id).map(|contact| contact.email.clone()).into_iter().collect()
+            }
+            (None, Some(email)) => distinct(email.to.iter().chain(email.cc.iter().flatten())),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Whether the email has further addresses, which may be unsubscribed too.
+    pub(crate) fn has_hidden(&self) -> bool {
+        self.contact.is_none() && self.email().is_some_and(|email| email.bcc.is_some())
+    }
+
+    /// Finds the address as the email has it, even if it is hidden.
+    pub(crate) fn find(&self, address: &str) -> Option<String> {
+        let email = self.email().filter(|_| self.contact.is_none());
+        let hidden = email.iter().flat_map(|email| distinct(email.bcc.iter().flatten())).collect::<Vec<_>>();
+        let mut all = self.addresses().into_iter().chain(hidden);
+        all.find(|known| known.eq_ignore_ascii_case(address.trim()))
     }
 
     /// The topic's name, if the link concerns one topic.
@@ -71,17 +102,36 @@ impl UnsubscribeRequest {
         Some(self.tenant.topics.get(self.topic?)?.name.clone())
     }
 
-    /// Unsubscribes. Repeating it has no further effect.
-    pub(crate) fn apply(&self, state: &State) {
+    /// Unsubscribes an address; one without a contact becomes one. Repeating it has no further effect.
+    pub(crate) fn apply(&self, state: &State, address: &str) -> Result<(), Problem> {
         let at = state.clock.now();
         let contacts = ContactService { state, tenant: &self.tenant, at };
-        let changed = contacts.change(self.contact, |contact| match self.topic {
+        let unsubscribe = |contact: &mut Contact| match self.topic {
             Some(topic) => contact.topics.insert(topic, Subscription::OptOut) != Some(Subscription::OptOut),
             None => !std::mem::replace(&mut contact.unsubscribed, true),
-        });
-        let email = self.email.and_then(|id| lock(&self.tenant.emails).get(id).cloned());
-        if let (Some(Ok(true)), Some(email)) = (changed, email) {
+        };
+        let changed = match self.contact {
+            Some(id) => contacts.change(id, unsubscribe).transpose()?.unwrap_or_default(),
+            None => {
+                let mut changed = false;
+                contacts.upsert(address, |contact| changed = unsubscribe(contact))?;
+                changed
+            }
+        };
+        if let (true, Some(email)) = (changed, self.email()) {
             recorded::unsubscription(&self.tenant, &email, at);
         }
+        Ok(())
     }
+
+    fn email(&self) -> Option<Arc<Email>> {
+        lock(&self.tenant.emails).get(self.email?).cloned()
+    }
+}
+
+/// The bare addresses of these recipients, each once.
+fn distinct<'a>(recipients: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut known = HashSet::new();
+    let addresses = recipients.filter_map(|text| Mailbox::parse(text).ok()).map(|one| one.address);
+    addresses.filter(|address| known.insert(address.to_ascii_lowercase())).collect()
 }

@@ -1,47 +1,73 @@
 //! The password of a sandbox that other machines can reach ([`Settings::password`](crate::Settings::password)).
 //!
 //! Routes with an API key check it as part of the key ([`ApiKeyIndex`](crate::state::keys::ApiKeyIndex)). The routes here need none otherwise: the
-//! sandbox's own under `/_/`, and the start of a login. They accept the password by HTTP Basic authentication (RFC 7617, with any user name), which
-//! browsers ask for, or any valid credential. Links in emails and files of the page stay open, and so does `/_/ready`.
+//! sandbox's own under `/_/`, whose table says which of them need a credential with full access to an account and which the password itself
+//! ([`Access`]), and the start of a login, which needs the password. It is given by HTTP Basic authentication (RFC 7617, with any user name), which
+//! browsers ask for, or as the API key that has nothing else.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use secrecy::ExposeSecret as _;
 use subtle::ConstantTimeEq as _;
 
+use crate::inbox::access::{self, Access};
 use crate::state::State;
 use crate::wire::problem::Problem;
 use crate::{inbox, oauth};
 
-/// Rejects a request that needs the password and doesn't have it.
+/// Rejects a request that needs the password, or a credential, and doesn't have it.
 pub(super) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
     let password = state.settings.password.as_ref()?.expose_secret();
     let (method, path) = (request.method(), request.uri().path());
-    let needs_it =
-        oauth::authorize::is_at(path) || (inbox::is_control(path) && !inbox::is_public(method, path));
-    if !needs_it || is_given(password, request.headers()) || inbox::has_credential(state, request) {
+    let access = match path {
+        path if oauth::authorize::is_at(path) => Access::Password,
+        path if inbox::is_control(path) => access::required(method, path),
+        _ => return None,
+    };
+    if matches!(access, Access::Public | Access::Link) || is_given(password, request) {
         return None;
     }
-    let mut response = Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "password_required",
+    if access == Access::Password {
+        return Some(required(
+            "This route concerns all accounts of a sandbox with a password: send it by HTTP Basic authentication, or as `Authorization: Bearer sb_PASSWORD`.",
+        ));
+    }
+    let problem = access::check(state, request).err()?;
+    if ["restricted_api_key", "invalid_permission"].contains(&problem.name) {
+        return Some(problem.into_response());
+    }
+    Some(required(
         "This sandbox has a password: send it by HTTP Basic authentication, or a valid API key as `Authorization: Bearer <API_KEY>`.",
-    )
-    .into_response();
-    let challenge = HeaderValue::from_static("Basic realm=\"idempost sandbox\", charset=\"UTF-8\"");
-    response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-    Some(response)
+    ))
 }
 
-/// Whether the header `Authorization: Basic` contains the password.
-fn is_given(password: &str, headers: &HeaderMap) -> bool {
-    let given = || {
-        let (scheme, encoded) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-        let decoded = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(encoded.trim()))?.ok()?;
-        let colon = decoded.iter().position(|byte| *byte == b':')?;
-        Some(decoded[colon + 1..].ct_eq(password.as_bytes()).into())
+/// 401, with the challenge upon which browsers ask for the password.
+fn required(message: &str) -> Response<Bytes> {
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "password_required", message).into_response();
+    let challenge = HeaderValue::from_static("Basic realm=\"idempost sandbox\", charset=\"UTF-8\"");
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    response
+}
+
+/// Whether the request contains the password: in `Authorization: Basic`, or as an API key without an account's name.
+fn is_given(password: &str, request: &Request<Bytes>) -> bool {
+    let equals = |given: &[u8]| bool::from(given.ct_eq(password.as_bytes()));
+    let is_key = |key: &str| {
+        let rest = key.strip_prefix("sb_").or_else(|| key.strip_prefix("re_"));
+        rest.is_some_and(|rest| equals(rest.as_bytes()))
     };
-    given().unwrap_or(false)
+    let in_header = || {
+        let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, credentials) = value.split_once(' ')?;
+        let credentials = credentials.trim();
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Some(is_key(credentials));
+        }
+        let decoded = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(credentials))?.ok()?;
+        let colon = decoded.iter().position(|byte| *byte == b':')?;
+        Some(equals(&decoded[colon + 1..]))
+    };
+    in_header().unwrap_or(false) || access::query_key(request).is_some_and(|key| is_key(&key))
 }

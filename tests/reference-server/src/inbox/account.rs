@@ -11,7 +11,7 @@ use http::header;
 
 use crate::state::State;
 use crate::state::keys::DEFAULT_KEY;
-use crate::state::links::TagPurpose;
+use crate::state::links::{Tag, TagPurpose};
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
@@ -36,8 +36,14 @@ pub(super) fn label(tenant: &str) -> String {
 /// Finds the account with this ID. `None` if the text isn't an ID, but possibly a key.
 pub(super) fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
     let encoded = text.strip_prefix(PREFIX)?;
-    let tag = URL_SAFE_NO_PAD.decode(encoded).ok().and_then(|tag| tag.try_into().ok());
+    let tag: Option<Tag> = URL_SAFE_NO_PAD.decode(encoded).ok().and_then(|tag| tag.try_into().ok());
     let tenant = tag.and_then(|tag| state.tenants.by_tag(TagPurpose::Account, tag));
+    // The page leads to the default account before it exists.
+    let default = || {
+        let name = state.default_account();
+        (tag? == state.links.tag(TagPurpose::Account, &name)).then(|| state.tenants.find_or_empty(&name))
+    };
+    let tenant = tenant.or_else(default);
     Some(tenant.ok_or_else(|| Problem::not_found("The account does not exist (any more).")))
 }
 

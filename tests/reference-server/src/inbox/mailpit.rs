@@ -26,13 +26,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use secrecy::ExposeSecret as _;
 use serde_json::Value;
-use url::form_urlencoded;
 
-use crate::inbox::{account, name_of, view};
+use crate::inbox::access::{self, Access};
+use crate::inbox::account;
 use crate::state::State;
-use crate::state::keys::{self, DEFAULT_KEY};
+use crate::state::keys;
 use crate::wire::problem::{self, Problem};
 
 /// The path of the websocket, without its leading slashes.
@@ -45,14 +44,9 @@ pub(super) fn is_at(path: &str) -> bool {
         || [EVENTS, "livez", "readyz"].contains(&path)
 }
 
-/// Whether a request needs no password.
-pub(super) fn is_public(path: &str) -> bool {
-    ["livez", "readyz"].contains(&path.trim_start_matches('/'))
-}
-
-/// Whether Basic authentication names an account by its key.
-pub(super) fn has_key(state: &State, headers: &HeaderMap) -> bool {
-    basic(headers).is_some_and(|login| key_of(state, &login).is_some())
+/// The access that a request requires.
+pub(super) fn access(method: &Method, path: &str) -> Access {
+    routes::find(method, path).map_or(Access::Account, |route| route.access)
 }
 
 /// Handles a request.
@@ -73,18 +67,20 @@ pub(super) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes>
 
 /// The name of the account that a request is for.
 fn account(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
-    let query = request.uri().query().unwrap_or_default();
-    if form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "key") {
-        return Ok(view::viewer(state, request)?.name.clone());
+    named(state, request).unwrap_or_else(|| Ok(state.default_account()))
+}
+
+/// The name of the account that a request names, if it names one.
+pub(super) fn named(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
+    if access::query_key(request).is_some() || account::bearer(request.headers()).is_some() {
+        return Some(access::name_or_query(state, request));
     }
-    if account::bearer(request.headers()).is_some() {
-        return name_of(state, request);
-    }
-    if let Some(name) = basic(request.headers()).and_then(|login| key_of(state, &login)) {
-        return Ok(name);
-    }
-    let password = state.settings.password.as_ref();
-    Ok(password.map_or(DEFAULT_KEY.to_owned(), |password| format!("sb_{}", password.expose_secret())))
+    let (user, password) = basic(request.headers())?;
+    let find = |key: &str| {
+        let credential = keys::credential(key, &state.tenants.api_key_index)?;
+        Some(access::full(state, credential))
+    };
+    find(&user).or_else(|| find(&password))
 }
 
 /// The user and password of Basic authentication.
@@ -93,11 +89,6 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
     let decoded = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(encoded.trim()))?.ok()?;
     let (user, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
     Some((user.to_owned(), password.to_owned()))
-}
-
-fn key_of(state: &State, (user, password): &(String, String)) -> Option<String> {
-    let find = |key: &str| Some(keys::credential(key, &state.tenants.api_key_index)?.tenant.into_owned());
-    find(user).or_else(|| find(password))
 }
 
 fn text(status: StatusCode, message: &str) -> Response<Bytes> {

@@ -5,7 +5,6 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use secrecy::ExposeSecret as _;
 use url::form_urlencoded;
 
 use crate::inbox::account;
@@ -65,11 +64,10 @@ const ASSETS: &[(&str, &str, &str)] = assets![
 pub(super) fn show(state: &State, query: Option<&str>) -> Response<Bytes> {
     let names_account =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).any(|(name, _)| name == "key");
-    if let Some(password) = state.settings.password.as_ref().filter(|_| !names_account) {
-        let tenant = state.tenants.tenant(&format!("sb_{}", password.expose_secret()));
+    if state.settings.password.is_some() && !names_account {
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::SEE_OTHER;
-        let location = format!("/_/?key={}", account::id(state, &tenant.name));
+        let location = format!("/_/?key={}", account::id(state, &state.default_account()));
         let location = HeaderValue::try_from(location).unwrap_or_else(|_| HeaderValue::from_static("/_/"));
         response.headers_mut().insert(header::LOCATION, location);
         return response;

@@ -14,7 +14,9 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::content::inline_images::Pictures;
+use crate::delivery::broadcast::audience;
 use crate::inbox::mail::sanitized::{self, Colors};
+use crate::model::email::personalized::RecipientValues;
 use crate::model::template::Template;
 use crate::model::template::version::{Rendered, Version};
 use crate::model::value::{PropertyValue, ValueType};
@@ -98,7 +100,13 @@ impl PreviewInput {
 
     fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
         let contact = self.to.as_deref().and_then(|to| tenant.contacts.by_key(to));
-        let recipient = self.to.as_deref().map(|to| (to, contact.as_deref()));
+        let fallbacks = audience::fallbacks(tenant);
+        let recipient = self.to.as_deref().map(|to| RecipientValues {
+            address: Some(to),
+            contact: contact.as_deref(),
+            link: None,
+            fallbacks: &fallbacks,
+        });
         version.render(&self.variables, recipient).ok_or_else(|| {
             Problem::validation("With these values the template is larger than an email may be.")
         })

@@ -9,14 +9,13 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::json;
-use url::form_urlencoded;
 
 use crate::inbox::mail::{MailView, ReceivedItem};
 use crate::inbox::search::Search;
-use crate::inbox::{account, matching_page, messages, name_of, window};
+use crate::inbox::{access, account, matching_page, messages, window};
 use crate::lock::lock;
+use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::state::{State, keys};
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Page, list};
@@ -24,21 +23,13 @@ use crate::wire::problem::{self, Problem};
 
 /// The viewer's account, by the key or account ID in the header or the query.
 pub(super) fn viewer(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    let query = request.uri().query().unwrap_or_default();
-    let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
-    let Some((_, token)) = &key else { return Ok(state.tenants.find_or_empty(&name_of(state, request)?)) };
-    if let Some(tenant) = account::named(state, token) {
-        return tenant;
-    }
-    let credential = keys::credential(token, &state.tenants.api_key_index);
-    let name = credential.ok_or_else(Problem::invalid_api_key)?.tenant;
-    Ok(state.tenants.find_or_empty(&name))
+    Ok(state.tenants.find_or_empty(&access::name_or_query(state, request)?))
 }
 
-/// `GET /_/tenants`: all accounts, most recently used first. It needs no credential, so it shows no keys; with a credential it marks that
-/// account as current.
+/// `GET /_/tenants`: all accounts, most recently used first. Without a password it needs no credential, so it shows no keys; with a
+/// credential it marks that account as current.
 pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
-    let current = name_of(state, request).ok();
+    let current = access::name_or_query(state, request).ok();
     let tenants = state.tenants.all();
     let data: Vec<_> = tenants
         .iter()

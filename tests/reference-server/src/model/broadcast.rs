@@ -52,7 +52,15 @@ pub(crate) struct Message {
     pub(crate) topic: Option<Uuid>,
 }
 
+/// The fields of which a broadcast needs one to be sent.
+pub(crate) const BODY: &str = "html` or `text";
+
 impl Message {
+    /// Whether it has a body. An empty `text` only disables the derivation.
+    pub(crate) fn has_body(&self) -> bool {
+        self.html.is_some() || self.text.as_ref().is_some_and(|text| !text.is_empty())
+    }
+
     /// The name; without one the subject, or `Untitled`. (The specification doesn't define this; official clients expect a string.)
     pub(crate) fn shown_name(&self) -> &str {
         let names = [self.name.as_deref(), Some(self.subject.as_str())];
@@ -79,10 +87,13 @@ impl Broadcast {
         Self { id, created_at, message, status: Status::Draft, scheduled_at: None, sent_at: None }
     }
 
-    /// Sends a draft: at once, or at `due`.
+    /// Sends a draft with a body: at once, or at `due`.
     pub(crate) fn send(&mut self, due: Option<Timestamp>) -> Result<(), Problem> {
         if self.status != Status::Draft {
             return Err(self.refusal("sent", "a draft"));
+        }
+        if !self.message.has_body() {
+            return Err(Problem::missing_field(BODY));
         }
         self.scheduled_at = due;
         self.status = if due.is_some() { Status::Scheduled } else { Status::Queued };

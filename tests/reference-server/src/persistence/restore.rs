@@ -97,7 +97,7 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
 }
 
 fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), PersistenceError> {
-    let tenant = service.state().tenants.tenant(name);
+    let tenant = service.state().tenants.restore(name);
     for (number, bytes) in records.remove(&KEYS).unwrap_or_default() {
         tenant.keys.restore(number, decode::<idempotency::StoredKey>(&bytes)?);
     }

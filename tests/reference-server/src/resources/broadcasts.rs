@@ -1,7 +1,8 @@
 //! Broadcasts: `POST /broadcasts`, `GET /broadcasts`, and the operations on a broadcast.
 //!
 //! The specification defines creation, sending and listing, but neither the other operations nor their responses, nor statuses beyond
-//! `draft` and `sent`. An operation that the status forbids is rejected with 403 `validation_error`.
+//! `draft` and `sent`. An operation that the status forbids is rejected with 403 `validation_error`. A draft needs no body; one without it
+//! can't be sent.
 
 pub(crate) mod clicked_links;
 mod message;
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery::broadcast;
-use crate::model::broadcast::{Broadcast, Message};
+use crate::model::broadcast::{BODY, Broadcast, Message, Status};
 use crate::resources::api_keys::check_sender;
 use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
@@ -36,7 +37,11 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
         if scheduled && !send {
             fields.report().wrong("`scheduled_at` needs `send` to be true; a draft has no schedule.");
         }
-        Ok((message?, send, due?))
+        let message = message?;
+        if send && !message.has_body() {
+            fields.report().missing(BODY);
+        }
+        Ok((message, send, due?))
     })?;
     check_sender(context, &message.from)?;
     let id = context.state.next_id();
@@ -66,7 +71,10 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
     change(context, id, |broadcast| {
         // It may have been sent since it was read.
         broadcast.check_open("updated")?;
-        let message = changes.apply(&broadcast.message)?;
+        let message = changes.apply(&broadcast.message);
+        if broadcast.status == Status::Scheduled && !message.has_body() {
+            return Err(Problem::missing_field(BODY));
+        }
         check_sender(context, &message.from)?;
         broadcast.message = message;
         Ok(())

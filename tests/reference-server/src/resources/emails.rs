@@ -30,7 +30,8 @@ use crate::wire::problem::{Problem, json};
 /// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
 pub(crate) fn send(context: &Context<'_>) -> Answer {
     let now = context.now();
-    let draft = context.body(|fields| Draft::read(fields, &Form::single(&context.tenant, now)))?;
+    let draft =
+        context.body(|fields| Draft::read(fields, &Form::single(context.state, &context.tenant, now)))?;
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
     let used = match quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), now) {

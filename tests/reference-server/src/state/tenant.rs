@@ -40,7 +40,7 @@ use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
 use crate::store::mails::Mails;
 use crate::store::single::Single;
-use crate::store::table::Table;
+use crate::store::table::{Record, Table};
 
 /// The number of index entries that are read under one lock.
 const READ_STEP: usize = 1_000;
@@ -79,7 +79,7 @@ pub(crate) struct Tenant {
     pub(crate) meter: Mutex<Meter>,
     /// What it has used of its quotas.
     pub(crate) usage: Mutex<Single<Usage>>,
-    /// The number of its last request, counted over all tenants.
+    /// The number of its last use, counted over all tenants.
     pub(crate) last_used: AtomicU64,
 }
 
@@ -200,6 +200,28 @@ impl Tenant {
     pub(crate) fn default_audience(&self) -> Uuid {
         let digest = Sha256::new().chain_update("default audience\n").chain_update(&self.name).finalize();
         uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
+    }
+
+    /// When its newest record was created, or one of its keys used: in place of its last use, which isn't persisted.
+    pub(crate) fn last_change(&self) -> Timestamp {
+        fn newest<T: Record>(table: &Table<T>, time: impl Fn(&T) -> Timestamp) -> Option<Timestamp> {
+            table.lock().oldest_first().map(|record| time(record)).max()
+        }
+        let times = [
+            lock(&self.emails).newest_first().next().map(|email| email.created_at),
+            lock(&self.received).newest_first().next().map(|mail| mail.created_at),
+            newest(&self.api_keys, |key| key.last_used_at.unwrap_or(key.created_at)),
+            newest(&self.automations, |one| one.created_at),
+            newest(&self.broadcasts, |one| one.created_at),
+            newest(&self.contacts, |one| one.created_at),
+            newest(&self.domains, |one| one.created_at),
+            newest(&self.segments, |one| one.created_at),
+            newest(&self.suppressions, |one| one.created_at),
+            newest(&self.templates, |one| one.created_at),
+            newest(&self.topics, |one| one.created_at),
+            newest(&self.webhooks, |one| one.created_at),
+        ];
+        times.into_iter().flatten().max().unwrap_or(Timestamp::MIN)
     }
 
     /// Finds a domain of the tenant by its name.

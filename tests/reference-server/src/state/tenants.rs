@@ -1,9 +1,10 @@
 //! All tenants, and the bounds on their memory.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, RwLock, Weak};
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::lock::{lock, read, write};
@@ -11,6 +12,7 @@ use crate::model::log::Entry;
 use crate::settings::Settings;
 use crate::state::keys::ApiKeyIndex;
 use crate::state::links::{Links, Tag, TagPurpose};
+use crate::state::ratelimit::Meter;
 use crate::state::requests::Requests;
 use crate::state::retention::Retention;
 use crate::state::tenant::Tenant;
@@ -18,12 +20,19 @@ use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
 
+/// The number of outdated uses that are kept at least.
+const MIN_USES: usize = 1_024;
+
 /// The tenants by name, and the bounds on their memory.
 #[derive(Debug)]
 pub(crate) struct Tenants {
     index: RwLock<Index>,
     links: Arc<Links>,
-    uses: AtomicU64,
+    uses: Mutex<Uses>,
+    /// The names of evicted tenants, for the listeners.
+    evicted: Mutex<VecDeque<String>>,
+    /// Of keys without a tenant.
+    meters: Mutex<HashMap<String, Meter>>,
     tenant_limit: usize,
     record_limit: usize,
     webhook_event_limit: usize,
@@ -54,6 +63,12 @@ impl Index {
         self.by_name.insert(tenant.name.clone(), Arc::clone(tenant));
     }
 
+    /// Removes this tenant, but not another of the same name.
+    fn remove_same(&mut self, tenant: &Arc<Tenant>, links: &Links) -> Option<Arc<Tenant>> {
+        let is_same = self.by_name.get(&tenant.name).is_some_and(|stored| Arc::ptr_eq(stored, tenant));
+        if is_same { self.remove(&tenant.name, links) } else { None }
+    }
+
     fn remove(&mut self, name: &str, links: &Links) -> Option<Arc<Tenant>> {
         for purpose in TagPurpose::ALL {
             self.names.remove(&(purpose, links.tag(purpose, name)));
@@ -62,12 +77,55 @@ impl Index {
     }
 }
 
+/// The uses of tenants, oldest first. Each tenant has one entry per use, of which the newest counts, so a use and the search for the least
+/// recently used tenant take constant time on average.
+#[derive(Debug, Default)]
+struct Uses {
+    last: u64,
+    order: VecDeque<(u64, Weak<Tenant>)>,
+    /// The number of entries upon which all but the newest of each tenant are removed.
+    compact_at: usize,
+}
+
+/// Whether this is the newest use of a tenant that still exists.
+fn is_newest((number, tenant): &(u64, Weak<Tenant>)) -> bool {
+    tenant.upgrade().is_some_and(|tenant| tenant.last_used.load(Ordering::Relaxed) == *number)
+}
+
+impl Uses {
+    fn add(&mut self, tenant: &Arc<Tenant>) {
+        self.last += 1;
+        tenant.last_used.store(self.last, Ordering::Relaxed);
+        let entry = (self.last, Arc::downgrade(tenant));
+        match self.order.back_mut() {
+            Some(back) if back.1.ptr_eq(&entry.1) => *back = entry,
+            _ => self.order.push_back(entry),
+        }
+        if self.order.len() > self.compact_at {
+            self.order.retain(is_newest);
+            self.compact_at = 2 * self.order.len() + MIN_USES;
+        }
+    }
+
+    /// Takes the least recently used tenant.
+    fn take_oldest(&mut self) -> Option<Arc<Tenant>> {
+        while let Some(entry) = self.order.pop_front() {
+            if is_newest(&entry) {
+                return entry.1.upgrade();
+            }
+        }
+        None
+    }
+}
+
 impl Tenants {
     pub(crate) fn new(settings: &Settings, links: Arc<Links>) -> Self {
         Self {
             index: RwLock::default(),
             links,
-            uses: AtomicU64::new(0),
+            uses: Mutex::default(),
+            evicted: Mutex::default(),
+            meters: Mutex::default(),
             tenant_limit: settings.keep_tenants.max(1),
             record_limit: settings.keep_records,
             webhook_event_limit: settings.keep_webhook_events,
@@ -86,9 +144,20 @@ impl Tenants {
         read(&self.index).by_name.get(name).cloned()
     }
 
-    /// Finds a tenant by name, or returns an empty one that isn't stored.
+    /// Finds a tenant by name, which counts as a use, or returns an empty one that isn't stored.
     pub(crate) fn find_or_empty(&self, name: &str) -> Arc<Tenant> {
-        self.find(name).unwrap_or_else(|| self.empty(name))
+        match self.find(name) {
+            Some(tenant) => {
+                lock(&self.uses).add(&tenant);
+                tenant
+            }
+            None => self.empty(name),
+        }
+    }
+
+    /// Whether this tenant is stored.
+    pub(crate) fn has(&self, tenant: &Arc<Tenant>) -> bool {
+        self.find(&tenant.name).is_some_and(|stored| Arc::ptr_eq(&stored, tenant))
     }
 
     /// Lists all tenants, most recently used first.
@@ -106,34 +175,69 @@ impl Tenants {
 
     /// Finds or creates the tenant of this name.
     pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
-        let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
         let tenant = self.find(name).unwrap_or_else(|| self.create(name));
-        tenant.last_used.store(use_number, Ordering::Relaxed);
+        lock(&self.uses).add(&tenant);
+        self.evict();
         tenant
     }
 
+    /// Restores a tenant; those beyond the limit are evicted by [`order`](Self::order).
+    pub(crate) fn restore(&self, name: &str) -> Arc<Tenant> {
+        self.create(name)
+    }
+
+    /// Orders the restored tenants by their last use, and evicts those beyond the limit.
+    pub(crate) fn order(&self, last_use: impl Fn(&Tenant) -> Timestamp) {
+        let mut tenants = self.all();
+        tenants.sort_by_key(|tenant| last_use(tenant));
+        let mut uses = lock(&self.uses);
+        tenants.iter().for_each(|tenant| uses.add(tenant));
+        drop((uses, tenants));
+        self.evict();
+    }
+
     fn create(&self, name: &str) -> Arc<Tenant> {
-        let (tenant, evicted) = {
-            let mut index = write(&self.index);
-            let tenants = &index.by_name;
-            if let Some(tenant) = tenants.get(name) {
-                return Arc::clone(tenant);
-            }
-            let least_recent = || {
-                let last_used = |tenant: &&Arc<Tenant>| tenant.last_used.load(Ordering::Relaxed);
-                tenants.values().min_by_key(last_used).map(|tenant| tenant.name.clone())
-            };
-            let evicted = if tenants.len() >= self.tenant_limit { least_recent() } else { None };
-            let evicted = evicted.and_then(|name| index.remove(&name, &self.links));
-            let tenant = self.empty(name);
-            index.insert(&tenant, &self.links);
-            (tenant, evicted)
-        };
-        // After the lock was released: a tenant can have many records.
-        if let Some(evicted) = evicted {
-            self.forget(&evicted);
+        let mut index = write(&self.index);
+        if let Some(tenant) = index.by_name.get(name) {
+            return Arc::clone(tenant);
         }
+        let tenant = self.empty(name);
+        if let Some(meter) = lock(&self.meters).remove(name) {
+            *lock(&tenant.meter) = meter;
+        }
+        index.insert(&tenant, &self.links);
         tenant
+    }
+
+    /// Evicts the least recently used tenants beyond the limit.
+    fn evict(&self) {
+        while read(&self.index).by_name.len() > self.tenant_limit {
+            let Some(oldest) = lock(&self.uses).take_oldest() else { return };
+            let evicted = write(&self.index).remove_same(&oldest, &self.links);
+            // After the locks were released: a tenant can have many records.
+            if let Some(evicted) = evicted {
+                self.forget(&evicted);
+                lock(&self.evicted).push_back(evicted.name.clone());
+            }
+        }
+    }
+
+    /// Takes the name of the next evicted tenant for the listeners.
+    pub(crate) fn next_evicted(&self) -> Option<String> {
+        lock(&self.evicted).pop_front()
+    }
+
+    /// Counts a request of a tenant against the rate limit. Keys without a tenant have meters of their own.
+    pub(crate) fn meter<T>(&self, tenant: &Arc<Tenant>, count: impl FnOnce(&mut Meter) -> T) -> T {
+        if self.has(tenant) {
+            return count(&mut lock(&tenant.meter));
+        }
+        let mut meters = lock(&self.meters);
+        // A meter covers one second, so a client gains at most one.
+        if meters.len() >= self.tenant_limit && !meters.contains_key(&tenant.name) {
+            meters.clear();
+        }
+        count(meters.entry(tenant.name.clone()).or_default())
     }
 
     fn empty(&self, name: &str) -> Arc<Tenant> {
@@ -152,6 +256,7 @@ impl Tenants {
     /// Deletes everything.
     pub(crate) fn reset(&self) {
         *write(&self.index) = Index::default();
+        lock(&self.meters).clear();
         lock(&self.mails).clear();
         lock(&self.logs).clear();
         lock(&self.events).clear();
@@ -284,5 +389,27 @@ mod tests {
         assert_eq!(["b", "c"].map(found), [None, Some("c".to_owned())]);
         tenants.reset();
         assert!(read(&tenants.index).names.is_empty());
+    }
+
+    #[test]
+    fn uses_need_bounded_memory_and_evict_the_least_recent() {
+        let links = Arc::new(Links::new(None));
+        let tenants = Tenants::new(&Settings { keep_tenants: 3, ..Settings::default() }, links);
+        for name in ["a", "b", "c"] {
+            tenants.tenant(name);
+        }
+        for _ in 0..10 * MIN_USES {
+            tenants.tenant("a");
+            tenants.find_or_empty("b");
+        }
+        assert!(lock(&tenants.uses).order.len() <= 2 * MIN_USES);
+        tenants.tenant("d");
+        assert_eq!((tenants.next_evicted().as_deref(), tenants.next_evicted()), (Some("c"), None));
+        tenants.tenant("e");
+        assert_eq!(tenants.next_evicted().as_deref(), Some("a"));
+        tenants.reset_tenant("b");
+        tenants.tenant("b");
+        tenants.tenant("f");
+        assert_eq!(tenants.next_evicted().as_deref(), Some("d"));
     }
 }

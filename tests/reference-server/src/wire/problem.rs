@@ -36,6 +36,11 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_parameter", message)
     }
 
+    pub(crate) fn missing_field(field: &str) -> Self {
+        let message = format!("Missing `{field}` field.");
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_required_field", message)
+    }
+
     pub(crate) fn missing_api_key() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,

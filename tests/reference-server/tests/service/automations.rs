@@ -752,6 +752,25 @@ fn a_wait_filter_sees_the_email_event_payload() {
 }
 
 #[test]
+fn the_email_of_an_automation_has_no_literal_placeholders() {
+    // TPL-18, TPL-39
+    let sandbox = Sandbox::new();
+    let html = "{{{contact.first_name|friend}}} {{{contact.city|Rome}}} {{{SERVICE_UNSUBSCRIBE_URL}}}";
+    let template = json!({"name": "Welcome", "from": "hi@acme.test", "subject": "Welcome", "html": html});
+    let template = sandbox.created("/templates", &template);
+    assert_eq!(sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("").status, 200);
+    sandbox.created("/contacts", &json!({"email": "ada@example.com", "first_name": "Ada"}));
+    let send = step("send", "send_email", json!({"template": {"id": template}}));
+    sandbox.created("/automations", &chain(vec![send]));
+    sandbox.send(&json!({"event": "user.created", "email": "ada@example.com"}));
+    sandbox.advance(10);
+    let mail = sandbox.mail();
+    let link = mail.html.as_deref().unwrap().strip_prefix("Ada Rome http://sandbox.invalid").unwrap();
+    assert_eq!(sandbox.ask(Method::POST, link).no_key().send("List-Unsubscribe=One-Click").status, 200);
+    assert_eq!(sandbox.contact("ada@example.com")["unsubscribed"], true);
+}
+
+#[test]
 fn email_events_start_runs_unless_an_automation_sent_the_email() {
     let sandbox = Sandbox::new();
     let template =

@@ -5,7 +5,7 @@ use http::Method;
 use crate::support::Sandbox;
 
 /// Every path under `/_/`, and the methods that it takes.
-const ROUTES: &[(&str, &str)] = &[
+pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_", "GET"),
     ("/_/assets/app.js", "GET"),
     ("/_/ready", "GET"),
@@ -43,6 +43,8 @@ const ROUTES: &[(&str, &str)] = &[
     ("/_/received/x/files/0", "GET"),
     ("/_/received/x/timeline", "GET"),
     ("/_/received/x/release", "POST"),
+    ("/_/files/x", "GET"),
+    ("/_/metrics", "GET"),
     ("/_/requests", "GET"),
     ("/_/requests/1", "GET"),
     ("/_/templates", "GET"),
@@ -53,6 +55,10 @@ const ROUTES: &[(&str, &str)] = &[
     ("/_/faults", "GET, POST, DELETE"),
     ("/_/faults/1", "GET, DELETE"),
     ("/_/unsubscribe/x", "GET, POST"),
+    ("/_/shared/x", "GET"),
+    ("/_/shared/x/html", "GET"),
+    ("/_/shared/x/files/0", "GET"),
+    ("/_/consent/x", "GET, POST"),
     ("/_/reset", "POST"),
 ];
 
@@ -104,7 +110,19 @@ fn an_unknown_path_returns_404_for_every_method() {
 #[test]
 fn account_and_control_routes_require_a_key() {
     let sandbox = Sandbox::new();
-    let open = ["/_", "/_/assets/app.js", "/_/ready", "/_/tenants", "/_/received/x", "/_/unsubscribe/x"];
+    let open = [
+        "/_",
+        "/_/assets/app.js",
+        "/_/ready",
+        "/_/tenants",
+        "/_/received/x",
+        "/_/files/x",
+        "/_/unsubscribe/x",
+        "/_/shared/x",
+        "/_/shared/x/html",
+        "/_/shared/x/files/0",
+        "/_/consent/x",
+    ];
     for (path, allowed) in ROUTES {
         for method in allowed.split(", ") {
             let is_open = open.contains(path) || (*path, method) == ("/_/events", "GET");

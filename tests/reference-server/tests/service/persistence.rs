@@ -1,6 +1,7 @@
 //! Persistence: state that survives a restart.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use http::Method;
 use idempost_reference_server::persistence::{self, Persistence, PersistenceError};
@@ -12,8 +13,12 @@ use crate::support::{KEY, Sandbox, email, email_with};
 
 /// Opens the service persisted in this folder, with a frozen clock.
 pub(crate) fn open(folder: &Path) -> (Sandbox, Persistence) {
+    open_with(folder, Settings::default())
+}
+
+fn open_with(folder: &Path, settings: Settings) -> (Sandbox, Persistence) {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-    let settings = Settings { clock: ClockStart::Frozen(noon), beta: true, ..Settings::default() };
+    let settings = Settings { clock: ClockStart::Frozen(noon), beta: true, ..settings };
     let (service, persistence) =
         persistence::open(folder, settings, |_| panic!("it could not be written")).unwrap();
     (Sandbox::over(service), persistence)
@@ -483,5 +488,29 @@ fn oauth_tokens_survive_a_restart_and_the_key_file_is_private() {
     }
     let (sandbox, persistence) = open(folder.path());
     assert_eq!(sandbox.ask(Method::GET, "/emails").key(&tokens.access_token).send("").status, 200);
+    close(sandbox, persistence);
+}
+
+#[test]
+fn a_lower_limit_of_accounts_deletes_the_least_recent_ones_on_disk_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = ["sb_c", "sb_a", "sb_b"];
+    let counts = |sandbox: &Sandbox| keys.map(|key| sandbox.service.mails(key).len());
+    let (sandbox, persistence) = open(folder.path());
+    for key in keys {
+        assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
+        sandbox.advance(60);
+    }
+    close(sandbox, persistence);
+    let (sandbox, persistence) =
+        open_with(folder.path(), Settings { keep_tenants: 2, ..Settings::default() });
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let reports = Arc::clone(&reported);
+    sandbox.service.on_evicted(move |account| reports.lock().unwrap().push(account.to_owned()));
+    assert_eq!(*reported.lock().unwrap(), ["sb_c…"]);
+    assert_eq!(counts(&sandbox), [0, 1, 1]);
+    close(sandbox, persistence);
+    let (sandbox, persistence) = open(folder.path());
+    assert_eq!(counts(&sandbox), [0, 1, 1]);
     close(sandbox, persistence);
 }

@@ -1,5 +1,7 @@
 //! Memory limits of a long-running sandbox.
 
+use std::sync::{Arc, Mutex};
+
 use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
@@ -46,7 +48,7 @@ fn the_request_log_is_bounded_by_count_and_bytes() {
     let sandbox =
         Sandbox::with(&Settings { keep_requests: 5, keep_request_bytes: 20_000, ..Settings::default() });
     for _ in 0..8 {
-        sandbox.get("/emails");
+        sandbox.post("/emails", &json!({}));
     }
     assert_eq!(sandbox.service.requests().len(), 5);
     assert_eq!(sandbox.get("/logs").json()["data"].as_array().unwrap().len(), 5);
@@ -211,6 +213,61 @@ fn the_least_recently_active_tenant_is_evicted_first() {
     assert_eq!(sandbox.service.mails("sb_a").len(), 2);
     assert_eq!(sandbox.service.mails("sb_b").len(), 0);
     assert_eq!(sandbox.service.mails("sb_c").len(), 1);
+}
+
+#[test]
+fn a_request_that_only_reads_creates_no_account_and_evicts_none() {
+    let sandbox = Sandbox::with(&Settings { keep_tenants: 2, ..Settings::default() });
+    for key in ["sb_a", "sb_b"] {
+        assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
+    }
+    for number in 0..10 {
+        let key = format!("sb_reader{number}");
+        for path in ["/emails", "/logs", "/domains/x", "/nowhere", "/_/messages", "/_/", "/api/v1/messages"] {
+            sandbox.ask(Method::GET, path).key(&key).send("");
+            sandbox.ask(Method::GET, format!("{path}?key={key}")).no_key().send("");
+        }
+        sandbox.ask(Method::POST, "/nowhere").key(&key).send("");
+    }
+    let accounts = sandbox.get("/_/tenants").json();
+    assert_eq!(accounts["data"].as_array().unwrap().len(), 2, "{accounts}");
+    assert_eq!(["sb_a", "sb_b"].map(|key| sandbox.service.mails(key).len()), [1, 1]);
+}
+
+#[test]
+fn reading_counts_as_a_use_of_an_account() {
+    let sandbox = Sandbox::with(&Settings { keep_tenants: 2, ..Settings::default() });
+    let send = |key: &str| sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status;
+    for path in ["/emails", "/_/messages"] {
+        sandbox.service.reset();
+        send("sb_a");
+        send("sb_b");
+        sandbox.ask(Method::GET, path).key("sb_a").send("");
+        send("sb_c");
+        assert_eq!(["sb_a", "sb_b", "sb_c"].map(|key| sandbox.service.mails(key).len()), [1, 0, 1], "{path}");
+    }
+}
+
+#[test]
+fn an_evicted_account_is_reported_by_the_beginning_of_its_key() {
+    let sandbox = Sandbox::with(&Settings { keep_tenants: 1, ..Settings::default() });
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let reports = Arc::clone(&reported);
+    sandbox.service.on_evicted(move |account| reports.lock().unwrap().push(account.to_owned()));
+    for key in ["sb_first_worker", "sb_local", "sb_third"] {
+        sandbox.ask(Method::POST, "/emails").key(key).json(&email());
+    }
+    assert_eq!(*reported.lock().unwrap(), ["sb_fir…", "sb_local"]);
+}
+
+#[test]
+fn a_key_that_only_reads_is_rate_limited_too() {
+    let sandbox = Sandbox::with(&Settings { rate_limit: Some(2), ..Settings::default() });
+    let read = |key: &str| sandbox.ask(Method::GET, "/emails").key(key).send("").status.as_u16();
+    assert_eq!([(); 3].map(|()| read("sb_reader")), [200, 200, 429]);
+    assert_eq!(read("sb_other"), 200);
+    sandbox.advance(1);
+    assert_eq!(read("sb_reader"), 200);
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl SmtpServer {
         line(&mut stream).await
     }
 
-    async fn raw(&self) -> BufReader<TcpStream> {
+    pub(crate) async fn raw(&self) -> BufReader<TcpStream> {
         let mut stream = BufReader::new(TcpStream::connect(self.address).await.unwrap());
         assert!(line(&mut stream).await.starts_with("220 "));
         stream

@@ -298,3 +298,139 @@ fn a_duplicate_is_a_draft_of_the_latest_version() {
     update(&sandbox, copy["id"].as_str().unwrap(), &json!({"subject": "Copied"}));
     assert_eq!(record(&sandbox, &id)["subject"], "Welcome, {{{NAME}}}");
 }
+
+const EVERYTHING: &str = "{{{FIRST_NAME|friend}}} {{{LAST_NAME}}} <{{{EMAIL|you}}}> {{{contact.city|Rome}}} {{{contact.plan}}} \
+    {{{contact.unknown}}} {{{this.x|y}}} {{{UNSUBSCRIBE_URL}}} {{{RESEND_UNSUBSCRIBE_URL}}} {{{SERVICE_UNSUBSCRIBE_URL}}}";
+
+/// A template with every placeholder that isn't a variable, and a contact.
+fn with_placeholders(sandbox: &Sandbox) {
+    for property in [
+        json!({"key": "city", "type": "string"}),
+        json!({"key": "plan", "type": "string", "fallback_value": "free"}),
+    ] {
+        assert_eq!(sandbox.post("/contact-properties", &property).status, 201);
+    }
+    let ada = json!({"email": "ada@example.com", "first_name": "Ada", "properties": {"city": "London"}});
+    assert_eq!(sandbox.post("/contacts", &ada).status, 201);
+    let template = json!({"name": "t", "alias": "t", "from": "hi@acme.test", "subject": "To {{{EMAIL|you}}}", "html": EVERYTHING});
+    published(sandbox, &template);
+}
+
+/// The only unsubscribe link of a mail, as a path, and its HTML without the links.
+fn link_and_rest(sandbox: &Sandbox) -> (String, String) {
+    let mail = &sandbox.mails()[0];
+    for text in [mail.html.as_deref(), mail.text.as_deref(), Some(&mail.subject)] {
+        assert!(!text.unwrap().contains("{{{"), "{text:?}");
+    }
+    let html = mail.html.as_deref().unwrap().to_owned();
+    let (rest, last) = html.rsplit_once(' ').unwrap();
+    assert_eq!(mail.text.as_deref().unwrap().matches(last).count(), 3, "no line break divides the link");
+    let link = last.strip_prefix("http://sandbox.invalid").unwrap_or_else(|| panic!("{last}"));
+    (link.to_owned(), rest.replace(last, "").trim().to_owned())
+}
+
+fn follow(sandbox: &Sandbox, method: Method, link: &str, form: &'static str) -> Answer {
+    sandbox.ask(method, link).no_key().send(form)
+}
+
+const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
+
+#[test]
+fn an_email_with_a_template_has_an_unsubscribe_link_that_opens() {
+    // TPL-18, TPL-39
+    let sandbox = Sandbox::new();
+    with_placeholders(&sandbox);
+    let topic = json!({"name": "News", "default_subscription": "opt_in"});
+    let topic = sandbox.post("/topics", &topic).json()["id"].as_str().unwrap().to_owned();
+    for (to, expected) in [
+        ("ada@example.com", "Ada  <ada@example.com> London free  y"),
+        ("bob@example.com", "friend  <bob@example.com> Rome free  y"),
+    ] {
+        for topic in [None, Some(&topic)] {
+            sandbox.sent(&json!({"to": to, "topic_id": topic, "template": {"id": "t"}}));
+            let (link, rest) = link_and_rest(&sandbox);
+            assert_eq!(rest, expected);
+            let page = follow(&sandbox, Method::GET, &link, "");
+            assert_eq!(page.status, 200, "{}", page.text());
+            assert!(page.text().contains(to) && !page.text().contains("type=radio"), "{}", page.text());
+            assert_eq!(page.text().contains("News"), topic.is_some());
+            let before = sandbox.get(format!("/contacts/{to}"));
+            assert!(
+                before.status == 404 || before.json()["unsubscribed"] == (topic.is_some()),
+                "a GET changes nothing"
+            );
+            for _ in 0..2 {
+                let done = follow(&sandbox, Method::POST, &link, ONE_CLICK);
+                assert_eq!(done.status, 200, "{}", done.text());
+            }
+            match topic {
+                None => assert_eq!(sandbox.get(format!("/contacts/{to}")).json()["unsubscribed"], true),
+                Some(_) => {
+                    let topics = sandbox.get(format!("/contacts/{to}/topics")).json();
+                    assert_eq!(topics["data"][0]["subscription"], "opt_out", "{topics}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn several_recipients_get_fallbacks_and_a_link_that_asks_for_the_address() {
+    // TPL-18, TPL-39
+    let sandbox = Sandbox::new();
+    with_placeholders(&sandbox);
+    let email = json!({
+        "to": ["Ada <ada@example.com>", "bob@example.com"], "cc": "<eve@example.com>", "bcc": "hidden@example.com",
+        "template": {"id": "t"},
+    });
+    sandbox.sent(&email);
+    let (link, rest) = link_and_rest(&sandbox);
+    assert_eq!((rest.as_str(), sandbox.mail().subject.as_str()), ("friend  <you> Rome free  y", "To you"));
+    let page = follow(&sandbox, Method::GET, &link, "").text();
+    for address in ["ada@example.com", "bob@example.com", "eve@example.com"] {
+        assert!(page.contains(&format!("type=radio name=address value=\"{address}\"")), "{page}");
+    }
+    assert!(!page.contains("hidden@") && page.contains("type=email"), "blind copies stay hidden: {page}");
+    let unsubscribed =
+        |address: &str| sandbox.get(format!("/contacts/{address}")).json()["unsubscribed"] == true;
+    for form in [ONE_CLICK, "address=mallory%40example.com", "address="] {
+        assert_eq!(follow(&sandbox, Method::POST, &link, form).status, 422, "{form}");
+    }
+    assert!(sandbox.get("/contacts/mallory@example.com").status == 404 && !unsubscribed("ada@example.com"));
+    for (form, address) in [
+        ("List-Unsubscribe=One-Click&address=BOB%40example.com", "bob@example.com"),
+        ("address=bob%40example.com&address=hidden%40example.com", "hidden@example.com"),
+    ] {
+        let done = follow(&sandbox, Method::POST, &link, form);
+        assert!(done.status == 200 && done.text().contains(address), "{}", done.text());
+        assert!(unsubscribed(address), "{address}");
+    }
+    assert!(!unsubscribed("ada@example.com"));
+    sandbox.sent(&json!({"to": "ada@example.com", "cc": "bob@example.com", "template": {"id": "t"}}));
+    let (link, _) = link_and_rest(&sandbox);
+    let page = follow(&sandbox, Method::GET, &link, "").text();
+    assert!(page.contains("required") && !page.contains("type=email"), "{page}");
+}
+
+#[test]
+fn batches_and_scheduled_emails_fill_the_placeholders_of_a_template() {
+    // TPL-18, TPL-39
+    let sandbox = Sandbox::new();
+    with_placeholders(&sandbox);
+    let one = json!({"to": "ada@example.com", "template": {"id": "t"}});
+    let several = json!({"to": ["ada@example.com", "bob@example.com"], "template": {"id": "t"}});
+    assert_eq!(sandbox.post("/emails/batch", &json!([one, several])).status, 200);
+    let mut links: Vec<_> =
+        sandbox.mails().iter().map(|mail| mail.html.as_deref().unwrap().to_owned()).collect();
+    assert!(links.iter().all(|html| !html.contains("{{{")), "{links:?}");
+    links.dedup();
+    assert_eq!(links.len(), 2);
+    let mut scheduled = one;
+    scheduled["scheduled_at"] = "in 1 hour".into();
+    sandbox.sent(&scheduled);
+    sandbox.advance(3_600);
+    let (link, rest) = link_and_rest(&sandbox);
+    assert_eq!(rest, "Ada  <ada@example.com> London free  y");
+    assert_eq!(follow(&sandbox, Method::POST, &link, ONE_CLICK).status, 200);
+    assert_eq!(sandbox.get("/contacts/ada@example.com").json()["unsubscribed"], true);
+}

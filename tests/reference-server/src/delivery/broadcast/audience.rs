@@ -21,7 +21,7 @@ pub(super) fn eligible_contact(tenant: &Tenant, contact: Uuid, topic: Option<Uui
 }
 
 /// The fallback values of all contact properties.
-pub(super) fn fallbacks(tenant: &Tenant) -> HashMap<String, String> {
+pub(crate) fn fallbacks(tenant: &Tenant) -> HashMap<String, String> {
     let properties = tenant.contact_properties.all();
     let fallbacks =
         properties.iter().filter_map(|one| Some((one.key.clone(), one.fallback_value.as_ref()?.to_string())));

@@ -51,6 +51,7 @@ impl<'a> MessageBuilder<'a> {
         let subject = line(&values.fill(&message.subject)?);
         let personal = Personalized { shared: Arc::clone(self.shared), values };
         let draft = Draft {
+            id: Some(id),
             from: message.from.clone(),
             to: vec![to],
             cc: None,

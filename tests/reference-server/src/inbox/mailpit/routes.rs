@@ -1,8 +1,9 @@
-//! The route table of Mailpit's API: method, path and handler, one line per route.
+//! The route table of Mailpit's API: method, path, required access and handler, one line per route.
 
 use bytes::Bytes;
 use http::{Method, Request};
 
+use crate::inbox::access::Access::{self, Account, Public};
 use crate::inbox::mailpit::call::{Call, segments};
 use crate::inbox::mailpit::{account, events, message, messages, ok, send};
 use crate::state::State;
@@ -12,11 +13,18 @@ use crate::wire::answers::Answer;
 pub(super) struct Route {
     method: Method,
     path: &'static str,
+    /// What the route requires if the sandbox has a password.
+    pub(super) access: Access,
     handler: fn(&Call<'_>) -> Answer,
 }
 
-const fn route(method: Method, path: &'static str, handler: fn(&Call<'_>) -> Answer) -> Route {
-    Route { method, path, handler }
+const fn route(
+    method: Method,
+    path: &'static str,
+    access: Access,
+    handler: fn(&Call<'_>) -> Answer,
+) -> Route {
+    Route { method, path, access, handler }
 }
 
 const GET: Method = Method::GET;
@@ -26,24 +34,24 @@ const DELETE: Method = Method::DELETE;
 
 #[rustfmt::skip] // A line a route.
 const ROUTES: &[Route] = &[
-    route(GET, "/livez", |_| Ok(ok())),
-    route(GET, "/readyz", |_| Ok(ok())),
-    route(GET, "/api/events", events::handshake),
-    route(GET, "/api/v1/info", |call| Ok(messages::info(call))),
-    route(GET, "/api/v1/webui", |_| Ok(messages::page_settings())),
-    route(GET, "/api/v1/tags", |call| Ok(messages::tags(call))),
-    route(GET, "/api/v1/messages", messages::index),
-    route(PUT, "/api/v1/messages", messages::mark),
-    route(DELETE, "/api/v1/messages", messages::delete),
-    route(GET, "/api/v1/search", messages::search),
-    route(DELETE, "/api/v1/search", messages::delete_found),
-    route(GET, "/api/v1/message/{id}", |call| message::show(call, call.segment(3))),
-    route(GET, "/api/v1/message/{id}/headers", |call| message::headers(call, call.segment(3))),
-    route(GET, "/api/v1/message/{id}/raw", |call| message::source(call, call.segment(3))),
-    route(GET, "/api/v1/message/{id}/part/{part}", |call| message::part(call, call.segment(3), call.segment(5))),
-    route(GET, "/view/{id}.html", |call| message::html(call, call.segment(1).trim_end_matches(".html"))),
-    route(GET, "/view/{id}.txt", |call| message::text(call, call.segment(1).trim_end_matches(".txt"))),
-    route(POST, "/api/v1/send", |call| Ok(send::answer(call))),
+    route(GET, "/livez", Public, |_| Ok(ok())),
+    route(GET, "/readyz", Public, |_| Ok(ok())),
+    route(GET, "/api/events", Account, events::handshake),
+    route(GET, "/api/v1/info", Account, |call| Ok(messages::info(call))),
+    route(GET, "/api/v1/webui", Account, |_| Ok(messages::page_settings())),
+    route(GET, "/api/v1/tags", Account, |call| Ok(messages::tags(call))),
+    route(GET, "/api/v1/messages", Account, messages::index),
+    route(PUT, "/api/v1/messages", Account, messages::mark),
+    route(DELETE, "/api/v1/messages", Account, messages::delete),
+    route(GET, "/api/v1/search", Account, messages::search),
+    route(DELETE, "/api/v1/search", Account, messages::delete_found),
+    route(GET, "/api/v1/message/{id}", Account, |call| message::show(call, call.segment(3))),
+    route(GET, "/api/v1/message/{id}/headers", Account, |call| message::headers(call, call.segment(3))),
+    route(GET, "/api/v1/message/{id}/raw", Account, |call| message::source(call, call.segment(3))),
+    route(GET, "/api/v1/message/{id}/part/{part}", Account, |call| message::part(call, call.segment(3), call.segment(5))),
+    route(GET, "/view/{id}.html", Account, |call| message::html(call, call.segment(1).trim_end_matches(".html"))),
+    route(GET, "/view/{id}.txt", Account, |call| message::text(call, call.segment(1).trim_end_matches(".txt"))),
+    route(POST, "/api/v1/send", Account, |call| Ok(send::answer(call))),
 ];
 
 impl Route {

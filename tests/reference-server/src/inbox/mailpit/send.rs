@@ -61,7 +61,7 @@ fn send(call: &Call<'_>) -> Result<String, Problem> {
         return Err(Problem::validation("`Tags` must be empty: tags of the sandbox have names and values."));
     }
     let (state, tenant, now) = (call.state, &call.tenant, call.state.clock.now());
-    let draft = Draft::parse(message.fields().to_string().as_bytes(), tenant, now)?;
+    let draft = Draft::parse(state, message.fields().to_string().as_bytes(), tenant, now)?;
     delivery::check_sender(state, tenant, &draft.from)?;
     let email = delivery::accept(state, tenant, draft, now);
     let captured = lock(&tenant.emails).get(email).and_then(|email| email.captured());

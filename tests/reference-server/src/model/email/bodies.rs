@@ -29,7 +29,13 @@ impl Bodies {
 
     /// HTML with a derived text.
     pub(crate) fn of_html(html: Arc<str>) -> Self {
-        Self::HtmlAndText(Arc::new(HtmlAndText::derived(html, Derivation::default())))
+        Self::derived(html, None)
+    }
+
+    /// HTML with a derived text, whose line breaks don't divide the link.
+    pub(crate) fn derived(html: Arc<str>, link: Option<&str>) -> Self {
+        let how = Derivation { link: link.map(Box::from), hidden: None };
+        Self::HtmlAndText(Arc::new(HtmlAndText::derived(html, how)))
     }
 
     pub(crate) fn html(&self) -> Option<Arc<str>> {

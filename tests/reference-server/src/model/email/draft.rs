@@ -25,6 +25,9 @@ pub(crate) struct Origin {
 /// A validated email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Draft {
+    /// The ID of the email, if its content refers to it.
+    #[serde(skip)]
+    pub(crate) id: Option<Uuid>,
     pub(crate) from: Mailbox,
     pub(crate) to: Vec<Mailbox>,
     pub(crate) cc: Option<Vec<Mailbox>>,

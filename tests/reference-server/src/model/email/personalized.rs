@@ -15,8 +15,14 @@ use crate::model::email::html_and_text::{
     Derivation, HtmlAndText, LINK_PLACEHOLDER, searched, searched_html,
 };
 
-/// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged.
-const UNSUBSCRIBE: [&str; 2] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL"];
+/// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged. The third is reserved as well, so no
+/// variable can have it.
+const UNSUBSCRIBE: [&str; 3] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL", "UNSUBSCRIBE_URL"];
+
+/// Whether a placeholder is the unsubscribe link.
+pub(crate) fn is_unsubscribe(name: &str) -> bool {
+    UNSUBSCRIBE.contains(&name)
+}
 
 /// The content that all emails of a broadcast share.
 #[derive(Debug)]
@@ -93,24 +99,50 @@ pub(crate) struct Values {
     pub(crate) fallbacks: Arc<HashMap<String, String>>,
 }
 
-impl Values {
-    pub(crate) fn of<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
-        let contact = &self.contact;
-        let text = |text: &'v Option<String>| text.as_deref().map(Cow::Borrowed);
+/// What the placeholders of one email refer to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecipientValues<'v> {
+    /// The address and the contact of the only recipient. Several recipients have none: they share the bodies.
+    pub(crate) address: Option<&'v str>,
+    pub(crate) contact: Option<&'v Contact>,
+    /// The unsubscribe link; `None` in a preview.
+    pub(crate) link: Option<&'v str>,
+    /// The fallback values of contact properties.
+    pub(crate) fallbacks: &'v HashMap<String, String>,
+}
+
+impl<'v> RecipientValues<'v> {
+    /// The value, or else the text behind the `|`, the property's fallback value, or nothing. `None` for other placeholders.
+    pub(crate) fn of(&self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
+        let text = |text: Option<&'v String>| text.map(|text| Cow::Borrowed(text.as_str()));
         let mut of_property = None;
         let own = match placeholder.name {
-            name if UNSUBSCRIBE.contains(&name) => return Some(Cow::Borrowed(&self.link)),
-            "FIRST_NAME" | "contact.first_name" => text(&contact.first_name),
-            "LAST_NAME" | "contact.last_name" => text(&contact.last_name),
-            "EMAIL" | "contact.email" => Some(contact.email.as_str().into()),
+            name if UNSUBSCRIBE.contains(&name) => return self.link.map(Cow::Borrowed),
+            "FIRST_NAME" | "contact.first_name" => text(self.contact.and_then(|one| one.first_name.as_ref())),
+            "LAST_NAME" | "contact.last_name" => text(self.contact.and_then(|one| one.last_name.as_ref())),
+            "EMAIL" | "contact.email" => self.address.map(Cow::Borrowed),
             name => {
                 let key = name.strip_prefix("contact.")?;
                 of_property = self.fallbacks.get(key).map(|value| Cow::Borrowed(value.as_str()));
-                contact.properties.get(key).map(|value| Cow::Owned(value.to_string()))
+                let value = self.contact.and_then(|one| one.properties.get(key));
+                value.map(|value| Cow::Owned(value.to_string()))
             }
         };
         let written = placeholder.fallback.map(|text| Cow::Owned(text.to_owned()));
         Some(own.filter(|own| !own.is_empty()).or(written).or(of_property).unwrap_or_default())
+    }
+}
+
+impl Values {
+    pub(crate) fn of<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
+        let contact = &*self.contact;
+        let values = RecipientValues {
+            address: Some(&contact.email),
+            contact: Some(contact),
+            link: Some(&self.link),
+            fallbacks: &self.fallbacks,
+        };
+        values.of(placeholder)
     }
 
     /// Fills in the values; `None` if the result exceeds the size limit.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, line, placeholders};
-use crate::model::contact::Contact;
 use crate::model::email::bodies::Bodies;
+use crate::model::email::personalized::{RecipientValues, is_unsubscribe};
 use crate::model::email::recipients::Mailbox;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::store::size::heap_size;
@@ -48,14 +48,7 @@ pub(crate) struct Rendered {
 }
 
 /// Placeholders that refer to the recipient instead of a variable.
-const RECIPIENT_PLACEHOLDERS: [&str; 6] = [
-    "FIRST_NAME",
-    "LAST_NAME",
-    "EMAIL",
-    "UNSUBSCRIBE_URL",
-    "SERVICE_UNSUBSCRIBE_URL",
-    "RESEND_UNSUBSCRIBE_URL",
-];
+const RECIPIENT_PLACEHOLDERS: [&str; 3] = ["FIRST_NAME", "LAST_NAME", "EMAIL"];
 
 impl Version {
     /// The keys for which the send must provide a value and doesn't: used or defined variables without a fallback.
@@ -77,26 +70,33 @@ impl Version {
 
     /// Renders the subject and the bodies for these values and this recipient; `None` if one of them would exceed [`MAX_TEXT_BYTES`].
     ///
-    /// The specification doesn't define recipient placeholders outside of broadcasts: they are filled in for a single recipient, from the
-    /// contact with that address. An unsubscribe link belongs to broadcasts and stays unchanged.
+    /// Every placeholder is replaced, so that none reaches a recipient: a name with a dot that isn't a contact's becomes its fallback, or
+    /// nothing. Without a recipient, as in a preview, those that refer to one stay unchanged.
     pub(crate) fn render(
         &self,
         given: &BTreeMap<String, PropertyValue>,
-        recipient: Option<(&str, Option<&Contact>)>,
+        recipient: Option<RecipientValues<'_>>,
     ) -> Option<Rendered> {
-        let value = |placeholder: Placeholder<'_>| -> Option<Cow<'static, str>> {
+        let value = |placeholder: Placeholder<'_>| -> Option<Cow<'_, str>> {
             let Placeholder { name, fallback } = placeholder;
+            let written = || fallback.map(|text| Cow::Owned(text.to_owned()));
             if is_variable(name) {
                 let defined = || self.variables.iter().find(|one| one.key == name)?.fallback_value.as_ref();
                 let value = given.get(name).or_else(defined).map(ToString::to_string);
-                return value.or_else(|| fallback.map(str::to_owned)).map(Cow::Owned);
+                return value.map(Cow::Owned).or_else(written);
             }
-            let (address, contact) = recipient?;
-            of_recipient(name, address, contact, fallback).map(Cow::Owned)
+            let recipient = recipient?;
+            if recipient.link.is_none() {
+                return recipient.of(placeholder);
+            }
+            recipient.of(placeholder).or_else(written).or(Some(Cow::Borrowed("")))
         };
+        let link = recipient
+            .and_then(|recipient| recipient.link)
+            .filter(|_| placeholders(&self.html).any(|one| is_unsubscribe(one.name)));
         let html = Arc::from(fill_within(&self.html, MAX_TEXT_BYTES, value)?);
         let bodies = match self.text.as_deref() {
-            None => Bodies::of_html(html),
+            None => Bodies::derived(html, link),
             Some("") => Bodies::given(Some(html), None),
             Some(text) => Bodies::given(Some(html), Some(fill_within(text, MAX_TEXT_BYTES, value)?.into())),
         };
@@ -109,23 +109,5 @@ impl Version {
 }
 
 fn is_variable(name: &str) -> bool {
-    !name.contains('.') && !RECIPIENT_PLACEHOLDERS.contains(&name)
-}
-
-/// The value of a recipient placeholder, or its fallback if this recipient has none. `None` for unknown placeholders.
-fn of_recipient(
-    name: &str,
-    address: &str,
-    contact: Option<&Contact>,
-    fallback: Option<&str>,
-) -> Option<String> {
-    let property = name.strip_prefix("contact.");
-    let known = match (name, property) {
-        ("EMAIL", _) | (_, Some("email")) => Some(address.to_owned()),
-        ("FIRST_NAME", _) | (_, Some("first_name")) => contact.and_then(|one| one.first_name.clone()),
-        ("LAST_NAME", _) | (_, Some("last_name")) => contact.and_then(|one| one.last_name.clone()),
-        (_, Some(key)) => contact.and_then(|one| one.properties.get(key)).map(ToString::to_string),
-        _ => return None,
-    };
-    Some(known.unwrap_or_else(|| fallback.unwrap_or_default().to_owned()))
+    !name.contains('.') && !RECIPIENT_PLACEHOLDERS.contains(&name) && !is_unsubscribe(name)
 }

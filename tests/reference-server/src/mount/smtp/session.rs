@@ -11,6 +11,7 @@ use bytes::BytesMut;
 use smtp_proto::request::receiver::MAX_LINE_LENGTH;
 use smtp_proto::{Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, MAIL_SMTPUTF8, MailFrom, RcptTo, Request};
 
+use crate::model::credential::Scope;
 use crate::mount::smtp::data::DataReader;
 use crate::mount::smtp::login::{Login, LoginStep};
 use crate::mount::smtp::reply::Reply;
@@ -317,15 +318,20 @@ impl Session {
         }
     }
 
+    /// Whether the password is an API key for this purpose. If the sandbox has a password, receiving mail needs full access.
+    fn may_log_in_as(&self, user: &str, key: &str) -> bool {
+        let needs_full = self.service.settings().password.is_some() && user.eq_ignore_ascii_case(INBOUND);
+        keys::credential(key, &self.service.state().tenants.api_key_index)
+            .is_some_and(|credential| !needs_full || credential.check(Scope::Full).is_ok())
+    }
+
     fn log_in(&mut self, step: LoginStep, out: &mut Vec<u8>) {
         let reply = match step {
             LoginStep::Ask(what, login) => {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            LoginStep::Complete { user, password }
-                if keys::credential(&password, &self.service.state().tenants.api_key_index).is_some() =>
-            {
+            LoginStep::Complete { user, password } if self.may_log_in_as(&user, &password) => {
                 self.key = password.into();
                 self.authenticated = true;
                 if user.eq_ignore_ascii_case(INBOUND) {
@@ -378,7 +384,7 @@ impl Session {
         }
         let credential =
             keys::credential(&self.key, &self.service.state().tenants.api_key_index).ok_or(Reply::BAD_KEY)?;
-        let tenant = self.service.state().tenants.tenant(&credential.tenant);
+        let tenant = self.service.state().tenants.find_or_empty(&credential.tenant);
         if self.purpose == Purpose::Receive && !may_receive(self.service.state(), &tenant, &to.address) {
             let domain = to.address.rsplit_once('@').map_or("", |(_, domain)| domain);
             let text = format!("5.1.2 The domain {domain} is not verified for receiving");

@@ -93,7 +93,8 @@ pub(super) fn send_email(
     if let Some(topic) = action.topic {
         email["topic_id"] = Value::String(topic.to_string());
     }
-    let draft = Draft::parse(email.to_string().as_bytes(), tenant, at).map_err(|problem| problem.message)?;
+    let draft =
+        Draft::parse(state, email.to_string().as_bytes(), tenant, at).map_err(|problem| problem.message)?;
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
     delivery::check_sender(state, tenant, &draft.from).map_err(|problem| problem.message)?;
     quota::take(&state.settings, tenant, draft.recipients().count(), at)

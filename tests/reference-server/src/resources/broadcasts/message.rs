@@ -12,7 +12,6 @@ use crate::state::tenant::Tenant;
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::Fields;
 use crate::wire::input::input;
-use crate::wire::problem::Problem;
 use crate::wire::problems::Checked;
 use crate::wire::readers::{line, shared, string};
 use crate::wire::schedule;
@@ -25,15 +24,11 @@ pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message>
     let subject = fields.required("subject", line);
     let reply_to = recipients::read_optional(fields, "reply_to");
     let preview_text = fields.optional("preview_text", line);
-    let given = fields.has("html") || fields.has("text");
     let html = fields.optional("html", shared);
     let text = fields.optional("text", shared);
-    if !given {
-        fields.report().missing("html` or `text");
-    }
     let name = fields.optional("name", string);
     let topic = fields.optional("topic_id", |field| tenant.topics.read_id(field));
-    let message = Message {
+    Ok(Message {
         segment: segment?.ok_or_else(|| fields.report().missing("segment_id"))?,
         from: from?,
         subject: subject?,
@@ -43,11 +38,7 @@ pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message>
         text: text?,
         name: name?,
         topic: topic?,
-    };
-    if given && !has_body(&message) {
-        fields.report().wrong(NO_BODY);
-    }
-    Ok(message)
+    })
 }
 
 input! {
@@ -77,8 +68,8 @@ pub(super) fn read_patch(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Me
 }
 
 impl MessagePatch {
-    /// The updated message, if it is valid for a new broadcast.
-    pub(super) fn apply(self, message: &Message) -> Result<Message, Problem> {
+    /// The updated message.
+    pub(super) fn apply(self, message: &Message) -> Message {
         let mut message = message.clone();
         replace(&mut message.segment, self.segment);
         replace(&mut message.from, self.from);
@@ -91,20 +82,13 @@ impl MessagePatch {
         self.text.apply(&mut message.text);
         self.name.apply(&mut message.name);
         self.topic.apply(&mut message.topic);
-        if has_body(&message) { Ok(message) } else { Err(Problem::validation(NO_BODY)) }
+        message
     }
 }
 
 /// Reads when a broadcast is to be sent.
 pub(super) fn read_schedule(fields: &mut Fields<'_>, now: Timestamp) -> Checked<Option<Timestamp>> {
     fields.optional("scheduled_at", |field| field.parsed(|text| schedule::read(text, now)))
-}
-
-const NO_BODY: &str = "`html` or `text` must have content; found none.";
-
-/// A broadcast without a body is rejected, like an email. An empty `text` only disables the derivation.
-fn has_body(message: &Message) -> bool {
-    message.html.is_some() || message.text.as_ref().is_some_and(|text| !text.is_empty())
 }
 
 /// Reads `segment_id`, or `audience_id`, its deprecated name.

@@ -39,7 +39,7 @@ pub(crate) fn send(context: &Context<'_>) -> Answer {
         Compat::Specification => &["attachments", "scheduled_at"],
         Compat::Live => &["attachments"],
     };
-    let form = Form { unsupported, ..Form::single(&context.tenant, now) };
+    let form = Form { unsupported, ..Form::single(context.state, &context.tenant, now) };
     let mut drafts = Vec::with_capacity(items.len());
     let mut errors = Vec::new();
     for (index, item) in items.iter().enumerate() {

@@ -6,14 +6,18 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::content::placeholders::MAX_TEXT_BYTES;
+use crate::delivery::broadcast::audience;
+use crate::delivery::unsubscribe;
 use crate::model::email::attachments;
 use crate::model::email::bodies::{Bodies, REACT};
 use crate::model::email::draft::{Draft, Origin};
 use crate::model::email::headers;
+use crate::model::email::personalized::RecipientValues;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::model::email::tags;
 use crate::model::template::version::Version;
 use crate::resources::emails::template::Use;
+use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::fields::{self, Field, Fields};
 use crate::wire::json::Body;
@@ -24,6 +28,7 @@ use crate::wire::schedule;
 
 /// The form of an email: single, or in a batch.
 pub(crate) struct Form<'a> {
+    pub(crate) state: &'a State,
     pub(crate) tenant: &'a Tenant,
     pub(crate) now: Timestamp,
     /// The fields that it doesn't allow: in a batch attachments, and a schedule unless the settings permit it.
@@ -31,8 +36,8 @@ pub(crate) struct Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    pub(crate) fn single(tenant: &'a Tenant, now: Timestamp) -> Self {
-        Self { tenant, now, unsupported: &[] }
+    pub(crate) fn single(state: &'a State, tenant: &'a Tenant, now: Timestamp) -> Self {
+        Self { state, tenant, now, unsupported: &[] }
     }
 
     /// Reads a field that a batch may not allow.
@@ -53,14 +58,19 @@ impl<'a> Form<'a> {
 
 impl Draft {
     /// Parses an email that isn't the body of a request to the API.
-    pub(crate) fn parse(json: &[u8], tenant: &Tenant, now: Timestamp) -> Result<Self, Problem> {
-        let form = Form::single(tenant, now);
+    pub(crate) fn parse(
+        state: &State,
+        json: &[u8],
+        tenant: &Tenant,
+        now: Timestamp,
+    ) -> Result<Self, Problem> {
+        let form = Form::single(state, tenant, now);
         Ok(fields::read(Body::parse(json)?, &RefCell::default(), |fields| Self::read(fields, &form))?)
     }
 
     /// Reads one email.
     pub(crate) fn read(fields: &mut Fields<'_>, form: &Form<'_>) -> Checked<Self> {
-        let Form { tenant, now, .. } = *form;
+        let Form { state, tenant, now, .. } = *form;
         fields.refuse("react", REACT);
         let used = Use::read(fields, tenant);
         // Fields for which the template has a default are optional; for an unusable template this is unknown.
@@ -91,6 +101,7 @@ impl Draft {
         let own_subject = subject.is_some();
         let own_reply_to = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("reply-to"));
         let mut draft = Self {
+            id: None,
             // The template's value is the default.
             from: from
                 .or_else(|| version?.from.clone())
@@ -110,7 +121,7 @@ impl Draft {
             origin: Origin { template: used.as_ref().map(|used| used.id), ..Origin::default() },
         };
         if let Some(used) = &used {
-            draft.fill(used, own_subject, tenant).ok_or_else(|| {
+            draft.fill(used, own_subject, state, tenant).ok_or_else(|| {
                 fields.reject(
                     "template",
                     format_args!(
@@ -123,13 +134,20 @@ impl Draft {
     }
 
     /// Renders subject and bodies from a template, within the size limit. The payload's subject takes precedence.
-    fn fill(&mut self, used: &Use, own_subject: bool, tenant: &Tenant) -> Option<()> {
+    /// Several recipients share the bodies, so these refer to none of them.
+    fn fill(&mut self, used: &Use, own_subject: bool, state: &State, tenant: &Tenant) -> Option<()> {
+        let id = state.next_id();
         let only = if self.recipients().count() == 1 { self.recipients().next() } else { None };
         let only = only.map(|one| one.address.clone());
         let contact = only.as_deref().and_then(|address| tenant.contacts.by_key(address));
-        let rendered = used
-            .version
-            .render(&used.variables, only.as_deref().map(|address| (address, contact.as_deref())))?;
+        let recipient = RecipientValues {
+            address: only.as_deref(),
+            contact: contact.as_deref(),
+            link: Some(&unsubscribe::link_of_email(state, tenant, id, self.topic)),
+            fallbacks: &audience::fallbacks(tenant),
+        };
+        let rendered = used.version.render(&used.variables, Some(recipient))?;
+        self.id = Some(id);
         if !own_subject {
             self.subject = rendered.subject.unwrap_or_default();
         }

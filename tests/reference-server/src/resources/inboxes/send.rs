@@ -91,6 +91,7 @@ pub(super) fn send(
     headers.extend(answers.iter().flat_map(|answered| answered.answer_headers()));
     let listed = |list: Vec<Mailbox>| Some(list).filter(|list| !list.is_empty());
     let draft = Draft {
+        id: None,
         from: sender(inbox)?,
         to,
         cc: listed(cc),
