@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 
 use idempost::auth::AuthError;
-use idempost::{ApiErrorKind, Outcome};
+use idempost::{ApiErrorKind, Outcome, transport::TransportErrorKind};
 
 use crate::diagnostics::Diagnostics;
 
@@ -292,6 +292,9 @@ fn of_sdk(error: &idempost::Error) -> Kind {
     match error {
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
         Error::Unreachable(_) => Kind::Unavailable,
+        Error::Auth(error) if matches!(&**error, AuthError::Unreachable(cause) if cause.kind() == TransportErrorKind::Settings) => {
+            Kind::Usage
+        }
         Error::Auth(error) if matches!(**error, AuthError::NotSaved(_)) => Kind::CredentialNotSaved,
         Error::Auth(error) if error.is_retryable() => Kind::Unavailable,
         Error::Auth(_) => Kind::Auth,

@@ -25,7 +25,6 @@ use crate::{
         token_endpoint::{RefreshOutcome, Tokens},
     },
     error::{AuthError, StoreError},
-    transport::TransportErrorKind,
 };
 
 /// One refresh. It runs in its own task, so it continues when its caller stops waiting.
@@ -228,8 +227,9 @@ impl Run {
                 Outcome::Tokens
             }
             RefreshOutcome::NotSent(error) => {
-                let again = error.kind() != TransportErrorKind::Tls;
-                self.trouble = Some(AuthError::Unreachable(error));
+                let error = AuthError::Unreachable(error);
+                let again = error.is_retryable();
+                self.trouble = Some(error);
                 Outcome::NotSent { again }
             }
             RefreshOutcome::Throttled { status, retry_after } => {
