@@ -41,6 +41,20 @@ fn only_the_id_is_printed_on_standard_output() {
 }
 
 #[test]
+fn a_name_with_a_comma_is_quoted_in_the_dry_run_and_the_send() {
+    // EMAIL-05
+    let service = Service::start();
+    let mut email = REQUIRED.to_vec();
+    (email[3], email[5]) = ("Acme, Inc <hi@acme.test>", "Lovelace, Ada <ada@example.com>");
+    let (from, to) = ("\"Acme, Inc\" <hi@acme.test>", "\"Lovelace, Ada\" <ada@example.com>");
+    let dry = service.idempost().run(&[&email[..], &["--dry-run"]].concat()).ok();
+    assert!(dry.contains(&json!(from).to_string()) && dry.contains(&json!(to).to_string()), "{dry}");
+    service.idempost().run(&email).ok();
+    let mail = &service.core().mails("sb_test")[0];
+    assert_eq!((mail.from.as_str(), mail.to.as_slice()), (from, &[to.to_owned()][..]));
+}
+
+#[test]
 fn the_attachments_of_a_sent_email_are_shown() {
     // SENT-11
     let service = Service::start();

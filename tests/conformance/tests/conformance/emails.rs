@@ -114,9 +114,16 @@ async fn a_sender_is_an_address_with_or_without_a_display_name() {
         let reply = bench.post("/emails", &with(json!({ "from": wrong })));
         assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"), "{wrong}");
     }
-    for right in ["a@b.test", "Name <a@b.test>", "\"N, x\" <a@b.test>", "Zoë <zoe@b.test>"] {
+    for right in ["a@b.test", "Name <a@b.test>", "\"N, x\" <a@b.test>", "N, x <a@b.test>", "Zoë <zoe@b.test>"]
+    {
         accepted(&bench, &with(json!({ "from": right })));
     }
+    // The client quotes a name, so that a list has the same addresses for both.
+    let email = Email::new("Acme, Inc <hi@acme.test>", "Lovelace, Ada <ada@example.com>", "Hi").text("x");
+    let id = bench.client().emails().send(&email).await.unwrap().id;
+    let record = bench.get(&format!("/emails/{id}")).json;
+    assert_eq!(record["from"], "\"Acme, Inc\" <hi@acme.test>");
+    assert_eq!(record["to"], json!(["\"Lovelace, Ada\" <ada@example.com>"]));
 }
 
 #[tokio::test]
