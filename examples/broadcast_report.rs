@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(clicked[0].clicked_links[0].url, "https://acme.test/docs");
         client.contacts().delete("bounced+gone@example.com").await.unwrap();
         assert_eq!(clean(&client, &id).await.unwrap(), 1);
-        assert!(client.contacts().get("bounced@example.com").await.unwrap().unsubscribed);
+        assert_eq!(client.contacts().get("bounced@example.com").await.unwrap().unsubscribed, Some(true));
     }
 }

@@ -87,7 +87,7 @@ mod tests {
         let path = link.strip_prefix(&server.base_url()).unwrap();
         let pressed = http::Request::post(path).body("List-Unsubscribe=One-Click".into()).unwrap();
         assert_eq!(server.service().handle(pressed).status(), 200);
-        assert!(client.contacts().get("bob@example.com").await.unwrap().unsubscribed);
+        assert_eq!(client.contacts().get("bob@example.com").await.unwrap().unsubscribed, Some(true));
 
         let copy = client.broadcasts().duplicate(&id).await.unwrap().id;
         client.broadcasts().send(&copy).await.unwrap();

@@ -112,6 +112,9 @@ fn failed(error: &Error) -> Attempt {
             let status = error.status().map_or(0, |status| status.as_u16());
             (AttemptResult::Unauthorized { status, message: reason }, Observation::Other)
         }
+        Error::Settings(_) => {
+            (AttemptResult::Unauthorized { status: 0, message: reason }, Observation::Other)
+        }
         Error::Unreachable(failure) if failure.transport.kind() == TransportErrorKind::Tls => {
             (AttemptResult::Unauthorized { status: 0, message: reason }, Observation::Other)
         }

@@ -5,6 +5,8 @@
 
 pub(crate) mod endpoint;
 #[cfg(feature = "reqwest")]
+mod proxy;
+#[cfg(feature = "reqwest")]
 mod reqwest;
 mod response;
 
@@ -18,7 +20,7 @@ use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, ti
 use http::{HeaderMap, Method};
 use url::Url;
 
-use crate::body::Body;
+use crate::{body::Body, problem::SettingsError};
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -112,6 +114,8 @@ pub enum TransportErrorKind {
     TooLarge,
     /// The body could not be read from its file; the service can't have accepted the incomplete request.
     Body,
+    /// A proxy variable of the environment is malformed. A retry doesn't help.
+    Settings,
     /// Anything else.
     Other,
 }
@@ -154,6 +158,15 @@ impl TransportError {
     pub fn kind(&self) -> TransportErrorKind {
         self.kind
     }
+
+    /// Returns the invalid setting, or the error itself if it has another cause.
+    pub(crate) fn into_settings(mut self) -> Result<SettingsError, Self> {
+        match self.source.take().map(|source| source.downcast()) {
+            Some(Ok(error)) => Ok(*error),
+            Some(Err(source)) => Err(self.caused_by(source)),
+            None => Err(self),
+        }
+    }
 }
 
 impl fmt::Display for TransportError {
@@ -168,6 +181,7 @@ impl fmt::Display for TransportError {
             TransportErrorKind::Closed => "the connection was closed before the response was complete",
             TransportErrorKind::TooLarge => "the response is larger than the limit",
             TransportErrorKind::Body => "the body couldn't be read",
+            TransportErrorKind::Settings => "the proxy settings are invalid",
             TransportErrorKind::Other => "the request failed in transit",
         })
     }

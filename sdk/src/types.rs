@@ -17,6 +17,7 @@ mod timestamp;
 pub(crate) mod wall_clock;
 
 pub use address::Recipients;
+pub(crate) use address::{serialize_list, serialize_sender};
 pub use id::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactImportId,
     ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId,

@@ -41,6 +41,30 @@ pub(crate) struct OlderArgs {
     after: Option<String>,
 }
 
+// The paging flags of a list that the service returns completely; no doc comment.
+#[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
+pub(crate) struct CompleteArgs {
+    /// Maximum number of items; above 100, several pages are fetched [default: all]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    limit: Option<String>,
+    /// All items, over all pages
+    #[arg(long)]
+    all: bool,
+    /// Only items after this ID: older ones
+    #[arg(long, value_name = "ID")]
+    after: Option<String>,
+    /// Only items before this ID: newer ones
+    #[arg(long, value_name = "ID")]
+    before: Option<String>,
+}
+
+impl From<CompleteArgs> for Args {
+    fn from(CompleteArgs { limit, all, after, before }: CompleteArgs) -> Self {
+        Self { older: OlderArgs { limit, all, after }, before }
+    }
+}
+
 impl From<OlderArgs> for Args {
     fn from(older: OlderArgs) -> Self {
         Self { older, before: None }
@@ -215,13 +239,13 @@ pub(crate) struct Table {
 
 /// Runs a list command that has only the paging flags.
 pub(crate) async fn list<T: Item>(
-    args: Args,
+    args: impl Into<Args>,
     table: &Table,
     context: &Context,
     make: impl FnOnce(&Client) -> List<T>,
 ) -> Result<(), Fail> {
     let columns = table.columns(context)?;
-    let part = args.plan()?;
+    let part = args.into().plan()?;
     let shown = show(make(&context.client()?), &part, None, &columns, context).await?;
     footer(&shown, table.nothing, context);
     Ok(())

@@ -24,7 +24,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, last_used_at, created_at\n\n\
         Example:\n  idempost api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
-    List(pages::Args),
+    List(pages::CompleteArgs),
     #[command(visible_alias = "update")]
     Rename(RenameArgs),
     /// Delete an API key; requests that use it fail from then on

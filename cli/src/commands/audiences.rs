@@ -14,7 +14,7 @@ pub(crate) enum Command {
     /// Shows the same records. The service will remove this operation.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  idempost segments list")]
-    List(pages::Args),
+    List(pages::CompleteArgs),
 }
 
 /// Runs the command, with a warning.

@@ -12,6 +12,7 @@ mod list;
 mod login;
 mod logout;
 mod profile;
+mod refresh;
 mod rename;
 mod status;
 mod token;
@@ -25,6 +26,7 @@ pub(crate) enum Command {
     Logout(logout::Args),
     Status(status::Args),
     Token(token::Args),
+    Refresh(refresh::Args),
     #[command(visible_alias = "ls")]
     List(list::Args),
     Use(use_profile::Args),
@@ -47,6 +49,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Logout(args) => logout::run(&args, context).await,
         Command::Status(args) => status::run(&args, context),
         Command::Token(args) => token::run(&args, context).await,
+        Command::Refresh(args) => refresh::run(&args, context).await,
         Command::List(args) => list::run(&args, context),
         Command::Use(args) => use_profile::run(&args, context),
         Command::Rename(args) => rename::run(&args, context).await,

@@ -31,7 +31,7 @@ pub(crate) enum Command {
         idempost broadcasts list --limit 10\n  \
         idempost broadcasts list --jq '.data[] | select(.status == \"draft\").id'"
     )]
-    List(pages::Args),
+    List(pages::CompleteArgs),
     /// Show one broadcast with its content
     #[command(
         after_help = "Example:\n  idempost broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"

@@ -53,7 +53,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "ID")]
     segment_id: Option<String>,
     #[command(flatten)]
-    part: pages::Args,
+    part: pages::CompleteArgs,
 }
 
 /// Show one contact and its properties

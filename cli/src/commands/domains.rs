@@ -33,7 +33,7 @@ pub(crate) enum Command {
         idempost domains list\n  \
         idempost domains list --json --jq '.data[] | select(.status != \"verified\").name'"
     )]
-    List(pages::Args),
+    List(pages::CompleteArgs),
     /// Show one domain and its DNS records
     #[command(after_help = "Examples:\n  \
         idempost domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \

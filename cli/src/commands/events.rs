@@ -26,7 +26,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, schema, created_at, updated_at\n\n\
         Example:\n  idempost events list --json --jq '.data[].name'")]
-    List(pages::Args),
+    List(pages::CompleteArgs),
     Get(GetArgs),
     Update(UpdateArgs),
     #[command(visible_alias = "rm")]

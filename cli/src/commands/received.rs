@@ -25,7 +25,7 @@ pub(crate) enum Command {
         idempost received list --limit 20\n  \
         idempost received list --all --jq '.data[] | select(.attachments != []).id'"
     )]
-    List(pages::Args),
+    List(pages::CompleteArgs),
     Get(get::Args),
     Attachments(attachments::Args),
     Forward(forward::Args),

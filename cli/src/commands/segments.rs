@@ -26,7 +26,7 @@ pub(crate) enum Command {
     #[command(
         after_help = "Columns: id, name, created_at\n\nExample:\n  idempost segments list --columns id,name"
     )]
-    List(pages::Args),
+    List(pages::CompleteArgs),
     /// Show one segment
     #[command(after_help = "Example:\n  idempost segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
     Get(ById),
@@ -78,7 +78,7 @@ pub(crate) struct ContactsArgs {
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    part: pages::Args,
+    part: pages::CompleteArgs,
 }
 
 /// Columns of a list of segments.

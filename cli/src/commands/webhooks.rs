@@ -28,7 +28,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, endpoint, status, events, created_at\n\n\
         Example:\n  idempost webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'")]
-    List(pages::Args),
+    List(pages::CompleteArgs),
     /// Show one webhook with its signing secret
     #[command(
         after_help = "Example:\n  idempost webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"

@@ -44,6 +44,7 @@ pub(crate) async fn renew(
     let mut command =
         tokio::process::Command::new(processes::this_program().map_err(|error| failed(error.to_string()))?);
     command.arg(COMMAND).arg(profile).arg(request.generation.to_string()).arg(request.rejected.to_string());
+    command.args(&request.scope);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
@@ -70,14 +71,18 @@ pub(crate) async fn renew(
 
 /// Runs as the helper if the arguments say so.
 pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
-    let [_, word, profile, generation, rejected] = arguments else { return None };
-    if word != COMMAND {
+    let [_, word, profile, generation, rejected, scope @ ..] = arguments else { return None };
+    if word != COMMAND || scope.len() > 1 {
         return None;
     }
+    let scope = match scope.first() {
+        Some(scope) => Some(scope.to_str()?.to_owned()),
+        None => None,
+    };
     let (profile, generation, rejected) =
         (profile.to_str()?, generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let report = runtime.block_on(execute(profile, RefreshRequest { generation, rejected }, env));
+    let report = runtime.block_on(execute(profile, RefreshRequest { generation, rejected, scope }, env));
     let output = serde_json::to_vec(&report).unwrap_or_default();
     // The command may have exited meanwhile.
     let _ = write_stdout(&output);

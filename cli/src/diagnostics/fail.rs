@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 
 use idempost::auth::AuthError;
+use idempost::transport::TransportErrorKind;
 use idempost::{ApiErrorKind, IdempotencyKey, Outcome};
 
 use crate::diagnostics::Diagnostics;
@@ -328,6 +329,9 @@ fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
         error if error.outcome() == Outcome::Unknown && !repeatable => Kind::Unknown,
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
         Error::Unreachable(_) | Error::OutcomeUnknown(_) => Kind::Unavailable,
+        Error::Auth(error) if matches!(&**error, AuthError::Unreachable(cause) if cause.kind() == TransportErrorKind::Settings) => {
+            Kind::Usage
+        }
         Error::Auth(error) if matches!(**error, AuthError::NotSaved(_)) => Kind::CredentialNotSaved,
         Error::Auth(error) if error.is_retryable() => Kind::Unavailable,
         Error::Auth(_) => Kind::Auth,

@@ -174,6 +174,41 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
 }
 
 #[test]
+fn unreadable_consent_is_never_shown_or_exported_as_subscribed() {
+    let service = Service::start();
+    let contact = |id: u8, email: &str, unsubscribed: Option<Value>| {
+        let id = format!("e169aa45-1ecf-4183-9955-b1499d5701d{id}");
+        let mut contact = json!({ "object": "contact", "id": id, "email": email, "first_name": null,
+            "last_name": null, "created_at": "2026-03-01T12:00:00Z", "properties": {} });
+        contact.as_object_mut().unwrap().extend(unsubscribed.map(|value| ("unsubscribed".to_owned(), value)));
+        contact
+    };
+    let contacts = [
+        contact(1, "missing@x.test", None),
+        contact(2, "null@x.test", Some(Value::Null)),
+        contact(3, "yes@x.test", Some(json!("yes"))),
+        contact(4, "ada@x.test", Some(json!(false))),
+    ];
+    let list = json!({ "object": "list", "data": contacts, "has_more": false });
+    let rule = Rule::new(Action::answer(200, list.to_string())).on_path("/contacts").always();
+    service.core().faults().add(rule);
+    let idempost = service.idempost();
+    let ran = idempost.run(&["contacts", "export", "--no-properties"]);
+    assert_eq!(
+        ran.stdout,
+        "email,first_name,last_name,unsubscribed\nmissing@x.test,,,unknown\nnull@x.test,,,unknown\n\
+         yes@x.test,,,unknown\nada@x.test,,,false\n"
+    );
+    assert!(ran.code == Some(0) && ran.stderr.contains("`unknown` in 3 of 4 rows"), "{ran:?}");
+    let table = idempost.run(&["contacts", "list", "-o", "human", "--columns", "email,unsubscribed"]).ok();
+    let subscribed: Vec<_> = table.lines().filter(|line| line.contains("false")).collect();
+    assert!(subscribed.len() == 1 && subscribed[0].contains("ada@x.test"), "{table}");
+    // An import needs a decision about each of them.
+    let stderr = service.idempost().run_with(&["contacts", "import", "-"], &ran.stdout).fails(2);
+    assert_eq!(stderr.matches("expected true or false; found").count(), 3, "{stderr}");
+}
+
+#[test]
 fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is_sent() {
     let service = Service::start();
     properties(&service);

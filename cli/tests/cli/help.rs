@@ -64,6 +64,40 @@ fn no_flag_takes_a_credential() {
 }
 
 #[test]
+fn the_help_of_a_list_states_its_default_length() {
+    let idempost = Idempost::new();
+    let all = "[default: all]";
+    for list in [
+        &["segments", "list"][..],
+        &["segments", "contacts"],
+        &["webhooks", "list"],
+        &["audiences", "list"],
+        &["contacts", "list"],
+        &["contacts", "segments"],
+        &["contacts", "topics"],
+        &["domains", "list"],
+        &["api-keys", "list"],
+        &["broadcasts", "list"],
+        &["events", "list"],
+        &["received", "list"],
+        &["received", "attachments"],
+        &["emails", "attachments"],
+        &["automations", "runs"],
+        &["auth", "grants", "list"],
+    ] {
+        for form in ["-h", "--help"] {
+            let help = idempost.run(&[list, &[form]].concat()).ok();
+            assert!(help.contains(all) && !help.contains("[default: 20]"), "{list:?}: {help}");
+        }
+    }
+    for list in [&["emails", "list"][..], &["templates", "list"], &["webhooks", "events"], &["logs", "list"]]
+    {
+        let help = idempost.run(&[list, &["--help"]].concat()).ok();
+        assert!(help.contains("[default: 20]") && !help.contains("returns all"), "{list:?}: {help}");
+    }
+}
+
+#[test]
 fn the_short_help_fits_a_screen() {
     let idempost = Idempost::new();
     for command in [&[][..], &["config"], &["config", "set"], &["sandbox", "serve"], &["doctor"]] {

@@ -473,6 +473,35 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
 }
 
 #[test]
+fn a_malformed_proxy_setting_sends_nothing() {
+    // B-25
+    let remote = || {
+        Idempost::new().env("IDEMPOST_BASE_URL", "https://service.invalid").env("IDEMPOST_API_KEY", "re_x")
+    };
+    for value in
+        ["ftp://me:sentinel@p", "http://", "://x", " http://127.0.0.1:3128", "socks5://127.0.0.1:1080"]
+    {
+        for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+            let idempost = remote().env(name, value);
+            let error = idempost.run(&send(&["--json"])).error(2);
+            assert_eq!(error["outcome"], "not_sent", "{error}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.starts_with(&format!("{name} must be the URL of an HTTP proxy")), "{error}");
+            assert!(message.contains(&value.replace("me:sentinel", "***")), "{error}");
+            let checked = idempost.run(&["doctor"]);
+            assert!(checked.code != Some(0) && checked.stdout.contains(message), "{checked:?}");
+        }
+    }
+    // Neither a setting for other URLs nor an exception matters.
+    for (name, value) in [("HTTP_PROXY", "ftp://p"), ("HTTPS_PROXY", ""), ("NO_PROXY", "service.invalid")] {
+        let idempost = remote().env("ALL_PROXY", if name == "NO_PROXY" { "ftp://p" } else { "" });
+        idempost.env(name, value).run(&send(&["--retries", "0"])).fails(7);
+    }
+    let service = Service::start();
+    service.idempost().env("HTTP_PROXY", "http://").env("ALL_PROXY", "ftp://p").run(&SEND).ok();
+}
+
+#[test]
 fn an_unresolvable_host_is_7_and_nothing_was_sent() {
     // B-01: `.invalid` never resolves (RFC 6761).
     let idempost = Idempost::new()

@@ -41,6 +41,34 @@ fn only_the_id_is_printed_on_standard_output() {
 }
 
 #[test]
+fn a_name_with_a_comma_is_quoted_in_the_dry_run_and_the_send() {
+    // EMAIL-05
+    let service = Service::start();
+    let mut email = REQUIRED.to_vec();
+    (email[3], email[5]) = ("Acme, Inc <hi@acme.test>", "Lovelace, Ada <ada@example.com>");
+    let (from, to) = ("\"Acme, Inc\" <hi@acme.test>", "\"Lovelace, Ada\" <ada@example.com>");
+    let dry = service.idempost().run(&[&email[..], &["--dry-run"]].concat()).ok();
+    assert!(dry.contains(&json!(from).to_string()) && dry.contains(&json!(to).to_string()), "{dry}");
+    service.idempost().run(&email).ok();
+    let mail = &service.core().mails("sb_test")[0];
+    assert_eq!((mail.from.as_str(), mail.to.as_slice()), (from, &[to.to_owned()][..]));
+}
+
+#[test]
+fn the_attachments_of_a_sent_email_are_shown() {
+    // SENT-11
+    let service = Service::start();
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("notes.txt"), "notes").unwrap();
+    let id = idempost.run(&with(&["--attach", "notes.txt"])).ok();
+    let record = idempost.run(&["emails", "get", id.trim_end(), "--json"]).json();
+    let file = &record["attachments"][0];
+    assert_eq!((&file["filename"], &file["size"]), (&json!("notes.txt"), &json!(5)));
+    let shown = idempost.run(&["emails", "get", id.trim_end()]).ok();
+    assert!(shown.contains("attachments  [") && shown.contains("notes.txt"), "{shown}");
+}
+
+#[test]
 fn every_flag_sets_its_field() {
     // EMAIL-07, EMAIL-08, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-17, EMAIL-20, EMAIL-22, EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-34, GEN-16
     let service = Service::start();

@@ -15,7 +15,12 @@ use super::record::TokenRecord;
 /// An implementation sends at most one request over a new connection, follows no redirect, retries nothing, takes at most 30 s and reads
 /// at most 64 KiB.
 pub(crate) trait TokenEndpoint: Send + Sync {
-    fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, RefreshOutcome>;
+    /// Asks for `scope`, or for that of the grant.
+    fn refresh<'a>(
+        &'a self,
+        record: &'a TokenRecord,
+        scope: Option<&'a str>,
+    ) -> BoxFuture<'a, RefreshOutcome>;
 
     /// Revokes the grant behind the record.
     fn revoke<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), AuthError>>;

@@ -294,7 +294,12 @@ impl<'a> Execution<'a> {
                 Error::OutcomeUnknown(Box::new(TransportFailure::new(error, self.state.summary())))
             }
             _ if error.kind() == TransportErrorKind::Body => Error::File(FileError::in_flight(error)),
-            _ => Error::Unreachable(Box::new(TransportFailure::new(error, self.state.summary()))),
+            _ => match error.into_settings() {
+                Ok(error) => Error::Settings(error),
+                Err(error) => {
+                    Error::Unreachable(Box::new(TransportFailure::new(error, self.state.summary())))
+                }
+            },
         }
     }
 

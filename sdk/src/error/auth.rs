@@ -182,7 +182,9 @@ impl AuthError {
             | Self::Throttled { .. }
             | Self::NoAccessToken
             | Self::NotSaved(_) => true,
-            Self::Unreachable(error) => error.kind() != TransportErrorKind::Tls,
+            Self::Unreachable(error) => {
+                !matches!(error.kind(), TransportErrorKind::Tls | TransportErrorKind::Settings)
+            }
             _ => false,
         }
     }

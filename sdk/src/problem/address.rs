@@ -1,5 +1,51 @@
 //! The syntax of addresses.
 
+use std::borrow::Cow;
+
+/// Returns an address as it is sent: a display name that RFC 5322 (section 3.2.5) doesn't allow without quotes is quoted.
+pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
+    let Some((name, mailbox)) = named(text.trim()) else { return Cow::Borrowed(text) };
+    let name = name.trim();
+    if name.chars().all(is_atom_or_space) || is_quoted_string(name) {
+        return Cow::Borrowed(text);
+    }
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in name.chars() {
+        if matches!(c, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push_str("\" <");
+    quoted.push_str(mailbox);
+    quoted.push('>');
+    Cow::Owned(quoted)
+}
+
+/// Splits `Name <email>`.
+fn named(text: &str) -> Option<(&str, &str)> {
+    let named = text.strip_suffix('>')?;
+    let (open, _) = unquoted(named).filter(|(_, c)| *c == '<').last()?;
+    Some((&named[..open], &named[open + 1..]))
+}
+
+/// Letters beyond ASCII are those of RFC 6532.
+fn is_atom_or_space(c: char) -> bool {
+    !c.is_ascii() || c.is_ascii_alphanumeric() || " \t!#$%&'*+-/=?^_`{|}~".contains(c)
+}
+
+fn is_quoted_string(text: &str) -> bool {
+    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let mut escaped = false;
+    let closes = |c| {
+        let closes = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        closes
+    };
+    inner.is_some_and(|inner| !inner.chars().any(closes)) && !escaped
+}
+
 /// Returns why `text` isn't a single `email` or `Name <email>`: the problem's code and the violated rule.
 ///
 /// It rejects only what no mail system accepts. The service applies the exact grammar of a mailbox: a stricter check here would
@@ -12,19 +58,19 @@ pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
     if whole.bytes().any(|byte| byte.is_ascii_control()) {
         return Some(("header", "an address must not contain control characters such as line breaks"));
     }
-    if let Some(named) = text.strip_suffix('>') {
-        let Some(open) = find_unquoted(named, '<') else {
+    if text.ends_with('>') {
+        let Some((name, mailbox)) = named(text) else {
             return Some((
                 "address",
                 "an address must be `email` or `Name <email>`: the `>` has no matching `<`",
             ));
         };
-        let name = &named[..open];
         // An unquoted `ada@acme.test <ada@acme.test>` is common.
-        if find_unquoted(name, '@').is_some() && find_unquoted_by(name, is_separator).is_some() {
+        let starts_another = |c| is_separator(c) || c == '<';
+        if find_unquoted(name, '@').is_some() && find_unquoted_by(name, starts_another).is_some() {
             return Some(("address", "an entry must be a single address; pass several as a list"));
         }
-        return mailbox_fault(&named[open + 1..]);
+        return mailbox_fault(mailbox);
     }
     let unclosed = find_unquoted(text, '<');
     if unclosed.is_some_and(|open| find_unquoted(&text[..open], '@').is_none()) {
@@ -113,9 +159,42 @@ mod tests {
             "a@[,55.0.0.1]",
             "a@[1<2;3>4]",
             "ada@acme.test <ada@acme.test>",
+            "Acme, Inc <hi@acme.test>",
+            "Acme <EU> <hi@acme.test>",
         ];
         for text in good {
             assert_eq!(fault(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_where_rfc_5322_requires_it() {
+        // EMAIL-05
+        for (given, sent) in [
+            ("Acme, Inc <hi@acme.test>", "\"Acme, Inc\" <hi@acme.test>"),
+            (" Acme Inc. <hi@acme.test>", "\"Acme Inc.\" <hi@acme.test>"),
+            ("ada@acme.test <ada@acme.test>", "\"ada@acme.test\" <ada@acme.test>"),
+            ("Ada (Sales) <a@b.c>", "\"Ada (Sales)\" <a@b.c>"),
+            ("Acme <EU><a@b.c>", "\"Acme <EU>\" <a@b.c>"),
+            ("Ada \"A, B\" L <a@b.c>", "\"Ada \\\"A, B\\\" L\" <a@b.c>"),
+            ("\"A\" \"B\" <a@b.c>", "\"\\\"A\\\" \\\"B\\\"\" <a@b.c>"),
+            ("A\\B <a@b.c>", "\"A\\\\B\" <a@b.c>"),
+        ] {
+            assert_eq!(quoted(given), sent);
+            assert_eq!((fault(given), fault(sent), quoted(sent)), (None, None, sent.into()));
+        }
+        for unchanged in [
+            "a@b.c",
+            "<a@b.c>",
+            "Ada Lovelace <a@b.c>",
+            "Zoë & Søn! <a@b.c>",
+            "\"Acme, Inc\" <a@b.c>",
+            "\"A \\\"B\\\", C\\\\\" <a@b.c>",
+            "=?UTF-8?Q?A=2C_B?= <a@b.c>",
+            "\"a, b\"@x.test",
+            "Acme, Inc hi@acme.test",
+        ] {
+            assert_eq!(quoted(unchanged), unchanged);
         }
     }
 
@@ -136,6 +215,7 @@ mod tests {
             ("a@[1,2", "address"),
             ("a@[1 2]", "address"),
             ("a@x, c@d <c@d>", "address"),
+            ("Ada <a@x> <b@y>", "address"),
             ("a@x <c", "address"),
             ("a@x<c]", "address"),
             ("a@b.c>", "address"),

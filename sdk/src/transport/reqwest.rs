@@ -20,13 +20,16 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use super::{
     BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
-    TransportRequest, endpoint::is_loopback,
+    TransportRequest, endpoint::is_loopback, proxy::ProxyVariables,
 };
 
 /// The default transport: reqwest with its connection pool.
 ///
 /// Three of reqwest's defaults are off: redirects (a 307 would repeat the body at another origin), its own retries (only the call knows whether
 /// a retry is safe), and the environment's proxy for loopback addresses (it would leak a local service's credential).
+///
+/// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions. If the value that applies
+/// to a request isn't the URL of an HTTP proxy, the request isn't sent and its call fails with [`Error::Settings`](crate::Error::Settings).
 ///
 /// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`] and give a clone to each.
 ///
@@ -52,6 +55,7 @@ use super::{
 pub struct ReqwestTransport {
     /// Built at the first request that needs it, since loading the system's certificates is slower than starting a small program.
     clients: [OnceLock<reqwest::Client>; 6],
+    proxy_variables: OnceLock<ProxyVariables>,
     configure: Option<Configure>,
     connect_timeout: Option<Duration>,
     /// A client built by the application, whose redirect policy is unknown.
@@ -81,7 +85,8 @@ impl Route {
 
 impl ReqwestTransport {
     /// Creates a transport with custom reqwest settings: a proxy, a CA, limits of the connection pool. `configure` runs once per internal client
-    /// (pooled or not, remote or loopback); redirects and retries are turned off afterwards.
+    /// (pooled or not, remote or loopback); redirects and retries are turned off afterwards. A malformed proxy variable of the environment is an
+    /// error even if `configure` sets another proxy.
     pub fn configured(
         configure: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync + 'static,
     ) -> Self {
@@ -97,6 +102,11 @@ impl ReqwestTransport {
             return Ok(client);
         }
         let route = Route::to(url);
+        if matches!(route, Route::Remote) {
+            self.proxy_variables.get_or_init(ProxyVariables::from_env).check(url).map_err(|error| {
+                TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).caused_by(error)
+            })?;
+        }
         let slot = &self.clients[2 * route as usize + usize::from(new_connection)];
         if let Some(client) = slot.get() {
             return Ok(client);

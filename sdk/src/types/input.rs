@@ -3,22 +3,26 @@
 /// Declares the input of a create, with a setter for each optional field.
 ///
 /// `new(…)` lists the required fields. Fields under `optional` are left out of the request until they are set; each has a setter that takes
-/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters.
+/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters. `field: T as "path"` names the function that
+/// serializes the field.
 macro_rules! input {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
             $(#[$new_doc:meta])*
-            new($($required:ident: $required_ty:ty),+ $(,)?);
-            $(optional { $($(#[$doc:meta])* $field:ident: $ty:ty,)* })?
+            new($($required:ident: $required_ty:ty $(as $required_with:literal)?),+ $(,)?);
+            $(optional { $($(#[$doc:meta])* $field:ident: $ty:ty $(as $with:literal)?,)* })?
             $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         pub struct $name {
-            $($required: $required_ty,)+
-            $($(#[serde(skip_serializing_if = "Option::is_none")] $field: Option<$ty>,)*)?
+            $($(#[serde(serialize_with = $required_with)])? $required: $required_ty,)+
+            $($(
+                #[serde(skip_serializing_if = "Option::is_none" $(, serialize_with = $with)?)]
+                $field: Option<$ty>,
+            )*)?
             $($($(#[$other_attr])* $other: $other_ty,)*)?
         }
 
@@ -45,14 +49,17 @@ macro_rules! patch {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $($(#[$doc:meta])* $field:ident: $ty:ty $(| $(#[$clear_doc:meta])* $clear:ident)?,)*
+            $($(#[$doc:meta])* $field:ident: $ty:ty $(as $with:literal)? $(| $(#[$clear_doc:meta])* $clear:ident)?,)*
         }
         $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
         pub struct $name {
-            $(#[serde(skip_serializing_if = "crate::types::Patch::is_keep")] $field: $crate::types::Patch<$ty>,)*
+            $(
+                #[serde(skip_serializing_if = "crate::types::Patch::is_keep" $(, serialize_with = $with)?)]
+                $field: $crate::types::Patch<$ty>,
+            )*
             $($($(#[$other_attr])* $other: $other_ty,)*)?
         }
 

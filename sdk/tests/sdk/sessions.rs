@@ -112,7 +112,11 @@ impl Fixture {
 
 /// The tokens of a new grant.
 fn grant(service: &Service, base_url: &str) -> TokenRecord {
-    let issued = service.grant(CLIENT, "sb_test", "full_access");
+    grant_with(service, base_url, "full_access")
+}
+
+fn grant_with(service: &Service, base_url: &str, scope: &str) -> TokenRecord {
+    let issued = service.grant(CLIENT, "sb_test", scope);
     let token = format!("{base_url}/oauth/token");
     let mut record = TokenRecord::new(base_url, token, CLIENT, issued.refresh_token.into());
     record.revocation_endpoint = Some(format!("{base_url}/oauth/revoke"));

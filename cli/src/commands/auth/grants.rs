@@ -25,7 +25,7 @@ pub(crate) enum Command {
     Example:\n  idempost auth grants list --jq '.data[] | select(.revoked_at == null).client.name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    part: pages::Args,
+    part: pages::CompleteArgs,
 }
 
 /// Revoke an OAuth grant; all its tokens become invalid

@@ -28,7 +28,7 @@ pub(crate) struct ListArgs {
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    part: pages::Args,
+    part: pages::CompleteArgs,
     /// Only runs with these statuses, comma-separated: running, completed, failed, cancelled
     #[arg(long, value_name = "STATUSES")]
     status: Option<String>,
@@ -81,7 +81,7 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
     let columns = TABLE.columns(context)?;
     let mut flags = Flags::default();
     let statuses = args.status.as_deref().map(|text| statuses(text, &mut flags));
-    let part = flags.take(args.part.plan());
+    let part = flags.take(pages::Args::from(args.part).plan());
     flags.finish()?;
     let Some(part) = part else { return Ok(()) };
     let list = context.client()?.automations().runs(args.id.as_str()).status(statuses.unwrap_or_default());

@@ -13,12 +13,15 @@ use crate::output::rows::Rows;
 
 /// Fields that every contact has; a property with such a name can't have its own column.
 const FIELDS: [&str; 4] = ["email", "first_name", "last_name", "unsubscribed"];
+/// The value of `unsubscribed` if the service sends none that is readable. An import rejects it: a blank would subscribe a new contact.
+const UNKNOWN: &str = "unknown";
 /// How many contacts are fetched concurrently for their properties.
 const READS: usize = 8;
 
 /// Export contacts as CSV, newest first
 ///
 /// The columns are email, first_name, last_name, unsubscribed and all contact properties; `contacts import` reads this format.
+/// If the service sends no readable unsubscribed, the cell is `unknown`, which an import rejects.
 /// Properties take one request per contact; --no-properties omits them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -52,14 +55,20 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         Some(segment) => client.segments().contacts(segment),
         None => client.contacts().list(),
     };
-    let (mut pages, mut count) = (list.pages(), 0_u64);
+    let (mut pages, mut count, mut unknown) = (list.pages(), 0_u64, 0);
     while let Some(page) = pages.try_next().await? {
         let rows = rows(&client, page.data, &keys).await?;
         count += rows.len() as u64;
+        unknown += rows.iter().filter(|row| row.get(3).is_some_and(|cell| cell == UNKNOWN)).count();
         sink.write(&csv_lines(&rows)?, context)?;
         progress.set(count);
     }
     drop(progress);
+    if unknown > 0 {
+        context.out.warn(&format!(
+            "unsubscribed is `{UNKNOWN}` in {unknown} of {count} rows: the service sent no true or false; set it before an import"
+        ));
+    }
     sink.finish(count, "contacts", context)
 }
 
@@ -112,7 +121,9 @@ fn row(
     email: String,
     first_name: Option<String>,
     last_name: Option<String>,
-    unsubscribed: bool,
+    unsubscribed: Option<bool>,
 ) -> Vec<String> {
-    vec![email, first_name.unwrap_or_default(), last_name.unwrap_or_default(), unsubscribed.to_string()]
+    let unsubscribed =
+        unsubscribed.map_or_else(|| UNKNOWN.to_owned(), |unsubscribed| unsubscribed.to_string());
+    vec![email, first_name.unwrap_or_default(), last_name.unwrap_or_default(), unsubscribed]
 }

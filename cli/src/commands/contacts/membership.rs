@@ -22,7 +22,7 @@ pub(crate) struct ListArgs {
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     #[command(flatten)]
-    part: pages::Args,
+    part: pages::CompleteArgs,
 }
 
 /// Add a contact to a segment

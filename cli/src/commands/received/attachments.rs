@@ -41,7 +41,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["limit", "after", "before", "all"])]
     download: Option<PathBuf>,
     #[command(flatten)]
-    part: pages::Args,
+    part: pages::CompleteArgs,
 }
 
 /// Columns of the list; the first four are the default.

@@ -109,7 +109,7 @@ const ATTEMPTS: Table = Table {
 
 pub(super) async fn events(args: EventsArgs, context: &Context) -> Result<(), Fail> {
     let EventsArgs { id, part } = args;
-    pages::list(part.into(), &EVENTS, context, |client| client.webhooks().events(id.as_str())).await
+    pages::list(part, &EVENTS, context, |client| client.webhooks().events(id.as_str())).await
 }
 
 pub(super) async fn event(args: EventArgs, context: &Context) -> Result<(), Fail> {
@@ -120,7 +120,7 @@ pub(super) async fn event(args: EventArgs, context: &Context) -> Result<(), Fail
 pub(super) async fn attempts(args: AttemptsArgs, context: &Context) -> Result<(), Fail> {
     let AttemptsArgs { id, event_id, part } = args;
     let make = |client: &idempost::Client| client.webhooks().attempts(id.as_str(), event_id.as_str());
-    pages::list(part.into(), &ATTEMPTS, context, make).await
+    pages::list(part, &ATTEMPTS, context, make).await
 }
 
 pub(super) async fn replay(args: ReplayArgs, context: &Context) -> Result<(), Fail> {

@@ -62,6 +62,27 @@ fn a_job_belongs_to_the_login_that_started_it() {
 }
 
 #[test]
+fn an_access_token_is_refreshed_with_a_narrower_scope() {
+    // TOK-36
+    let service = service();
+    let idempost = without_credentials(&service);
+    let scopes = ["--scope", "emails:send", "--scope", "full_access"];
+    let login = Login::begin(&idempost, &scopes);
+    let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
+    visit(&back);
+    login.end().ok();
+    idempost.run(&["emails", "list"]).ok();
+    let ran = idempost.run(&["auth", "refresh", "--scope", "emails:send", "--json"]).json();
+    assert_eq!((&ran["scope"], &ran["generation"]), (&json!("emails:send"), &json!(2)));
+    idempost.run(&["emails", "list"]).fails(4);
+    idempost.run(&SEND).ok();
+    // The next refresh gets the scopes of the login.
+    service.core().clock().advance(Duration::from_secs(901));
+    idempost.run(&["emails", "list"]).ok();
+    idempost.run(&["auth", "refresh"]).fails(2);
+}
+
+#[test]
 fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
     let service = service();
     let idempost = without_credentials(&service);

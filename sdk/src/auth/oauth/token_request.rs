@@ -111,17 +111,22 @@ impl HttpTokenEndpoint {
 }
 
 impl TokenEndpoint for HttpTokenEndpoint {
-    fn refresh<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, RefreshOutcome> {
+    fn refresh<'a>(
+        &'a self,
+        record: &'a TokenRecord,
+        scope: Option<&'a str>,
+    ) -> BoxFuture<'a, RefreshOutcome> {
         Box::pin(async move {
             let url = match stored_url(&record.token_endpoint, "token") {
                 Ok(url) => url,
                 Err(error) => return RefreshOutcome::NotSent(error),
             };
-            let form = [
+            let mut form = vec![
                 ("grant_type", "refresh_token"),
                 ("refresh_token", record.refresh_token.expose()),
                 ("client_id", &record.client_id),
             ];
+            form.extend(scope.map(|scope| ("scope", scope)));
             classify(self.0.post_form(&url, &form).await, &url, Some(&record.refresh_token))
         })
     }

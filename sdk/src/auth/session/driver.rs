@@ -25,7 +25,6 @@ use crate::{
         token_endpoint::{RefreshOutcome, Tokens},
     },
     error::{AuthError, StoreError},
-    transport::TransportErrorKind,
 };
 
 /// One refresh. It runs in its own task, so it continues when its caller stops waiting.
@@ -35,6 +34,8 @@ pub(super) struct Run {
     epoch: u64,
     /// The generation whose access token the service rejected, if one was.
     rejected: Option<u64>,
+    /// The scope that its requests ask for.
+    scope: Option<String>,
     locked: Option<Box<dyn LockedStore>>,
     token: Option<Token>,
     /// The tokens from the token endpoint, and when they were requested.
@@ -52,7 +53,8 @@ enum Received {
 impl Run {
     pub(super) fn new(shared: Arc<Shared>, epoch: u64, rejected: Option<u64>) -> Self {
         let events = Vec::new();
-        Self { shared, epoch, rejected, locked: None, token: None, received: None, trouble: None, events }
+        let (scope, locked, token, received, trouble) = (None, None, None, None, None);
+        Self { shared, epoch, rejected, scope, locked, token, received, trouble, events }
     }
 
     /// Refreshes, and returns the token to use and the events to deliver.
@@ -218,18 +220,25 @@ impl Run {
         // The lifetime is measured from before the request, so that it is never overestimated.
         let asked = self.shared.clocks.now();
         tracing::debug!(generation = record.generation, "sending the refresh token");
-        let outcome = match self.shared.endpoint.refresh(&record).await {
-            RefreshOutcome::Tokens(tokens) => {
+        let requested = self.shared.state().scope.take();
+        self.scope = requested.or(self.scope.take());
+        let outcome = match self.shared.endpoint.refresh(&record, self.scope.as_deref()).await {
+            RefreshOutcome::Tokens(mut tokens) => {
                 self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
-                if let Some(now) = tokens.scope.clone().filter(|scope| *scope != record.scope) {
+                // RFC 6749, section 5.1: without a scope in the response, it is the requested one.
+                tokens.scope = tokens.scope.or_else(|| self.scope.clone());
+                let unexpected =
+                    |scope: &String| *scope != record.scope && self.scope.as_ref() != Some(scope);
+                if let Some(now) = tokens.scope.clone().filter(unexpected) {
                     self.events.push(SessionEvent::ScopeChanged { before: record.scope.clone(), now });
                 }
                 self.received = Some((Received::Tokens(tokens), asked));
                 Outcome::Tokens
             }
             RefreshOutcome::NotSent(error) => {
-                let again = error.kind() != TransportErrorKind::Tls;
-                self.trouble = Some(AuthError::Unreachable(error));
+                let error = AuthError::Unreachable(error);
+                let again = error.is_retryable();
+                self.trouble = Some(error);
                 Outcome::NotSent { again }
             }
             RefreshOutcome::Throttled { status, retry_after } => {

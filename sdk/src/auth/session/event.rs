@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::error::{AuthError, chain};
+use crate::{
+    auth::scope::Scope,
+    error::{AuthError, chain},
+};
 
 /// A noteworthy event of a refresh; the call continues. Delivered after the new tokens have been saved.
 #[derive(Clone, Debug)]
@@ -41,13 +44,37 @@ impl fmt::Display for SessionEvent {
     }
 }
 
-/// A request to another process to refresh the login: see [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A request to refresh the login with [`Session::refresh`](super::Session::refresh), in this or another process: see
+/// [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefreshRequest {
     /// The generation of the record to refresh.
     pub generation: u64,
     /// Whether the service rejected the record's access token, which then has to be replaced although it hasn't expired.
     pub rejected: bool,
+    /// The scopes to ask for, separated by spaces; `None` for those of the grant. The refresh then takes place even if the access token is
+    /// still valid.
+    pub scope: Option<String>,
+}
+
+impl RefreshRequest {
+    /// Creates a request for an access token with these scopes, which must be among those of the grant (RFC 6749, section 6).
+    ///
+    /// They apply to this access token: the next refresh gets the scopes of the grant again.
+    ///
+    /// ```
+    /// # async fn example(session: &idempost::auth::Session) -> idempost::Result<()> {
+    /// use idempost::auth::{RefreshRequest, Scope};
+    ///
+    /// session.refresh(RefreshRequest::with_scope([Scope::EmailsSend])).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_scope(scopes: impl IntoIterator<Item = impl Into<Scope>>) -> Self {
+        let scopes: Vec<Scope> = scopes.into_iter().map(Into::into).collect();
+        let scope = scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(" ");
+        Self { scope: Some(scope), ..Self::default() }
+    }
 }
 
 /// The outcome of a logout for the grant.

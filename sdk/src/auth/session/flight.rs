@@ -68,7 +68,11 @@ impl Shared {
         before: &Token,
         rejected: Option<u64>,
     ) -> Result<Token, AuthError> {
-        let request = RefreshRequest { generation: before.record.generation, rejected: rejected.is_some() };
+        let request = RefreshRequest {
+            generation: before.record.generation,
+            rejected: rejected.is_some(),
+            scope: self.state().scope.take(),
+        };
         let reported = delegate(request).await;
         // The new tokens are lost with the delegate, and the stored refresh token is spent: no later call can succeed either.
         if let Err(error @ AuthError::NotSaved(_)) = reported {

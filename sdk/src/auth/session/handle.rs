@@ -18,6 +18,8 @@ use crate::{
 
 /// The maximum time that a call waits for a refresh that it doesn't depend on.
 const SOFT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of refreshes that a request for a scope waits for.
+const MAX_ROUNDS: u32 = 5;
 
 /// A login in use. Clones share it; a process should have one session per store.
 ///
@@ -48,15 +50,48 @@ impl Session {
         Ok(self.shared.store.read().await.map_err(AuthError::Store)?)
     }
 
-    /// Refreshes on behalf of another process: see [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
+    /// Refreshes with a narrower scope ([`RefreshRequest::with_scope`]), or on behalf of another process: see
+    /// [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
     ///
     /// # Errors
-    /// [`Error::Auth`](crate::Error::Auth).
+    /// [`Error::Auth`](crate::Error::Auth). A scope beyond the grant is [`AuthError::Rejected`] with `invalid_scope`; the tokens are unchanged.
     pub async fn refresh(&self, request: RefreshRequest) -> Result<()> {
         if request.rejected {
             self.shared.state().rejected = Some(request.generation);
         }
-        self.token(None).await.map(drop).map_err(Error::Auth)
+        let outcome = match request.scope {
+            Some(scope) => self.refresh_scope(scope).await,
+            None => self.token(None).await.map(drop),
+        };
+        outcome.map_err(Error::Auth)
+    }
+
+    /// Refreshes until a token request has asked for the scope: one in flight may have been sent before, and other processes may be faster.
+    async fn refresh_scope(&self, scope: String) -> Result<(), Arc<AuthError>> {
+        self.shared.load().await?;
+        self.shared.state().scope = Some(scope);
+        for _ in 0..MAX_ROUNDS {
+            let before = {
+                let mut state = self.shared.state();
+                let current = state.current.as_ref().map(|token| token.record.generation);
+                let before = state.rejected;
+                // Only a token that counts as rejected is refreshed before it expires.
+                state.rejected = current;
+                before
+            };
+            let outcome = self.token(None).await;
+            let mut state = self.shared.state();
+            match outcome {
+                Ok(_) if state.scope.is_some() => {}
+                Ok(_) => return Ok(()),
+                Err(error) => {
+                    (state.scope, state.rejected) = (None, before);
+                    return Err(error);
+                }
+            }
+        }
+        self.shared.state().scope = None;
+        Err(Arc::new(AuthError::RefreshTimeout))
     }
 
     /// Waits until no refresh is in flight in this process. Await it before the program exits: a call doesn't always wait for the refresh that it

@@ -29,6 +29,8 @@ pub(super) struct State {
     pub(super) unsaved: Option<Unsaved>,
     /// The generation whose access token the service rejected.
     pub(super) rejected: Option<u64>,
+    /// The scope that the next token request asks for.
+    pub(super) scope: Option<String>,
     /// The generation that was rejected although it had just been issued.
     pub(super) rejected_when_fresh: Option<u64>,
     /// The refresh in flight.

@@ -8,7 +8,7 @@ use super::{
     rule::{Rule, given},
     value::RunValue,
 };
-use crate::types::{SegmentId, TemplateId, TopicId, lenient::null_default};
+use crate::types::{SegmentId, TemplateId, TopicId, lenient::null_default, serialize_sender};
 
 /// The event that starts a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,10 +44,10 @@ pub struct AutomationEmail {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The sender; `None` for the template's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_sender")]
     pub from: Option<String>,
     /// The address for replies; `None` for the template's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_sender")]
     pub reply_to: Option<String>,
     /// The topic; the email is sent only if the contact's subscription to it allows it.
     #[serde(default, rename = "topic_id", skip_serializing_if = "Option::is_none")]

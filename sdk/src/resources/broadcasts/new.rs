@@ -23,7 +23,7 @@ input! {
     pub struct NewBroadcast {
         /// Creates a draft for a segment. Add [`html`](Self::html), [`text`](Self::text), or both; only a draft may lack them until it
         /// is sent. The sender is `email` or `Name <email>`; the subject may be empty.
-        new(segment_id: SegmentId, from: String, subject: String);
+        new(segment_id: SegmentId, from: String as "crate::types::serialize_sender", subject: String);
         optional {
             /// Sets the HTML body.
             html: String,

@@ -20,7 +20,7 @@ patch! {
         /// Sets the segment.
         segment_id: SegmentId,
         /// Sets the sender.
-        from: String,
+        from: String as "crate::types::serialize_sender",
         /// Sets the subject.
         subject: String,
         /// Replaces the `Reply-To` addresses.

@@ -7,32 +7,32 @@ use serde::{Serialize, Serializer};
 use super::{message::Message, record::Tag, variable::VariableValue};
 use crate::{
     resources::shared::Attachment,
-    types::{ScheduledAt, TopicId},
+    types::{ScheduledAt, TopicId, serialize_list, serialize_sender},
 };
 
 /// The fields of an [`Email`](super::Email) or a [`BatchEmail`](super::BatchEmail), borrowed for assertions, logs and outbox tables.
 ///
-/// It serializes to the service's JSON.
+/// It serializes to the service's JSON, where a display name is quoted if RFC 5322 requires it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct EmailFields<'a> {
     /// The sender.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_sender")]
     pub from: Option<&'a str>,
     /// The recipients.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "serialize_list")]
     pub to: &'a [String],
     /// The subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<&'a str>,
     /// The recipients of copies.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "serialize_list")]
     pub cc: &'a [String],
     /// The recipients of blind copies.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "serialize_list")]
     pub bcc: &'a [String],
     /// The addresses for replies.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "serialize_list")]
     pub reply_to: &'a [String],
     /// The HTML body.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{EmailId, Timestamp, TopicId, lenient::null_default};
+use crate::{
+    resources::shared::EmailAttachmentSummary,
+    types::{EmailId, Timestamp, TopicId, lenient::null_default},
+};
 
 /// An email as accepted by the service. Delivery may still fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +69,7 @@ record! {
         pub topic_id: Option<TopicId>,
     }
 
-    /// A sent email with its body. (The specification names the operation and is silent on the fields.)
+    /// A sent email with its body and attachments. (The specification names both and is silent on their fields.)
     pub struct SentEmail: SentEmailSummary {
         /// The HTML body.
         pub html: Option<String>,
@@ -74,6 +77,8 @@ record! {
         pub text: Option<String>,
         /// The tags.
         pub tags: Option<Vec<Tag>>,
+        /// The attachments, as far as their content is stored; `None` if the service doesn't list them here.
+        pub attachments: Option<Vec<EmailAttachmentSummary>>,
     }
 }
 

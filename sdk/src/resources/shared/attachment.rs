@@ -3,7 +3,7 @@
 use crate::types::{AttachmentId, Timestamp};
 
 record! {
-    /// An attachment, as listed in its received email.
+    /// An attachment, as listed in its email.
     pub struct EmailAttachmentSummary {
         /// The attachment's ID.
         pub id: AttachmentId,

@@ -18,8 +18,9 @@ record! {
         pub last_name: Option<String>,
         /// When the contact was created.
         pub created_at: Option<Timestamp>,
-        /// Whether the contact has unsubscribed from all broadcasts; `false` if the service omits it.
-        pub unsubscribed: bool,
+        /// Whether the contact has unsubscribed from all broadcasts; `None` if the response has no readable value. Send only if it is
+        /// `Some(false)`.
+        pub unsubscribed: Option<bool>,
     }
 
     /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification names the operation and is silent on the fields.)
@@ -47,7 +48,7 @@ mod tests {
                            "new": {"type": "shape", "value": {"a": 1}}},
         });
         let contact: Contact = from_value(whole).unwrap();
-        assert!(contact.unsubscribed);
+        assert_eq!(contact.unsubscribed, Some(true));
         assert_eq!(contact.properties["city"].value, PropertyValue::from("London"));
         assert_eq!(contact.properties["age"].kind, Some(PropertyType::Number));
         assert_eq!(contact.properties["age"].value, PropertyValue::from(36));
@@ -55,7 +56,34 @@ mod tests {
         let little =
             json!({"id": "c1", "email": "ada@example.com", "unsubscribed": null, "properties": null});
         let contact: Contact = from_value(little).unwrap();
-        assert!(!contact.unsubscribed && contact.properties.is_empty() && contact.created_at.is_none());
+        assert!(
+            contact.unsubscribed.is_none() && contact.properties.is_empty() && contact.created_at.is_none()
+        );
+    }
+
+    #[test]
+    fn unreadable_consent_is_neither_subscribed_nor_unsubscribed() {
+        for (sent, read) in [
+            (json!({}), None),
+            (json!({"unsubscribed": null}), None),
+            (json!({"unsubscribed": "yes"}), None),
+            (json!({"unsubscribed": 2}), None),
+            (json!({"unsubscribed": []}), None),
+            (json!({"unsubscribed": "true"}), Some(true)),
+            (json!({"unsubscribed": false}), Some(false)),
+        ] {
+            let mut contact = json!({"id": "c1", "email": "ada@example.com"});
+            contact.as_object_mut().unwrap().extend(sent.as_object().unwrap().clone());
+            let (listed, whole) = (
+                from_value::<ContactSummary>(contact.clone()).unwrap(),
+                from_value::<Contact>(contact).unwrap(),
+            );
+            assert_eq!((listed.unsubscribed, whole.unsubscribed), (read, read), "{sent}");
+            let kept = listed.malformed_fields().next().map(|(_, value)| value.clone());
+            let unusual = Some(&sent["unsubscribed"]).filter(|value| !value.is_null() && !value.is_boolean());
+            assert_eq!(kept.as_ref(), unusual, "{sent}");
+            assert_eq!(to_value(&listed).unwrap()["unsubscribed"], sent["unsubscribed"]);
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ input! {
             /// Sets the alias, which the service accepts in place of the ID.
             alias: String,
             /// Sets the default sender: `email` or `Name <email>`.
-            from: String,
+            from: String as "crate::types::serialize_sender",
             /// Sets the default subject. It may contain placeholders.
             subject: String,
             /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that.

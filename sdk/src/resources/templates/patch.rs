@@ -26,7 +26,7 @@ patch! {
         /// Removes the alias.
         clear_alias,
         /// Sets the default sender.
-        from: String |
+        from: String as "crate::types::serialize_sender" |
         /// Removes the default sender: every email must set one.
         clear_from,
         /// Sets the default subject.

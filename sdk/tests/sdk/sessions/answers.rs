@@ -10,7 +10,7 @@ use futures_util::TryStreamExt as _;
 use http::Response;
 use idempost::{
     Attachment,
-    auth::EndReason,
+    auth::{EndReason, RefreshRequest, Scope},
     transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
 };
 use serde_json::{Value, json};
@@ -37,6 +37,41 @@ async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
         assert_eq!(fixture.record().await.to_json(), before, "{name}");
         fixture.session().access_token().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_refresh_can_ask_for_a_narrower_scope() {
+    // TOK-36
+    let narrow = || RefreshRequest::with_scope([Scope::EmailsSend]);
+    let fixture = Fixture::fresh().await;
+    let both = "full_access emails:send";
+    let record = grant_with(fixture.server.service(), &fixture.server.base_url(), both);
+    let session = fixture.builder().start(fixture.store.clone(), record).await.unwrap();
+    let whole = session.access_token().await.unwrap();
+    session.refresh(narrow()).await.unwrap();
+    assert_eq!((fixture.record().await.scope.as_str(), fixture.shown()), ("emails:send", 1));
+    let client = fixture.client(&session);
+    assert_ne!(session.access_token().await.unwrap().expose(), whole.expose());
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!(client.domains().list().await.unwrap_err().response().unwrap().name, "invalid_permission");
+    // The next refresh gets the scopes of the grant.
+    fixture.pass(901);
+    client.domains().list().await.unwrap();
+    assert_eq!((fixture.record().await.scope.as_str(), fixture.rotations()), (both, 2));
+
+    // Another process was faster: the request is sent with the tokens that it saved.
+    fixture.session().refresh(narrow()).await.unwrap();
+    session.refresh(narrow()).await.unwrap();
+    assert_eq!((fixture.record().await.scope.as_str(), fixture.rotations()), ("emails:send", 4));
+
+    // A scope beyond the grant leaves the tokens valid.
+    let wide = RefreshRequest::with_scope([Scope::from("admin")]);
+    let error = session.refresh(wide).await.unwrap_err();
+    assert!(
+        matches!(auth(&error), AuthError::Rejected(rejected) if rejected.code.as_str() == "invalid_scope")
+    );
+    client.emails().send(&email()).await.unwrap();
+    assert_eq!(fixture.rotations(), 4);
 }
 
 #[tokio::test]

@@ -388,7 +388,7 @@ async fn another_process_can_refresh() {
     let orders = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&orders);
     let renew = move |order: RefreshRequest| {
-        noted.lock().unwrap().push(order);
+        noted.lock().unwrap().push(order.clone());
         let helper = helper.clone();
         async move {
             helper.refresh(order).await.map_err(|error| match error {
@@ -405,11 +405,11 @@ async fn another_process_can_refresh() {
         .open(fixture.store.clone());
     let client = fixture.client(&session);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!(*orders.lock().unwrap(), [RefreshRequest { generation: 1, rejected: false }]);
+    assert_eq!(*orders.lock().unwrap(), [RefreshRequest { generation: 1, ..RefreshRequest::default() }]);
     // The service rejects the token as expired, although it isn't by this process's clock.
     fixture.pass(901);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!(orders.lock().unwrap()[1], RefreshRequest { generation: 2, rejected: true });
+    assert_eq!(orders.lock().unwrap()[1], RefreshRequest { generation: 2, rejected: true, scope: None });
     assert_eq!(fixture.rotations(), 2);
 
     *stands.lock().unwrap() = fixture.now();

@@ -63,7 +63,7 @@ async fn a_contact_is_referred_to_by_id_or_address() {
         let patch = ContactPatch::new().clear_first_name().unsubscribed(true);
         assert_eq!(client.contacts().update(email, &patch).await.unwrap().id, id);
         let changed = client.contacts().get(&id).await.unwrap();
-        assert!(changed.first_name.is_none() && changed.unsubscribed);
+        assert!(changed.first_name.is_none() && changed.unsubscribed == Some(true));
         let gone = send(&bench, Method::DELETE, &format!("/contacts/{id}"), &Value::Null, None).json;
         assert_eq!(gone, json!({"object": "contact", "contact": id, "deleted": true}));
         assert!(matches!(client.contacts().delete(&id).await, Err(Error::Api(api)) if api.status == 404));

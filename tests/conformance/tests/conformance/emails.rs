@@ -114,9 +114,16 @@ async fn a_sender_is_an_address_with_or_without_a_display_name() {
         let reply = bench.post("/emails", &with(json!({ "from": wrong })));
         assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"), "{wrong}");
     }
-    for right in ["a@b.test", "Name <a@b.test>", "\"N, x\" <a@b.test>", "Zoë <zoe@b.test>"] {
+    for right in ["a@b.test", "Name <a@b.test>", "\"N, x\" <a@b.test>", "N, x <a@b.test>", "Zoë <zoe@b.test>"]
+    {
         accepted(&bench, &with(json!({ "from": right })));
     }
+    // The client quotes a name, so that a list has the same addresses for both.
+    let email = Email::new("Acme, Inc <hi@acme.test>", "Lovelace, Ada <ada@example.com>", "Hi").text("x");
+    let id = bench.client().emails().send(&email).await.unwrap().id;
+    let record = bench.get(&format!("/emails/{id}")).json;
+    assert_eq!(record["from"], "\"Acme, Inc\" <hi@acme.test>");
+    assert_eq!(record["to"], json!(["\"Lovelace, Ada\" <ada@example.com>"]));
 }
 
 #[tokio::test]
@@ -303,7 +310,7 @@ async fn a_listed_email_has_the_fields_that_were_sent_and_null_for_the_rest() {
 }
 
 #[tokio::test]
-async fn the_detail_record_has_the_list_item_and_the_bodies() {
+async fn the_detail_record_has_the_list_item_bodies_and_attachments() {
     // SENT-11, EMAIL-18, EMAIL-19
     let bench = Bench::start().await;
     let html = |text: Value| with(json!({ "html": "<p>It <b>works</b></p>", "text": text }));
@@ -319,6 +326,11 @@ async fn the_detail_record_has_the_list_item_and_the_bodies() {
     }
     let typed = bench.client().emails().get(derived["id"].as_str().unwrap()).await.unwrap();
     assert_eq!(typed.html.as_deref(), Some("<p>It <b>works</b></p>"));
+    assert_eq!(typed.attachments.map(|files| files.len()), Some(0));
+    let file = json!([{ "filename": "notes.txt", "content": "bm90ZXM=" }]);
+    let id = accepted(&bench, &with(json!({ "text": "x", "attachments": file })));
+    let files = bench.client().emails().get(id.as_str()).await.unwrap().attachments.unwrap();
+    assert_eq!((files[0].filename.as_deref(), files[0].size), (Some("notes.txt"), Some(5)));
 }
 
 #[tokio::test]

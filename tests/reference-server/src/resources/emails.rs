@@ -53,7 +53,10 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 
 /// `GET /emails/{id}`. The specification doesn't define the full record; it has the list item's fields, and the bodies.
 pub(crate) fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &email::Detail(&*find(context)?)))
+    let email = find(context)?;
+    let files = attachments::stored(&context.tenant, &email);
+    let attachments = attachments::items(&email, &files).into_iter().map(|(_, item)| item).collect();
+    Ok(json(StatusCode::OK, &Record { email: email::Detail(&email), attachments }))
 }
 
 /// Finds the email of the path.
@@ -61,6 +64,14 @@ fn find(context: &Context<'_>) -> Result<Arc<Email>, Problem> {
     let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();
     email.ok_or_else(|| Problem::not_found("Email not found."))
+}
+
+/// The attachments are those of [`attachments::index`], without their download URLs.
+#[derive(Serialize)]
+struct Record<'a> {
+    #[serde(flatten)]
+    email: email::Detail<'a>,
+    attachments: Vec<attachments::Item<'a>>,
 }
 
 #[derive(Serialize)]

@@ -53,6 +53,7 @@ fn the_detail_record_adds_the_body_to_the_list_fields() {
             "text": "It works",
             "tags": [],
             "topic_id": null,
+            "attachments": [],
         })
     );
 }

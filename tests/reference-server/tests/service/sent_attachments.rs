@@ -32,6 +32,23 @@ fn files(sandbox: &Sandbox, id: &str) -> Vec<Value> {
 }
 
 #[test]
+fn the_detail_record_lists_the_attachments_without_download_urls() {
+    // SENT-11
+    let sandbox = Sandbox::new();
+    let mut scheduled = with_files();
+    scheduled["scheduled_at"] = "in 1 hour".into();
+    for sent in [with_files(), scheduled] {
+        let id = sandbox.sent(&sent);
+        let mut listed = files(&sandbox, &id);
+        for file in &mut listed {
+            let file = file.as_object_mut().unwrap();
+            assert!(file.remove("download_url").is_some() && file.remove("expires_at").is_some());
+        }
+        assert_eq!((listed.len(), &sandbox.record(&id)["attachments"]), (3, &json!(listed)));
+    }
+}
+
+#[test]
 fn attachments_are_listed_in_their_order_and_downloaded_for_an_hour() {
     let sandbox = Sandbox::new();
     let (id, other) = (sandbox.sent(&with_files()), sandbox.sent(&with_files()));

@@ -37,6 +37,24 @@ impl Size for Mailbox {
 impl Mailbox {
     /// Parses `email` or `Name <email>`. The error continues a sentence about the address.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+        Self::parse_with(text, display_name)
+    }
+
+    /// Parses a sender, which is one address: everything before the last `<` is its name, even without the quotes that RFC 5322 requires
+    /// (`Acme, Inc <hi@acme.test>`). In lists of addresses, a comma separates them.
+    pub(crate) fn parse_sender(text: &str) -> Result<Self, &'static str> {
+        Self::parse_with(
+            text,
+            |name| {
+                if name.starts_with('"') { display_name(name) } else { Ok(name.to_owned()) }
+            },
+        )
+    }
+
+    fn parse_with(
+        text: &str,
+        display_name: impl Fn(&str) -> Result<String, &'static str>,
+    ) -> Result<Self, &'static str> {
         let text = text.trim();
         if text.is_empty() {
             return Err("is empty");
@@ -60,8 +78,17 @@ impl Mailbox {
 
     /// Reads `email` or `Name <email>`.
     pub(crate) fn read(field: &Field<'_>) -> Checked<Self> {
+        Self::read_with(field, Self::parse)
+    }
+
+    /// Reads a sender.
+    pub(crate) fn read_sender(field: &Field<'_>) -> Checked<Self> {
+        Self::read_with(field, Self::parse_sender)
+    }
+
+    fn read_with(field: &Field<'_>, parse: impl Fn(&str) -> Result<Self, &'static str>) -> Checked<Self> {
         let text = field.text()?;
-        Self::parse(&text).map_err(|reason| field.reject(format_args!("{reason}: {}", quoted(&text))))
+        parse(&text).map_err(|reason| field.reject(format_args!("{reason}: {}", quoted(&text))))
     }
 
     pub(crate) fn domain(&self) -> &str {

@@ -218,7 +218,7 @@ impl InboxEmail {
 
 /// The address of a mailbox, in lower case.
 pub(crate) fn address(text: &str) -> Option<String> {
-    Mailbox::parse(text).ok().map(|mailbox| mailbox.address.to_ascii_lowercase())
+    Mailbox::parse_sender(text).ok().map(|mailbox| mailbox.address.to_ascii_lowercase())
 }
 
 /// The Message-IDs of a header, with their angle brackets.

@@ -20,7 +20,7 @@ use crate::wire::schedule;
 pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Message> {
     fields.refuse("react", REACT);
     let segment = read_segment(fields, tenant, true);
-    let from = fields.required("from", Mailbox::read);
+    let from = fields.required("from", Mailbox::read_sender);
     let subject = fields.required("subject", line);
     let reply_to = recipients::read_optional(fields, "reply_to");
     let preview_text = fields.optional("preview_text", line);

@@ -48,21 +48,21 @@ pub(crate) fn open(state: &State, token: &str) -> Result<File, Problem> {
 }
 
 /// The attachments of an email, as far as it has its content. Only links to the files are copied.
-fn stored(tenant: &Tenant, email: &Email) -> Vec<Attachment> {
+pub(super) fn stored(tenant: &Tenant, email: &Email) -> Vec<Attachment> {
     email.waiting_attachments().unwrap_or_else(|| {
         let mail = email.captured().and_then(|id| lock(&tenant.captured).get(id).cloned());
         mail.map(|mail| mail.files().to_vec()).unwrap_or_default()
     })
 }
 
-fn items<'a>(email: &Email, files: &'a [Attachment]) -> Vec<(Uuid, Item<'a>)> {
+pub(super) fn items<'a>(email: &Email, files: &'a [Attachment]) -> Vec<(Uuid, Item<'a>)> {
     let items = files.iter().enumerate().map(|(index, file)| Item::of(id_of(email.id, index), file));
     items.map(|item| (item.id, item)).collect()
 }
 
 /// An attachment, with the fields of a received one.
 #[derive(Clone, Serialize)]
-struct Item<'a> {
+pub(super) struct Item<'a> {
     id: Uuid,
     filename: &'a str,
     content_type: &'a str,

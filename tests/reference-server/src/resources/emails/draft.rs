@@ -80,7 +80,7 @@ impl Draft {
             Err(_) => false,
         };
 
-        let from = fields.required_if(needed(|version| version.from.is_some()), "from", Mailbox::read);
+        let from = fields.required_if(needed(|version| version.from.is_some()), "from", Mailbox::read_sender);
         let to = fields.required("to", recipients::read_to);
         let cc = recipients::read_optional(fields, "cc");
         let bcc = recipients::read_optional(fields, "bcc");

@@ -28,7 +28,7 @@ input! {
     pub(super) struct TemplateInput(fields, context: &Context<'_>) {
         name: Option<String> = fields.optional("name", non_blank),
         alias: Change<String> = fields.patch("alias", read_alias),
-        from: Change<Mailbox> = fields.patch("from", Mailbox::read),
+        from: Change<Mailbox> = fields.patch("from", Mailbox::read_sender),
         subject: Change<String> = fields.patch("subject", line),
         reply_to: Change<Vec<Mailbox>> = fields.patch("reply_to", recipients::read),
         html: Option<String> = fields.optional("html", non_blank),

@@ -160,8 +160,14 @@ fn read_update(fields: &mut Fields<'_>) -> Checked<Vec<(Part, ValueSource)>> {
 impl EmailAction {
     fn read(fields: &mut Fields<'_>) -> Checked<Self> {
         let subject = fields.optional("subject", line);
-        let from = fields.optional("from", read_address);
-        let reply_to = fields.optional("reply_to", read_address);
+        let from = fields.optional("from", |field| {
+            Mailbox::read_sender(field)?;
+            string(field)
+        });
+        let reply_to = fields.optional("reply_to", |field| {
+            Mailbox::read(field)?;
+            string(field)
+        });
         let template = fields.required("template", |template| {
             template.object(|fields| {
                 let id = fields.required("id", non_empty);
@@ -187,12 +193,6 @@ fn is_variable(value: &Value) -> bool {
         Value::Object(fields) => !fields.values().any(|value| value.is_array() || value.is_object()),
         _ => true,
     }
-}
-
-/// Reads an address, and keeps it as given.
-fn read_address(field: &Field<'_>) -> Checked<String> {
-    Mailbox::read(field)?;
-    string(field)
 }
 
 impl ValueSource {

@@ -1,0 +1,181 @@
+//! Malformed proxy variables: reqwest ignores them and connects directly.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+};
+
+use hyper_util::client::proxy::matcher::Matcher;
+use url::Url;
+
+use crate::problem::SettingsError;
+
+const RULE: &str = "must be the URL of an HTTP proxy, such as http://proxy.example.com:3128";
+
+/// The proxy variables of the environment, read as reqwest reads them: an upper-case name precedes its lower-case one, and `ALL_PROXY` applies
+/// where the variable of the scheme is unset or empty.
+pub(super) struct ProxyVariables {
+    all: Variable,
+    http: Variable,
+    https: Variable,
+    /// Intercepts the URLs that `NO_PROXY` doesn't exclude.
+    proxied: Matcher,
+    /// The environment of a CGI script: `HTTP_PROXY` may be a header of the request, so that no variable counts.
+    is_cgi: bool,
+}
+
+type Variable = Option<(&'static str, OsString)>;
+
+impl ProxyVariables {
+    pub(super) fn from_env() -> Self {
+        Self::read(|name| env::var_os(name))
+    }
+
+    fn read(get: impl Fn(&str) -> Option<OsString>) -> Self {
+        let first = |names: [&'static str; 2]| {
+            names.into_iter().find_map(|name| get(name).map(|value| (name, value)))
+        };
+        let no_proxy = first(["NO_PROXY", "no_proxy"]).map(|(_, value)| value).unwrap_or_default();
+        Self {
+            all: first(["ALL_PROXY", "all_proxy"]),
+            http: first(["HTTP_PROXY", "http_proxy"]),
+            https: first(["HTTPS_PROXY", "https_proxy"]),
+            proxied: Matcher::builder()
+                .all("http://proxy.invalid")
+                .no(no_proxy.to_string_lossy().into_owned())
+                .build(),
+            is_cgi: get("REQUEST_METHOD").is_some(),
+        }
+    }
+
+    /// Rejects a malformed variable that would apply to `url`.
+    pub(super) fn check(&self, url: &Url) -> Result<(), SettingsError> {
+        let Ok(uri) = url.as_str().parse() else { return Ok(()) };
+        if self.is_cgi || self.proxied.intercept(&uri).is_none() {
+            return Ok(());
+        }
+        let of_scheme = if url.scheme() == "http" { &self.http } else { &self.https };
+        let set = |variable: &&(&'static str, OsString)| !variable.1.is_empty();
+        match of_scheme.as_ref().filter(set).or(self.all.as_ref().filter(set)) {
+            Some((name, value)) => check(name, value),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check(name: &str, value: &OsStr) -> Result<(), SettingsError> {
+    let wrong = |rule: &str| SettingsError::new(name, rule);
+    let Some(value) = value.to_str() else { return Err(wrong(RULE).found("a value that isn't UTF-8")) };
+    let found = || format!("{:?}", masked(value));
+    let absolute = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+    let url = Url::parse(&absolute).ok();
+    match url.as_ref().map_or("", Url::scheme) {
+        "http" | "https" if is_usable(value) => Ok(()),
+        "socks4" | "socks4a" | "socks5" | "socks5h" => {
+            Err(wrong(&format!("{RULE}; SOCKS proxies aren't supported")).found(found()))
+        }
+        _ => Err(wrong(RULE).found(found())),
+    }
+}
+
+/// Whether reqwest connects through such a proxy.
+fn is_usable(value: &str) -> bool {
+    let matcher = Matcher::builder().all(value.to_owned()).build();
+    matcher
+        .intercept(&http::Uri::from_static("https://service.invalid"))
+        .is_some_and(|proxy| proxy.uri().host().is_some_and(|host| !host.is_empty()))
+}
+
+/// The value without user, password and whatever may be a password.
+fn masked(value: &str) -> String {
+    let (scheme, rest) = match value.split_once("://") {
+        Some((scheme, rest)) => (&value[..scheme.len() + 3], rest),
+        None => ("", value),
+    };
+    if let Some((_, host)) = rest.rsplit_once('@') {
+        return format!("{scheme}***@{host}");
+    }
+    match rest.rsplit_once(':') {
+        Some((host, port)) if !port.trim_end_matches('/').bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{scheme}{host}:***")
+        }
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(variables: &[(&str, &str)], url: &str) -> Option<String> {
+        let found =
+            |name: &str| variables.iter().find(|(set, _)| *set == name).map(|(_, value)| value.into());
+        ProxyVariables::read(found).check(&Url::parse(url).unwrap()).err().map(|error| error.to_string())
+    }
+
+    const SERVICE: &str = "https://api.example.com/emails";
+
+    #[test]
+    fn a_malformed_proxy_variable_is_named_with_its_value() {
+        // B-25
+        for value in [
+            "ftp://proxy:3128",
+            "http://",
+            "://x",
+            " http://127.0.0.1:3128",
+            "http://p:99999",
+            "http://:1",
+            " ",
+            "/p",
+        ] {
+            let error = checked(&[("HTTPS_PROXY", value)], SERVICE).expect(value);
+            assert_eq!(error, format!("HTTPS_PROXY {RULE} (found {value:?})"));
+        }
+        let error = checked(&[("all_proxy", "socks5://127.0.0.1:1080")], SERVICE).unwrap();
+        assert!(
+            error.contains("SOCKS proxies aren't supported (found \"socks5://127.0.0.1:1080\")"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_proxy_variable_is_reported_without_its_password() {
+        // B-25
+        for (value, shown) in [
+            ("ftp://me:sentinel@proxy:1", "ftp://***@proxy:1"),
+            ("http://me:sen@tinel@", "http://***@"),
+            ("http://me:sen/tinel#@proxy", "http://***@proxy"),
+            ("http://me:sentinel", "http://me:***"),
+            ("me:sentinel", "me:***"),
+        ] {
+            let error = checked(&[("HTTPS_PROXY", value)], SERVICE).expect(value);
+            assert!(error.ends_with(&format!("(found {shown:?})")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_variable_that_does_not_apply_is_not_checked() {
+        // B-25
+        const BAD: &str = "ftp://proxy";
+        const GOOD: &str = "http://me:secret@proxy.test:3128";
+        for variables in [
+            &[("HTTPS_PROXY", "")][..],
+            &[("HTTPS_PROXY", GOOD), ("https_proxy", BAD), ("ALL_PROXY", BAD), ("HTTP_PROXY", BAD)],
+            &[("HTTPS_PROXY", "proxy.test:3128"), ("ALL_PROXY", BAD)],
+            &[("HTTPS_PROXY", "https://[::1]:3128/"), ("ALL_PROXY", BAD)],
+            &[("HTTPS_PROXY", BAD), ("NO_PROXY", "other.test, example.com")],
+            &[("ALL_PROXY", BAD), ("no_proxy", "*")],
+            &[("ALL_PROXY", BAD), ("REQUEST_METHOD", "GET")],
+        ] {
+            assert_eq!(checked(variables, SERVICE), None, "{variables:?}");
+        }
+        for variables in [
+            &[("HTTPS_PROXY", ""), ("ALL_PROXY", BAD)][..],
+            &[("https_proxy", BAD), ("ALL_PROXY", GOOD)],
+            &[("ALL_PROXY", BAD), ("NO_PROXY", "ample.com")],
+        ] {
+            assert!(checked(variables, SERVICE).is_some(), "{variables:?}");
+        }
+        assert!(checked(&[("http_proxy", BAD)], "http://api.example.com").is_some());
+    }
+}
