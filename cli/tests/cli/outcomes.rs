@@ -310,7 +310,7 @@ fn the_command_that_exit_code_9_prints_sends_no_second_email() {
     service
         .core()
         .faults()
-        .add(Rule::new(Action::answer(504, "<html></html>")).on(Method::POST, "/emails").times(2));
+        .add(Rule::new(Action::answer(504, "<html></html>")).on(Method::POST, "/emails").times(3));
     let send = &SEND[..10];
     let stderr = service.idempost().run(send).fails(9);
     let flag = stderr.split('`').find(|part| part.starts_with("--idempotency-key ")).unwrap();
