@@ -103,6 +103,7 @@ mod tests {
         hurry(server.service());
         let domain = set_up(&client, "fail.acme.test", |_| {}, Duration::from_millis(1)).await.unwrap();
         assert_eq!(domain.status, Some(DomainStatus::Failed));
+        assert!(!domain.records.is_empty());
         assert!(domain.records.iter().all(|record| record.status == Some(RecordStatus::Failed)));
     }
 }

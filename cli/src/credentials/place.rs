@@ -131,7 +131,10 @@ fn file_name(profile: &str) -> Result<String, StoreError> {
 
 /// An ID of this machine, to detect copied records; `None` if the system has none.
 pub(super) fn host_id() -> Option<String> {
-    let machine = std::fs::read_to_string("/etc/machine-id").ok()?;
+    id_of(&std::fs::read_to_string("/etc/machine-id").ok()?)
+}
+
+fn id_of(machine: &str) -> Option<String> {
     let machine = machine.trim();
     // The raw machine ID must be kept confidential (machine-id(5)).
     (!machine.is_empty()).then(|| short_hash(&["idempost host", machine]))
@@ -176,12 +179,15 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_this_machine_is_a_hash() {
-        // Not every system has one.
-        if let Some(id) = host_id() {
-            assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
-            assert_eq!(host_id(), Some(id));
-        }
+    fn the_id_of_a_machine_is_a_hash() {
+        let machine = "3f8a7c0e5d2b49618f0e1d2c3b4a5968";
+        let id = id_of(machine).unwrap();
+        assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+        assert!(!machine.contains(&id), "{id}");
+        assert_eq!(id_of(&format!("{machine}\n")), Some(id.clone()));
+        assert_ne!(id_of("3f8a7c0e5d2b49618f0e1d2c3b4a5969"), Some(id));
+        assert_eq!(id_of(" \n"), None);
+        assert_eq!(host_id(), host_id());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::failpoint::point;
 use super::keyring::backend::SecretBackend;
 use super::keyring::{KeyringStore, LockState};
 use super::lock::Lock;
-use super::place::{FileKind, Place};
+use super::place::{FileKind, Place, host_id};
 use super::private_file::StagedFile;
 use super::state::State;
 use super::stored::{Record, StoredCredential};
@@ -128,7 +128,7 @@ impl LockedProfile {
             _ if self.staged.is_some() => file::peek(place)?,
             _ => file::read(place)?,
         };
-        record.as_ref().map_or(Ok(()), Record::check_host)?;
+        record.as_ref().map_or(Ok(()), |record| record.check_host(host_id().as_deref()))?;
         let credential = record.as_ref().map(|record| record.credential.clone());
         self.seen = Some((Some(store), record));
         Ok(credential)

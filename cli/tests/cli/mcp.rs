@@ -130,6 +130,7 @@ async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
     let (server, idempost) = with_service().await;
     let mut application = Application::session(&idempost, &[], &json!({}));
     let tools = application.tools();
+    assert!(!tools.is_empty());
     assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true), "{tools:?}");
     let reading = names(&tools).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
     assert!(reading.contains("emails_list") && reading.contains("doctor"), "{reading:?}");

@@ -156,9 +156,10 @@ async fn a_failed_request_ends_the_preparation() {
             Step::Answer(403, missing.clone()),
         ],
     ] {
-        let script = Script::of(steps).odd();
+        let (requests, script) = (steps.len(), Script::of(steps).odd());
         let error = script.client().received().forward("e1").await.unwrap_err();
         assert!(matches!(error, Error::Api(_)), "{error}");
-        assert!(script.seen().iter().all(|seen| seen.method == "GET"));
+        let seen = script.seen();
+        assert!(seen.len() == requests && seen.iter().all(|seen| seen.method == "GET"));
     }
 }

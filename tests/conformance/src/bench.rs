@@ -81,13 +81,16 @@ impl Bench {
 
     /// Creates a server with these settings; it logs enough requests to validate them.
     pub async fn with(settings: Settings) -> Self {
-        let settings = Settings { max_memory: 16 << 30, keep_request_bytes: 1 << 30, ..settings };
-        Self { server: ReferenceServer::over_http(settings).await }
+        Self { server: ReferenceServer::over_http(Self::logging(settings)).await }
     }
 
-    /// The server over its other transport.
-    pub async fn over_wiremock() -> Self {
-        Self { server: ReferenceServer::start().await }
+    /// The server with these settings over its other transport, `wiremock`.
+    pub async fn over_wiremock(settings: Settings) -> Self {
+        Self { server: ReferenceServer::with(Self::logging(settings)).await }
+    }
+
+    fn logging(settings: Settings) -> Settings {
+        Settings { max_memory: 16 << 30, keep_request_bytes: 1 << 30, ..settings }
     }
 
     /// The server's base URL.

@@ -78,7 +78,7 @@ fn mutated(sample: &[u8], words: &[Vec<u8>], random: &mut StdRng) -> Vec<u8> {
 fn every_target_has_samples_and_valid_words() {
     for target in TARGETS {
         assert!(!samples(*target).is_empty(), "{}", target.name);
-        assert!(words(*target).iter().all(|word| !word.is_empty()), "{}", target.name);
+        assert!(!words(*target).iter().any(Vec::is_empty), "{}", target.name);
     }
     for kind in ["seeds", "words"] {
         for file in fs::read_dir(folder(kind)).unwrap() {
@@ -97,7 +97,7 @@ fn properties_hold_for_all_samples_and_mutations_of_them() {
         for _ in 0..threads.get() {
             scope.spawn(|| {
                 loop {
-                    let Some(target) = queue.lock().unwrap().next() else { return };
+                    let Some(target) = queue.lock().unwrap().next() else { break };
                     let failed = replay(target);
                     failures.lock().unwrap().extend(failed);
                 }

@@ -39,6 +39,7 @@ mod tests {
     fn unseeded_sources_differ_and_equal_seeds_agree() {
         let take = |ids: &Ids| (0..100).map(|_| ids.next()).collect::<Vec<_>>();
         let (one, other) = (take(&Ids::new(None, 0)), take(&Ids::new(None, 0)));
+        assert_eq!(one.len(), 100);
         assert!(one.iter().all(|id| !other.contains(id) && id.get_version_num() == 4));
         assert_eq!(take(&Ids::new(Some(7), 1)), take(&Ids::new(Some(7), 1)));
         assert_ne!(take(&Ids::new(Some(7), 1)), take(&Ids::new(Some(7), 2)));

@@ -192,7 +192,8 @@ fn each_profile_has_its_own_login() {
     let done = idempost.run(&["auth", "logout", "--all", "--yes", "--json"]).json();
     assert_eq!(done["logged_out"].as_array().unwrap().iter().filter(|one| one["revoked"] == true).count(), 2);
     let rows = idempost.run(&["auth", "list", "--json"]).json();
-    assert!(rows["data"].as_array().unwrap().iter().all(|row| row["state"] == "logged_out"), "{rows}");
+    let rows = rows["data"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["state"] == "logged_out"), "{rows:?}");
 }
 
 #[test]

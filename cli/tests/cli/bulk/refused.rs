@@ -109,6 +109,7 @@ fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
     let found = bench.bulk(&["reconcile", job, "--json"]).json();
     assert_eq!((&found["unknown"], &found["inferred"]), (&100.into(), &100.into()), "{found}");
     let list = std::fs::read_to_string(found["file"].as_str().unwrap()).unwrap();
+    assert_eq!(list.lines().count(), 101, "{list}");
     assert!(list.lines().skip(1).all(|line| line.contains(",inferred_sent,")), "{list}");
 
     let refused = bench.bulk(&["retry", "--unknown", job, "--yes"]).fails(2);

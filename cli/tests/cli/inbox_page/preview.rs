@@ -343,9 +343,9 @@ async fn images_and_pdf_attachments_are_shown_and_others_only_downloaded() {
             .await
             .map(|value| value.json().clone());
         page.driver().enter_default_frame().await.unwrap();
-        if let Ok(found) = found {
-            assert_eq!(found, json!(kind));
-        }
+        // Scripts may not reach the viewer's document.
+        let is_viewer = found.is_err() && kind == "application/pdf";
+        assert!(is_viewer || found.as_ref().is_ok_and(|found| found == kind), "{kind}: {found:?}");
     }
     page.eval("(document.querySelector('.files li:nth-child(5) button').click(), true)").await;
     page.holds("!document.querySelector('.files li:nth-child(5) iframe')").await;

@@ -84,7 +84,8 @@ async fn a_valid_token_costs_one_read_per_process() {
     let client = fixture.client(&fixture.builder().open(store.clone()));
     assert_eq!(store.reads.load(Ordering::SeqCst), 0, "nothing is read before the first call");
     let calls = (0..20).map(|_| async { client.emails().send(&email()).await.map(drop) });
-    assert!(join_all(calls).await.iter().all(Result::is_ok));
+    let calls = join_all(calls).await;
+    assert!(calls.len() == 20 && calls.iter().all(Result::is_ok));
     assert_eq!(store.reads.load(Ordering::SeqCst), 1);
 }
 
@@ -291,7 +292,7 @@ async fn a_logout_of_an_ended_login_revokes_nothing_and_removes_its_record() {
     assert!(session.record().await.unwrap().unwrap().ended.is_some());
     assert!(matches!(session.logout().await.unwrap(), Revocation::NoGrant));
     let requests = fixture.server.service().requests();
-    assert!(requests.iter().all(|request| request.path != "/oauth/revoke"));
+    assert!(!requests.iter().any(|request| request.path == "/oauth/revoke"));
     assert!(session.record().await.unwrap().is_none());
 }
 

@@ -1,7 +1,8 @@
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use idempost::{Email, LastEvent};
-use idempost_conformance::bench::Bench;
+use idempost_conformance::bench::{Bench, EXPECT, Expect};
+use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
 use super::{least, letters, with};
@@ -41,10 +42,49 @@ async fn a_sent_email_becomes_a_captured_mail_and_is_listed() {
 
 #[tokio::test]
 async fn wiremock_and_hyper_serve_the_same_responses() {
-    let bench = Bench::over_wiremock().await;
-    let email = Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
-    let accepted = bench.client().emails().send(&email).await.unwrap();
-    assert_eq!(bench.client().emails().get(&accepted.id).await.unwrap().id, accepted.id);
+    let noon = "2026-03-02T12:00:00Z".parse().unwrap();
+    let settings = Settings { seed: Some(0), clock: ClockStart::Frozen(noon), ..Settings::default() };
+    let over_wiremock = responses(&Bench::over_wiremock(settings.clone()).await).await;
+    let over_hyper = responses(&Bench::with(settings).await).await;
+    let statuses: Vec<_> = over_hyper.iter().map(|(status, ..)| *status).collect();
+    assert_eq!(statuses, [200, 200, 200, 200, 404, 405, 422, 401]);
+    assert_eq!(over_wiremock, over_hyper);
+}
+
+/// Statuses, headers and bodies of the same requests over the bench's own transport.
+async fn responses(bench: &Bench) -> Vec<(u16, BTreeMap<String, String>, String)> {
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let (mut responses, mut id) = (Vec::new(), None);
+    for (method, path, key, body) in [
+        ("POST", "/emails", "sb_test", Some(least())),
+        ("POST", "/emails/batch", "sb_test", Some(json!([least(), least()]))),
+        ("GET", "/emails?limit=2", "sb_test", None),
+        ("GET", "/emails/{id}", "sb_test", None),
+        ("GET", "/emails/00000000-0000-4000-8000-000000000000", "sb_test", None),
+        ("DELETE", "/emails", "sb_test", None),
+        ("POST", "/emails", "sb_test", Some(json!({}))),
+        ("GET", "/emails", "sb_test_sending", None),
+    ] {
+        let url = format!("{}{}", bench.base_url(), path.replace("{id}", id.as_deref().unwrap_or_default()));
+        let request = http.request(method.parse().unwrap(), url).bearer_auth(key);
+        let is_wrong = method == "DELETE" || body == Some(json!({}));
+        let request = if is_wrong { request.header(EXPECT, Expect::Refusal.as_str()) } else { request };
+        let request = match body {
+            Some(body) => request.header("content-type", "application/json").body(body.to_string()),
+            None => request,
+        };
+        let response = request.send().await.unwrap();
+        let headers = response.headers().iter();
+        // Each transport has a clock of its own for the date.
+        let headers = headers.filter(|(name, _)| *name != "date");
+        let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
+        let (status, headers) = (response.status().as_u16(), headers.collect());
+        let body = response.text().await.unwrap();
+        let json: Value = serde_json::from_str(&body).unwrap();
+        id = id.or_else(|| json["id"].as_str().map(str::to_owned));
+        responses.push((status, headers, body));
+    }
+    responses
 }
 
 #[tokio::test]
@@ -358,7 +398,9 @@ async fn ids_and_field_names_of_responses_follow_the_conventions() {
     for path in ["/emails".to_owned(), format!("/emails/{id}"), "/logs".to_owned()] {
         let reply = bench.get(&path);
         assert!(reply.headers["content-type"].to_str().unwrap().starts_with("application/json"));
-        assert!(keys(&reply.json).iter().all(|key| !key.contains(char::is_uppercase)), "{}", reply.json);
+        let keys = keys(&reply.json);
+        assert!(!keys.is_empty(), "{path}");
+        assert!(!keys.iter().any(|key| key.contains(char::is_uppercase)), "{}", reply.json);
     }
 }
 

@@ -60,7 +60,7 @@ fn ordinary_mails_have_no_findings_but_notes_about_features() {
         let subject = if headers.contains("Subject") { "" } else { "Subject: Your receipt\r\n" };
         let report = check::message(mime(&format!("{subject}{headers}"), html, Some(text)).as_bytes());
         assert_eq!(codes(&report), [""; 0], "{headers} {:#?}", report.findings);
-        assert!(report.findings.iter().all(|one| one.severity == Severity::Note));
+        assert!(!report.findings.iter().any(|one| one.severity != Severity::Note));
     }
 }
 
@@ -359,7 +359,7 @@ fn features_match_those_of_mailpit_except_for_the_explained_differences() {
         let found = features(&check_html(html));
         let expected: BTreeSet<_> = both.iter().chain(*here).copied().collect();
         assert_eq!(found, expected, "{html}");
-        assert!(there.iter().all(|name| !found.contains(name)), "{html}");
+        assert!(!there.iter().any(|name| found.contains(name)), "{html}");
     }
 }
 
@@ -382,7 +382,7 @@ fn newsletter(size: usize) -> String {
 }
 
 #[test]
-fn newsletter_of_100_kb_is_checked_in_milliseconds() {
+fn newsletter_of_100_kb_is_checked_within_two_seconds() {
     let message = mime("Subject: News\r\n", Some(&newsletter(100_000)), Some("An article"));
     let fastest = (0..10).map(|_| cost(message.as_bytes())).min().unwrap();
     eprintln!("{} kB of HTML were checked in {fastest:?}", message.len() / 1_000);

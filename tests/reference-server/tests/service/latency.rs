@@ -8,6 +8,7 @@ use http::{Method, Request};
 use idempost_reference_server::{ClockStart, ReferenceServer, Service, Settings};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::support::{KEY, email};
 
@@ -97,7 +98,7 @@ async fn broadcasts_exports_and_searches_do_not_block_requests() {
     }
     let total = started.elapsed();
     assert!(!send.is_finished() || send.await.unwrap().1["id"] == id.as_str());
-    assert!(others.iter().all(|other| !other.is_finished()), "an export or a search failed");
+    assert!(!others.iter().any(JoinHandle::is_finished), "an export or a search failed");
     for other in others {
         other.abort();
     }

@@ -45,13 +45,11 @@ fn refused(answer: &Answer, words: &str) {
 fn gen_29_an_empty_list_has_empty_data_and_has_more_false() {
     // GEN-27, GEN-29
     let sandbox = Sandbox::new();
-    for path in ["/emails", "/logs"] {
-        let answer = sandbox.ask(Method::GET, path).key("sb_fresh").send("");
-        let expected = if path == "/emails" { json!([]) } else { answer.json()["data"].clone() };
-        assert_eq!(answer.json(), json!({"object": "list", "data": expected, "has_more": false}));
+    // The log of a key begins with its first request, so each list has a key of its own.
+    for (path, key) in [("/emails", "sb_fresh"), ("/logs", "sb_fresher")] {
+        let answer = sandbox.ask(Method::GET, path).key(key).send("");
+        assert_eq!(answer.json(), json!({"object": "list", "data": [], "has_more": false}), "{path}");
     }
-    let logs = sandbox.ask(Method::GET, "/logs").key("sb_fresher").send("").json();
-    assert_eq!(logs, json!({"object": "list", "data": [], "has_more": false}));
 }
 
 #[test]

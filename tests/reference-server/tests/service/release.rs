@@ -8,6 +8,7 @@ use idempost_reference_server::{
     AllowList, Outgoing, ReferenceServer, Relay, RelayError, Service, Settings, persistence,
 };
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::support::{Sandbox, email};
 
@@ -154,24 +155,38 @@ async fn invalid_recipients_are_named_and_nothing_is_sent() {
 
 #[tokio::test]
 async fn a_release_whose_client_disconnects_is_recorded() {
-    let (server, sent) = server(&[]).await;
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    // The mail server replies once the client has disconnected.
+    let (connected, replies) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (seen, reply) = (Arc::clone(&connected), Arc::clone(&replies));
+    let allow = AllowList::new(&[] as &[&str]).unwrap();
+    server.service().set_relay(Relay::new("smtp://mail.acme.test", false, allow, move |_| {
+        seen.add_permits(1);
+        let reply = Arc::clone(&reply);
+        async move {
+            reply.acquire().await.unwrap().forget();
+            Ok("250 2.0.0 OK".to_owned())
+        }
+    }));
     let (_, email) = ask(&server, Method::POST, "/emails", &email()).await;
     let path = format!("/_/messages/{}", email["id"].as_str().unwrap());
     let request = client().post(format!("{}{path}/release", server.base_url())).bearer_auth("sb_test");
     let request =
         request.header("content-type", "application/json").body(json!({"to": "qa@acme.test"}).to_string());
-    let ended = request.timeout(Duration::from_millis(10)).send().await;
+    let sending = tokio::spawn(request.send());
+    connected.acquire().await.unwrap().forget();
+    sending.abort();
+    assert!(sending.await.unwrap_err().is_cancelled(), "the response came before the mail server's");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let is_released = async || timeline(&server, &path).await.iter().any(|one| one["event"] == "released");
+    assert!(!is_released().await);
+    replies.add_permits(1);
     let waiting = async {
-        loop {
-            let events = timeline(&server, &path).await;
-            if events.iter().any(|event| event["event"] == "released") {
-                break;
-            }
+        while !is_released().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    if ended.is_ok() || !sent.lock().unwrap().is_empty() {
-        tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
-    }
+    tokio::time::timeout(Duration::from_mins(1), waiting).await.unwrap();
 }
 
 #[test]
