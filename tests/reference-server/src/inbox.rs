@@ -108,10 +108,36 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
+/// The access that a request under `/_/` requires. Of an unknown method or path, that of an account, except where all methods are links.
+pub(crate) fn required_access(method: &Method, path: &str) -> Access {
+    if mailpit::is_at(path) {
+        return mailpit::access(method, path);
+    }
+    routes::find(method, path).map_or_else(
+        |_| {
+            let has_only_links = routes::at(path).next().is_some()
+                && routes::at(path).all(|route| route.access == Access::Link);
+            if has_only_links { Access::Link } else { Access::Account }
+        },
+        |route| route.access,
+    )
+}
+
+/// Checks that a request under `/_/` contains a credential or account ID, in the header or the query, that may use an account.
+pub(crate) fn check_credential(state: &State, request: &Request<Bytes>) -> Result<(), Problem> {
+    if mailpit::is_at(request.uri().path())
+        && let Some(named) = mailpit::named(state, request)
+    {
+        return named.map(drop);
+    }
+    let named = access::name_or_query(state, request);
+    named.or_else(|problem| access::name(state, request).map_err(|_| problem)).map(drop)
+}
+
 /// Whether a request follows a link from an email or to a login, whose URL is its own authorization. People follow it from anywhere, and
 /// mail clients post to the unsubscribe link (RFC 8058). Only the consent page itself posts its form.
 pub(crate) fn is_link(method: &Method, path: &str) -> bool {
-    access::required(method, path) == Access::Link
+    required_access(method, path) == Access::Link
 }
 
 /// Whether a path under `/_/` accepts JSON only. (The consent page posts a form, and `/_/received` accepts a message.)

@@ -44,7 +44,7 @@ async fn teams_see_only_their_own_requests() {
 #[tokio::test]
 async fn an_operation_without_a_typed_method_is_reached_by_path() {
     let bench = Bench::start().await;
-    bench.get("/emails");
+    bench.post_wrong("/emails", &json!({}));
     let list = bench.client().request(Method::GET, "/logs").query("limit", "1").await.unwrap();
     assert_eq!((&list["object"], &list["data"][0]["endpoint"]), (&json!("list"), &json!("/emails")));
 }

@@ -110,13 +110,12 @@ impl UnsubscribeRequest {
             Some(topic) => contact.topics.insert(topic, Subscription::OptOut) != Some(Subscription::OptOut),
             None => !std::mem::replace(&mut contact.unsubscribed, true),
         };
-        let changed = match self.contact {
-            Some(id) => contacts.change(id, unsubscribe).transpose()?.unwrap_or_default(),
-            None => {
-                let mut changed = false;
-                contacts.upsert(address, |contact| changed = unsubscribe(contact))?;
-                changed
-            }
+        let changed = if let Some(id) = self.contact {
+            contacts.change(id, unsubscribe).transpose()?.unwrap_or_default()
+        } else {
+            let mut changed = false;
+            contacts.upsert(address, |contact| changed = unsubscribe(contact))?;
+            changed
         };
         if let (true, Some(email)) = (changed, self.email()) {
             recorded::unsubscription(&self.tenant, &email, at);

@@ -23,7 +23,7 @@ pub(super) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Respons
     let (method, path) = (request.method(), request.uri().path());
     let access = match path {
         path if oauth::authorize::is_at(path) => Access::Password,
-        path if inbox::is_control(path) => access::required(method, path),
+        path if inbox::is_control(path) => inbox::required_access(method, path),
         _ => return None,
     };
     if matches!(access, Access::Public | Access::Link) || is_given(password, request) {
@@ -34,7 +34,7 @@ pub(super) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Respons
             "This route concerns all accounts of a sandbox with a password: send it by HTTP Basic authentication, or as `Authorization: Bearer sb_PASSWORD`.",
         ));
     }
-    let problem = access::check(state, request).err()?;
+    let problem = inbox::check_credential(state, request).err()?;
     if ["restricted_api_key", "invalid_permission"].contains(&problem.name) {
         return Some(problem.into_response());
     }

@@ -4,10 +4,10 @@
 //! its account, and what concerns all accounts needs the password itself.
 
 use bytes::Bytes;
-use http::{Method, Request};
+use http::Request;
 use url::form_urlencoded;
 
-use crate::inbox::{account, mailpit, routes};
+use crate::inbox::account;
 use crate::model::credential::{Credential, Scope};
 use crate::state::{State, keys};
 use crate::wire::problem::Problem;
@@ -23,31 +23,6 @@ pub(crate) enum Access {
     Account,
     /// The password, since the route concerns all accounts.
     Password,
-}
-
-/// The access that a request under `/_/` requires. Of an unknown method or path, that of an account, except where all methods are links.
-pub(crate) fn required(method: &Method, path: &str) -> Access {
-    if mailpit::is_at(path) {
-        return mailpit::access(method, path);
-    }
-    routes::find(method, path).map_or_else(
-        |_| {
-            let is_link = routes::at(path).next().is_some()
-                && routes::at(path).all(|route| route.access == Access::Link);
-            if is_link { Access::Link } else { Access::Account }
-        },
-        |route| route.access,
-    )
-}
-
-/// Checks that a request contains a credential or account ID, in the header or the query, that may use an account.
-pub(crate) fn check(state: &State, request: &Request<Bytes>) -> Result<(), Problem> {
-    let named = name_or_query(state, request).or_else(|problem| name(state, request).map_err(|_| problem));
-    let named = named.map(drop);
-    if mailpit::is_at(request.uri().path()) {
-        return mailpit::named(state, request).map_or(named, |found| found.map(drop));
-    }
-    named
 }
 
 /// The API key or account ID in the query: frames, downloads and event streams can't send a header.
