@@ -147,8 +147,9 @@ mod tests {
                     (303, _) => (Some(Redirect), UNKNOWN),
                     (300..=399, _) => (Some(Redirect), REJECTED),
                     (..=199 | 600.., _) => (None, UNKNOWN),
-                    (421 | 425, kind) if named == REJECTED => (kind, REJECTED_FOR_NOW),
-                    (421 | 425, kind @ Some(Server)) => (kind, REJECTED_FOR_NOW),
+                    (421 | 425, kind) if named == REJECTED || kind == Some(Server) => {
+                        (kind, REJECTED_FOR_NOW)
+                    }
                     (429, None) => (Some(RateLimited), REJECTED_FOR_NOW),
                     (_, kind) => (kind, named),
                 };
