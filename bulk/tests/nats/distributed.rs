@@ -73,7 +73,8 @@ async fn the_reference_service_accepts_every_email_of_a_distributed_job_once() {
         let cache = folder.path().join(format!("cache-{index}"));
         workers.push(Worker::start(backend(&server, &job).await, &client(), cache, WorkerOptions::default()));
     }
-    let report = finished(distribute(&server, &job).await).await;
+    let run = job.distribute(&client(), backend(&server, &job).await, DistributeOptions::default());
+    let report = finished(run.expect("no invalid rows")).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (1_234, 0));
     let mails = service.service().mails(&service.api_key());
     let recipients: HashSet<String> = mails.iter().flat_map(|mail| mail.to.iter().cloned()).collect();

@@ -1,5 +1,7 @@
 //! Fingerprints of accounts: which account a credential belongs to, without the credential.
 
+use std::fmt::Write as _;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, Mac as _};
 use serde::Deserialize;
@@ -29,7 +31,11 @@ pub(crate) fn of(salt: &[u8], kind: &str, identity: &str) -> String {
         hash.update(part.as_bytes());
     }
     let hash = hash.finalize().into_bytes();
-    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hash[..16].iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string never fails.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[cfg(test)]
