@@ -260,8 +260,7 @@ impl Fail {
     /// `key_given`: whether the command line has the idempotency key, so that the same command repeats it.
     pub(crate) fn of_call(error: idempost::Error, unknown_outcome: &str, key_given: bool) -> Self {
         // An accepted call whose response is lost is to be checked, too. A read that prepares the change is rejected.
-        let unread =
-            matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Rejected;
+        let unread = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Rejected;
         if unread || of_sdk(&error, key_given) == Kind::Unknown {
             return Self::UnknownOutcome { error, unknown_outcome: unknown_outcome.to_owned() };
         }

@@ -100,12 +100,12 @@ impl PreviewInput {
 
     fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
         let contact = self.to.as_deref().and_then(|to| tenant.contacts.by_key(to));
-        let fallbacks = audience::fallbacks(tenant);
+        let fallback = |key: &str| audience::fallback(tenant, key);
         let recipient = self.to.as_deref().map(|to| RecipientValues {
             address: Some(to),
             contact: contact.as_deref(),
             link: None,
-            fallbacks: &fallbacks,
+            fallback: &fallback,
         });
         version.render(&self.variables, recipient).ok_or_else(|| {
             Problem::validation("With these values the template is larger than an email may be.")

@@ -20,6 +20,11 @@ pub(super) fn eligible_contact(tenant: &Tenant, contact: Uuid, topic: Option<Uui
     topic.is_none_or(|topic| allows_contact(tenant, topic, Some(&contact))).then_some(contact)
 }
 
+/// The fallback value of a contact property.
+pub(crate) fn fallback(tenant: &Tenant, key: &str) -> Option<String> {
+    tenant.contact_properties.by_key(key)?.fallback_value.as_ref().map(ToString::to_string)
+}
+
 /// The fallback values of all contact properties.
 pub(crate) fn fallbacks(tenant: &Tenant) -> HashMap<String, String> {
     let properties = tenant.contact_properties.all();

@@ -100,22 +100,22 @@ pub(crate) struct Values {
 }
 
 /// What the placeholders of one email refer to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RecipientValues<'v> {
+#[derive(Clone, Copy)]
+pub(crate) struct RecipientValues<'v, 'f> {
     /// The address and the contact of the only recipient. Several recipients have none: they share the bodies.
     pub(crate) address: Option<&'v str>,
     pub(crate) contact: Option<&'v Contact>,
     /// The unsubscribe link; `None` in a preview.
     pub(crate) link: Option<&'v str>,
-    /// The fallback values of contact properties.
-    pub(crate) fallbacks: &'v HashMap<String, String>,
+    /// Finds the fallback value of a contact property.
+    pub(crate) fallback: &'f dyn Fn(&str) -> Option<String>,
 }
 
-impl<'v> RecipientValues<'v> {
+impl<'v> RecipientValues<'v, '_> {
     /// The value, or else the text behind the `|`, the property's fallback value, or nothing. `None` for other placeholders.
     pub(crate) fn of(&self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
         let text = |text: Option<&'v String>| text.map(|text| Cow::Borrowed(text.as_str()));
-        let mut of_property = None;
+        let mut property = None;
         let own = match placeholder.name {
             name if UNSUBSCRIBE.contains(&name) => return self.link.map(Cow::Borrowed),
             "FIRST_NAME" | "contact.first_name" => text(self.contact.and_then(|one| one.first_name.as_ref())),
@@ -123,13 +123,14 @@ impl<'v> RecipientValues<'v> {
             "EMAIL" | "contact.email" => self.address.map(Cow::Borrowed),
             name => {
                 let key = name.strip_prefix("contact.")?;
-                of_property = self.fallbacks.get(key).map(|value| Cow::Borrowed(value.as_str()));
+                property = Some(key);
                 let value = self.contact.and_then(|one| one.properties.get(key));
                 value.map(|value| Cow::Owned(value.to_string()))
             }
         };
         let written = placeholder.fallback.map(|text| Cow::Owned(text.to_owned()));
-        Some(own.filter(|own| !own.is_empty()).or(written).or(of_property).unwrap_or_default())
+        let of_property = || property.and_then(self.fallback).map(Cow::Owned);
+        Some(own.filter(|own| !own.is_empty()).or(written).or_else(of_property).unwrap_or_default())
     }
 }
 
@@ -140,7 +141,7 @@ impl Values {
             address: Some(&contact.email),
             contact: Some(contact),
             link: Some(&self.link),
-            fallbacks: &self.fallbacks,
+            fallback: &|key| self.fallbacks.get(key).cloned(),
         };
         values.of(placeholder)
     }

@@ -75,7 +75,7 @@ impl Version {
     pub(crate) fn render(
         &self,
         given: &BTreeMap<String, PropertyValue>,
-        recipient: Option<RecipientValues<'_>>,
+        recipient: Option<RecipientValues<'_, '_>>,
     ) -> Option<Rendered> {
         let value = |placeholder: Placeholder<'_>| -> Option<Cow<'_, str>> {
             let Placeholder { name, fallback } = placeholder;

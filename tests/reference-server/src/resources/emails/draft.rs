@@ -144,7 +144,7 @@ impl Draft {
             address: only.as_deref(),
             contact: contact.as_deref(),
             link: Some(&unsubscribe::link_of_email(state, tenant, id, self.topic)),
-            fallbacks: &audience::fallbacks(tenant),
+            fallback: &|key| audience::fallback(tenant, key),
         };
         let rendered = used.version.render(&used.variables, Some(recipient))?;
         self.id = Some(id);
