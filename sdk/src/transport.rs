@@ -161,7 +161,7 @@ impl TransportError {
 
     /// Returns the invalid setting, or the error itself if it has another cause.
     pub(crate) fn into_settings(mut self) -> Result<SettingsError, Self> {
-        match self.source.take().map(|source| source.downcast()) {
+        match self.source.take().map(<dyn StdError + Send + Sync>::downcast) {
             Some(Ok(error)) => Ok(*error),
             Some(Err(source)) => Err(self.caused_by(source)),
             None => Err(self),

@@ -454,7 +454,9 @@ impl Service {
         }
         while let Some(name) = self.state.tenants.next_evicted() {
             let label = inbox::label(&name);
-            listeners.iter().for_each(|listener| listener(&label));
+            for listener in &listeners {
+                listener(&label);
+            }
         }
     }
 

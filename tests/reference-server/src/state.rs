@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use uuid::Uuid;
 
 use self::arrivals::Arrivals;
@@ -135,7 +135,7 @@ impl State {
 
     /// The account of requests that name none: that of the password, if there is one.
     pub(crate) fn default_account(&self) -> String {
-        let password = self.settings.password.as_ref().map(|password| password.expose_secret());
+        let password = self.settings.password.as_ref().map(SecretString::expose_secret);
         password.map_or_else(|| DEFAULT_KEY.to_owned(), |password| format!("sb_{password}"))
     }
 

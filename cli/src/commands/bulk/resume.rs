@@ -37,7 +37,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = running::unless_interrupted(&mut signals, opening).await?;
     let checking = account::checked(&job, options.same_account, &client, context);
     let account = running::unless_interrupted(&mut signals, checking).await?;
-    let options = options.from_account(&account);
+    let options = options.for_account(&account);
     let jobs = Jobs::Kept(folder);
     let status = job.status().await.map_err(failure::of)?;
     if status.state == JobState::Planned && job.plan().counts().invalid > 0 && !args.skip_invalid {

@@ -73,7 +73,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         Ok((earlier.retry(retry).await.map_err(failure::of)?, account))
     };
     let (job, account) = running::unless_interrupted(&mut signals, planning).await?;
-    let options = options.from_account(&account);
+    let options = options.for_account(&account);
     let Some(job) = job else {
         context.out.note("the job has no such rows; nothing was sent");
         return Ok(());

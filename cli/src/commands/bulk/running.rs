@@ -84,7 +84,7 @@ impl RunArgs {
 
 impl Options {
     /// Sends from this account.
-    pub(super) fn from_account(self, account: &Account) -> Self {
+    pub(super) fn for_account(self, account: &Account) -> Self {
         let run = self.run.account(account.clone());
         let distributed =
             self.distributed.map(|(queue, distribute)| (queue, distribute.account(account.clone())));

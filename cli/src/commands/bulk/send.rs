@@ -61,7 +61,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let checking = account::checked(&job, options.same_account, &client, context);
     let account = running::unless_interrupted(&mut signals, checking).await?;
-    let options = options.from_account(&account);
+    let options = options.for_account(&account);
     let status = job.status().await.map_err(failure::of)?;
     if status.state != JobState::Finished && status.counts.remaining > 0 {
         let overview = Overview::new(job.plan(), options.max_rps)?;

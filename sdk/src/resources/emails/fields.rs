@@ -1,5 +1,7 @@
 //! The fields of an email, as they are serialized.
 
+#![expect(clippy::ref_option_ref, reason = "what serde generates for a borrowed sender")]
+
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};

@@ -191,7 +191,9 @@ impl Tenants {
         let mut tenants = self.all();
         tenants.sort_by_key(|tenant| last_use(tenant));
         let mut uses = lock(&self.uses);
-        tenants.iter().for_each(|tenant| uses.add(tenant));
+        for tenant in &tenants {
+            uses.add(tenant);
+        }
         drop((uses, tenants));
         self.evict();
     }
