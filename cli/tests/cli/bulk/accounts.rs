@@ -26,7 +26,7 @@ impl Bench {
     }
 
     /// Runs `bulk` with the credential of another account.
-    fn from_other(&self, key: &str, arguments: &[&str]) -> Ran {
+    fn as_other(&self, key: &str, arguments: &[&str]) -> Ran {
         let mut command = self.idempost.command();
         command.arg("bulk").args(arguments).env("IDEMPOST_API_KEY", key).stdin(Stdio::null());
         Ran::of(command.output().unwrap())
@@ -56,7 +56,7 @@ fn a_job_is_never_continued_from_another_account() {
         &["reconcile", &id],
         &["cancel", &id, "--yes"],
     ] {
-        let stderr = bench.from_other(OTHER, command).fails(4);
+        let stderr = bench.as_other(OTHER, command).fails(4);
         let url = bench.service.base_url();
         for part in
             ["belongs to profile `default` at", "and this is profile `default` at", &url, "--same-account"]
@@ -70,7 +70,7 @@ fn a_job_is_never_continued_from_another_account() {
     bench.bulk(&["resume", &id]).ok();
     bench.each_got_one(500);
     // Nor is it reported as finished.
-    bench.from_other(OTHER, &["resume", &id]).fails(4);
+    bench.as_other(OTHER, &["resume", &id]).fails(4);
     let secret = std::fs::read_to_string(before["folder"].as_str().unwrap().to_owned() + "/account.json");
     assert!(!secret.unwrap().contains("sb_test"));
 }
@@ -81,14 +81,14 @@ fn a_replaced_key_continues_a_job_only_with_same_account() {
     let bench = Bench::with(300);
     let id = bench.interrupted();
     let key = bench.another_key();
-    let stderr = bench.from_other(&key, &["resume", &id]).fails(4);
+    let stderr = bench.as_other(&key, &["resume", &id]).fails(4);
     assert!(stderr.contains("--same-account") && !stderr.contains(&key), "{stderr}");
-    bench.from_other(&key, &["resume", &id, "--same-account"]).ok();
+    bench.as_other(&key, &["resume", &id, "--same-account"]).ok();
     bench.each_got_one(300);
     // Both belong to the job from now on.
-    bench.from_other(&key, &["reconcile", &id]).ok();
+    bench.as_other(&key, &["reconcile", &id]).ok();
     bench.bulk(&["reconcile", &id]).ok();
-    bench.from_other(OTHER, &["reconcile", &id]).fails(4);
+    bench.as_other(OTHER, &["reconcile", &id]).fails(4);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_job_that_was_planned_without_a_credential_gets_its_first_sender() {
     let without = bench.idempost.command().args(planned).env_remove("IDEMPOST_API_KEY").output().unwrap();
     assert!(Ran::of(without).ok().contains("bulk_plan"));
     let id = bench.interrupted();
-    bench.from_other(OTHER, &["resume", &id]).fails(4);
+    bench.as_other(OTHER, &["resume", &id]).fails(4);
     bench.bulk(&["resume", &id]).ok();
     bench.each_got_one(300);
 }
@@ -133,8 +133,8 @@ fn a_retry_belongs_to_the_account_of_its_job() {
     // The latest job is the retry itself.
     let retry = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
     assert_ne!(retry, id);
-    bench.from_other(OTHER, &["retry", "--rejected", &retry, "--yes"]).fails(4);
-    bench.from_other(OTHER, &["resume", &retry]).fails(4);
+    bench.as_other(OTHER, &["retry", "--rejected", &retry, "--yes"]).fails(4);
+    bench.as_other(OTHER, &["resume", &retry]).fails(4);
     assert_eq!(bench.service.core().mails(OTHER).len(), 0);
 }
 
