@@ -110,8 +110,8 @@ proptest! {
             "headers": {"X-Own": header},
             "html": format!("<p>.</p>{html}"),
             "attachments": [{
-                "filename": format!("f{}", filename.replace(['/', '\\'], "")),
-                // A text type derived from a name such as `f.c` would make the parser decode the bytes as text.
+                // The ending is one that the service accepts, and no text type follows from it: the parser would decode the bytes as text.
+                "filename": format!("f{}.bin", filename.replace(['/', '\\'], "")),
                 "content_type": "application/octet-stream",
                 "content": base64::engine::general_purpose::STANDARD.encode(&content),
             }],
