@@ -88,8 +88,8 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `reqwest` | yes | the default transport, over plain HTTP only |
-//! | `rustls` | yes | TLS by rustls with the operating system's trust store; implies `reqwest` |
-//! | `rustls-no-provider` | no | `rustls` with a cryptography provider that the application installs; implies `reqwest` |
+//! | `rustls` | yes | TLS by rustls and ring with the operating system's trust store; implies `reqwest` |
+//! | `rustls-no-provider` | no | TLS with a cryptography provider that the application installs, without ring; implies `reqwest` |
 //! | `oauth` | yes | the authorization code flow, sessions and token stores |
 //! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |

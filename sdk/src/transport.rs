@@ -12,6 +12,8 @@ mod response;
 
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
+#[cfg(feature = "rustls")]
+pub use self::reqwest::install_crypto_provider;
 pub(crate) use response::Collected;
 pub use response::ResponseBody;
 

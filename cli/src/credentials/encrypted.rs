@@ -1,10 +1,10 @@
 //! Records in files that only the keyring's owner can decrypt: AES-256-GCM, bound to their place and generation.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
-use aws_lc_rs::rand;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use idempost::auth::StoreError;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
 use secrecy::zeroize::Zeroizing;
 use serde::{Deserialize, Serialize};
 
@@ -40,13 +40,18 @@ impl Key {
     /// Generates a key.
     pub(super) fn new() -> Result<Self, StoreError> {
         let mut bytes = Zeroizing::new([0; 32]);
-        rand::fill(&mut *bytes)
+        SystemRandom::new()
+            .fill(&mut *bytes)
             .map_err(|_| StoreError::unavailable("the system provides no random numbers"))?;
         Ok(Self(bytes))
     }
 
     pub(super) fn to_text(&self) -> Zeroizing<String> {
         Zeroizing::new(STANDARD.encode(*self.0))
+    }
+
+    fn cipher(&self) -> Option<LessSafeKey> {
+        UnboundKey::new(&AES_256_GCM, &*self.0).ok().map(LessSafeKey::new)
     }
 
     pub(super) fn from_text(text: &str) -> Option<Self> {
@@ -74,11 +79,17 @@ impl Label {
 
 /// Encrypts bytes under a label.
 pub(super) fn seal(key: &Key, label: Label, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let failed = |_| StoreError::unavailable("couldn't encrypt the record");
+    let failed = || StoreError::unavailable("couldn't encrypt the record");
     let mut text = Zeroizing::new(bytes.to_vec());
-    let sealing = RandomizedNonceKey::new(&AES_256_GCM, &*key.0).map_err(failed)?;
-    let nonce = sealing.seal_in_place_append_tag(Aad::from(label.bytes()), &mut *text).map_err(failed)?;
-    let written = Written { nonce: STANDARD.encode(nonce.as_ref()), sealed: STANDARD.encode(&*text), label };
+    // A random nonce is safe for as few records as a key encrypts: below 2^32 (NIST SP 800-38D, 8.3).
+    let mut nonce = [0; NONCE_LEN];
+    SystemRandom::new().fill(&mut nonce).map_err(|_| failed())?;
+    let (unique, aad) = (Nonce::assume_unique_for_key(nonce), Aad::from(label.bytes()));
+    key.cipher()
+        .ok_or_else(failed)?
+        .seal_in_place_append_tag(unique, aad, &mut *text)
+        .map_err(|_| failed())?;
+    let written = Written { nonce: STANDARD.encode(nonce), sealed: STANDARD.encode(&*text), label };
     Ok(serde_json::to_vec(&written).unwrap_or_default())
 }
 
@@ -95,9 +106,8 @@ pub(super) fn open(key: &Key, expected: &Label, file: &[u8]) -> Option<Zeroizing
     }
     let nonce: [u8; NONCE_LEN] = STANDARD.decode(written.nonce).ok()?.try_into().ok()?;
     let mut text = Zeroizing::new(STANDARD.decode(written.sealed).ok()?);
-    let opening = RandomizedNonceKey::new(&AES_256_GCM, &*key.0).ok()?;
-    let aad = Aad::from(expected.bytes());
-    let length = opening.open_in_place(Nonce::from(&nonce), aad, &mut text).ok()?.len();
+    let (nonce, aad) = (Nonce::assume_unique_for_key(nonce), Aad::from(expected.bytes()));
+    let length = key.cipher()?.open_in_place(nonce, aad, &mut text).ok()?.len();
     text.truncate(length);
     Some(text)
 }

@@ -111,6 +111,8 @@ impl ReqwestTransport {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
+        #[cfg(feature = "rustls")]
+        install_crypto_provider();
         let mut builder = reqwest::Client::builder()
             .tcp_nodelay(true)
             .connect_timeout(self.connect_timeout.unwrap_or(Duration::from_secs(10)));
@@ -133,6 +135,18 @@ impl ReqwestTransport {
             TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error)
         })?;
         Ok(slot.get_or_init(|| client))
+    }
+}
+
+/// Installs ring as the process's default cryptography provider of rustls, unless the application has installed one.
+///
+/// The transport calls it before it builds its first client. An application that builds `reqwest` or rustls clients of its own without a
+/// provider calls it at startup.
+#[cfg(feature = "rustls")]
+pub fn install_crypto_provider() {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Fails only if another thread was faster, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 

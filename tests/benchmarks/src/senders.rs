@@ -86,6 +86,7 @@ impl Reqwest {
     /// # Errors
     /// The client can't be built.
     pub fn new(base: &str) -> Result<Self, Failure> {
+        idempost::transport::install_crypto_provider();
         let client =
             reqwest::Client::builder().user_agent("benchmark/1").no_proxy().tcp_nodelay(true).build()?;
         Ok(Self { client, url: format!("{base}/emails") })

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::{HeaderMap, header};
+use idempost::transport::install_crypto_provider;
 use reqwest::{Client, Response, redirect::Policy};
 use url::Url;
 
@@ -19,6 +20,7 @@ impl Person {
     /// # Panics
     /// If the HTTP client can't be built.
     pub fn of(account: &str) -> Self {
+        install_crypto_provider();
         let browser = Client::builder().no_proxy().redirect(Policy::none()).build().expect("an HTTP client");
         Self { account: account.to_owned(), browser }
     }

@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Once, time::Duration};
 
 use async_nats::{
     Client, ConnectErrorKind, ConnectOptions,
-    rustls::crypto::{CryptoProvider, aws_lc_rs},
+    rustls::crypto::{CryptoProvider, ring},
 };
 use secrecy::ExposeSecret;
 
@@ -95,12 +95,12 @@ fn check_readable(option: &'static str, path: &Path) -> Result<()> {
 
 /// Selects the cryptography for TLS unless the application has. If a dependency of the application compiles a second provider in, rustls
 /// would otherwise panic instead of choosing.
-fn install_crypto() {
+pub(super) fn install_crypto() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         if CryptoProvider::get_default().is_none() {
             // Fails only if the application was faster, which is as good.
-            let _ = aws_lc_rs::default_provider().install_default();
+            let _ = ring::default_provider().install_default();
         }
     });
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::connect::install_crypto;
 use crate::queue::{Durability, QueueOptions};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -15,6 +16,7 @@ pub(super) async fn durability(options: &QueueOptions) -> Durability {
     let Ok(url) = monitoring.join("/varz") else {
         return unverified("the monitoring address is invalid".to_owned());
     };
+    install_crypto();
     let client = match reqwest::Client::builder()
         .timeout(TIMEOUT)
         .redirect(reqwest::redirect::Policy::none())

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use idempost::{Email, LastEvent};
+use idempost::{Email, LastEvent, transport::install_crypto_provider};
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
@@ -53,6 +53,7 @@ async fn wiremock_and_hyper_serve_the_same_responses() {
 
 /// Statuses, headers and bodies of the same requests over the bench's own transport.
 async fn responses(bench: &Bench) -> Vec<(u16, BTreeMap<String, String>, String)> {
+    install_crypto_provider();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let (mut responses, mut id) = (Vec::new(), None);
     for (method, path, key, body) in [

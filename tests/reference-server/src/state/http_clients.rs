@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use reqwest::redirect::Policy;
 use tokio::sync::Semaphore;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use url::{Host, Url};
 
 use self::public::PublicResolver;
@@ -17,6 +18,15 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
         Some(Host::Domain(name)) => name == "localhost",
         None => false,
     }
+}
+
+/// No client follows redirects: a webhook's secret was issued for the registered address, so a redirect counts as a failed response.
+fn builder() -> reqwest::ClientBuilder {
+    if CryptoProvider::get_default().is_none() {
+        // Fails only if another thread was faster, which is as good.
+        let _ = ring::default_provider().install_default();
+    }
+    reqwest::Client::builder().redirect(Policy::none())
 }
 
 /// The number of emails whose remote images or links are requested at the same time.
@@ -45,8 +55,7 @@ impl HttpClients {
         if let Some(client) = self.public.get() {
             return Ok(client.clone());
         }
-        let client = reqwest::Client::builder()
-            .redirect(Policy::none())
+        let client = builder()
             .no_proxy()
             .no_gzip()
             .dns_resolver(Arc::new(PublicResolver))
@@ -57,8 +66,7 @@ impl HttpClients {
 
     /// The client for webhook endpoints and hosted attachments, at any address.
     pub(crate) fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
-        // A redirect counts as a failed response: the secret was issued for the registered address.
-        let builder = reqwest::Client::builder().redirect(Policy::none());
+        let builder = builder();
         // A proxy from the environment can't reach this machine's loopback addresses.
         let near = is_loopback(url);
         let (kept, builder) = if near { (&self.near, builder.no_proxy()) } else { (&self.far, builder) };

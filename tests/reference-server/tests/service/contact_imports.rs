@@ -10,7 +10,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
 use crate::persistence::{close, open};
-use crate::support::{Answer, KEY, Sandbox};
+use crate::support::{Answer, KEY, Sandbox, http_client};
 
 const FORM: &str = "multipart/form-data; boundary=b0undary";
 
@@ -400,7 +400,7 @@ async fn a_file_may_be_larger_than_other_bodies_and_has_a_limit() {
 
     let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
     let file = format!("email,note\n{}", format!("a@x.test,{}\n", "x".repeat(999_990)).repeat(70));
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = http_client();
     let url = format!("{}/contacts/imports", server.base_url());
     let request = http.post(&url).bearer_auth(KEY).header("content-type", FORM);
     let answer = request.body(form(file.as_bytes(), &[])).send().await.unwrap();

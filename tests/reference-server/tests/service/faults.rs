@@ -5,7 +5,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, wait_until};
+use crate::support::{Sandbox, email, http_client, wait_until};
 
 fn sends(sandbox: &Sandbox, times: usize) -> Vec<u16> {
     (0..times).map(|_| sandbox.post("/emails", &email()).status.as_u16()).collect()
@@ -215,7 +215,7 @@ fn rules_apply_to_all_keys_but_never_to_control_routes() {
 #[tokio::test]
 async fn connection_faults_are_scripted_over_http() {
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     let post = |path: &'static str, body: Value| {
         let request = client.post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
         request.header("content-type", "application/json").body(body.to_string()).send()
@@ -245,7 +245,7 @@ async fn connection_faults_are_scripted_over_http() {
 async fn a_stalled_request_gets_no_response_until_shutdown() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     server.service().faults().add(Rule::new(Action::Stall).always());
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     let ask = || client.get(format!("{}/emails", server.base_url())).bearer_auth(server.api_key());
     let timeout = std::time::Duration::from_millis(150);
     let gave_up = ask().timeout(timeout).send().await.unwrap_err();

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::independent_parser::IndependentParser;
-use crate::support::{KEY, Sandbox, email_with};
+use crate::support::{KEY, Sandbox, email_with, http_client};
 
 /// Maximum size of an email's attachments after Base64.
 const MOST: usize = 41_943_040;
@@ -98,7 +98,7 @@ fn hosted(addresses: &[String]) -> Value {
 }
 
 async fn sent(server: &ReferenceServer, email: &Value) -> String {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     let request =
         client.post(format!("{}/emails", server.base_url())).bearer_auth(KEY).body(email.to_string());
     let answer: Value = serde_json::from_str(&request.send().await.unwrap().text().await.unwrap()).unwrap();

@@ -6,7 +6,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::email;
+use crate::support::{email, http_client};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -18,7 +18,7 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) async fn connect(server: &ReferenceServer) -> Self {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = http_client();
         let url = format!("{}/_/stream?key={}", server.base_url(), server.api_key());
         let response = client.get(url).send().await.unwrap();
         assert_eq!(response.headers()["content-type"], "text/event-stream; charset=utf-8");
@@ -44,7 +44,7 @@ impl Stream {
 }
 
 pub(crate) async fn post(server: &ReferenceServer, path: &str, body: &Value) {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     let request = client.post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
     let response =
         request.header("content-type", "application/json").body(body.to_string()).send().await.unwrap();
@@ -166,7 +166,7 @@ async fn a_stream_ends_on_shutdown_without_delaying_it() {
     let serving = tokio::spawn(idempost_reference_server::mount::http::serve(listener, service, async {
         let _ = stopped.await;
     }));
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     let mut stream = Stream { response: client.get(url).send().await.unwrap(), read: String::new() };
     stream.next("hello").await.unwrap();
     let start = Instant::now();

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::support::{KEY, email};
+use crate::support::{KEY, email, http_client};
 
 const CONTACTS: usize = 5_000;
 /// Generous, for a debug build on a busy machine.
@@ -73,7 +73,7 @@ async fn broadcasts_exports_and_searches_do_not_block_requests() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let service = Arc::clone(server.service());
     let id = tokio::task::spawn_blocking(move || broadcast(&service)).await.unwrap();
-    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let http = http_client();
     let client = Arc::new(Client { http, base_url: server.base_url() });
 
     let started = Instant::now();

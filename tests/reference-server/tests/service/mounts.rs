@@ -7,20 +7,16 @@ use idempost_reference_server::faults::{Action, Rule};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{email, wait_until};
-
-fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap()
-}
+use crate::support::{email, http_client, wait_until};
 
 async fn post(server: &ReferenceServer, path: &str, body: &Value) -> reqwest::Result<(StatusCode, String)> {
-    let request = client().post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
+    let request = http_client().post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
     let response = request.header("content-type", "application/json").body(body.to_string()).send().await?;
     Ok((response.status(), response.text().await?))
 }
 
 async fn get(server: &ReferenceServer, path: &str) -> reqwest::Result<(StatusCode, String)> {
-    let request = client().get(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
+    let request = http_client().get(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
     let response = request.send().await?;
     Ok((response.status(), response.text().await?))
 }
@@ -49,7 +45,7 @@ async fn gen_01_both_mounts_serve_the_same_service_over_http() {
 async fn both_mounts_keep_headers_and_queries() {
     for server in both().await {
         let url = format!("{}/emails?limit=5&x=%C3%BC", server.base_url());
-        let request = client().get(url).bearer_auth("sb_test").header("x-own", "1");
+        let request = http_client().get(url).bearer_auth("sb_test").header("x-own", "1");
         let response = request.send().await.unwrap();
         assert_eq!(response.headers()["content-type"], "application/json; charset=utf-8");
         assert_eq!(response.headers().get_all("content-type").iter().count(), 1);
@@ -78,7 +74,7 @@ async fn a_truncated_response_is_shorter_than_its_content_length() {
     for bytes in [0, 5, 40] {
         server.service().faults().next(Action::Truncate(bytes));
         let url = format!("{}/emails", server.base_url());
-        let mut response = client().get(url).bearer_auth("sb_test").send().await.unwrap();
+        let mut response = http_client().get(url).bearer_auth("sb_test").send().await.unwrap();
         assert_eq!(response.status(), 200);
         let length: usize = response.headers()["content-length"].to_str().unwrap().parse().unwrap();
         let mut received = 0;
@@ -195,12 +191,12 @@ async fn shutdown_lets_running_requests_finish() {
         let _ = stopped.await;
     }));
     service.faults().next(Action::Delay(Duration::from_secs(1)));
-    let running = tokio::spawn(client().get(&url).bearer_auth("sb_test").send());
+    let running = tokio::spawn(http_client().get(&url).bearer_auth("sb_test").send());
     wait_until("the request arrives", || !service.requests().is_empty()).await;
     stop.send(()).unwrap();
     assert_eq!(running.await.unwrap().unwrap().status(), 200);
     serving.await.unwrap().unwrap();
-    client().get(&url).bearer_auth("sb_test").send().await.unwrap_err();
+    http_client().get(&url).bearer_auth("sb_test").send().await.unwrap_err();
 }
 
 /// Writes these bytes and reads until the server closes the connection; with `leave`, the client disconnects and gets `None`.

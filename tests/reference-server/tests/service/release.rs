@@ -10,7 +10,7 @@ use idempost_reference_server::{
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::support::{Sandbox, email};
+use crate::support::{Sandbox, email, http_client};
 
 type Sent = Arc<Mutex<Vec<Outgoing>>>;
 
@@ -37,12 +37,9 @@ async fn server(allow: &[&str]) -> (ReferenceServer, Sent) {
     (server, sent)
 }
 
-fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap()
-}
-
 async fn ask(server: &ReferenceServer, method: Method, path: &str, body: &Value) -> (u16, Value) {
-    let request = client().request(method, format!("{}{path}", server.base_url())).bearer_auth("sb_test");
+    let request =
+        http_client().request(method, format!("{}{path}", server.base_url())).bearer_auth("sb_test");
     let request = request.header("content-type", "application/json").body(body.to_string());
     let response = request.send().await.unwrap();
     assert_eq!(response.headers()["content-type"], "application/json; charset=utf-8");
@@ -170,7 +167,7 @@ async fn a_release_whose_client_disconnects_is_recorded() {
     }));
     let (_, email) = ask(&server, Method::POST, "/emails", &email()).await;
     let path = format!("/_/messages/{}", email["id"].as_str().unwrap());
-    let request = client().post(format!("{}{path}/release", server.base_url())).bearer_auth("sb_test");
+    let request = http_client().post(format!("{}{path}/release", server.base_url())).bearer_auth("sb_test");
     let request =
         request.header("content-type", "application/json").body(json!({"to": "qa@acme.test"}).to_string());
     let sending = tokio::spawn(request.send());

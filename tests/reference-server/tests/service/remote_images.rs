@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{KEY, Sandbox, email_with, wait_until};
+use crate::support::{KEY, Sandbox, email_with, http_client, wait_until};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0123456789";
 const MIB: usize = 1 << 20;
@@ -159,7 +159,7 @@ fn get(service: &Service, path: &str) -> String {
 
 /// Loads the images of an email over HTTP; returns their list.
 async fn load(sandbox: &ReferenceServer, mail: &str) -> Value {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = http_client();
     let request = client.post(format!("{}{mail}/images", sandbox.base_url())).bearer_auth(KEY);
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 200);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::support::{KEY, Sandbox, email_with};
+use crate::support::{KEY, Sandbox, email_with, http_client};
 
 /// A server whose responses depend on the path.
 struct LinkServer {
@@ -120,7 +120,7 @@ struct Checked {
 
 impl Checked {
     async fn new(settings: Settings) -> Self {
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = http_client();
         Self { sandbox: ReferenceServer::over_http(settings).await, client }
     }
 

@@ -8,6 +8,7 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use idempost_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio_rustls::rustls::crypto::ring;
 
 use crate::independent_parser::IndependentParser;
 
@@ -20,6 +21,13 @@ pub(crate) async fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begun.elapsed() < Duration::from_mins(1), "timed out waiting until {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// A client without proxies.
+pub(crate) fn http_client() -> reqwest::Client {
+    // Fails only if another test has installed it.
+    let _ = ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap()
 }
 
 pub(crate) struct Sandbox {

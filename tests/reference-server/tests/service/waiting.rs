@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::inbox_live::post;
-use crate::support::{KEY, Sandbox, email, email_with};
+use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
 async fn start() -> ReferenceServer {
     ReferenceServer::over_http(Settings::default()).await
@@ -27,13 +27,9 @@ fn send(server: &ReferenceServer, email: &Value) -> String {
     sent["id"].as_str().unwrap().to_owned()
 }
 
-fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().unwrap()
-}
-
 /// Waits with this query; returns the status and the body.
 async fn wait(server: &ReferenceServer, query: &str) -> (StatusCode, Value) {
-    let request = client().get(format!("{}/_/messages/wait?{query}", server.base_url()));
+    let request = http_client().get(format!("{}/_/messages/wait?{query}", server.base_url()));
     let response = request.bearer_auth(KEY).send().await.unwrap();
     assert_eq!(response.headers()["content-type"], "application/json; charset=utf-8");
     assert_eq!(response.headers()["x-content-type-options"], "nosniff");
@@ -42,7 +38,8 @@ async fn wait(server: &ReferenceServer, query: &str) -> (StatusCode, Value) {
 
 /// Starts to wait, and returns when the server has the request.
 async fn waiting(server: &ReferenceServer, query: &str) -> tokio::task::JoinHandle<(StatusCode, Value)> {
-    let request = client().get(format!("{}/_/messages/wait?{query}", server.base_url())).bearer_auth(KEY);
+    let request =
+        http_client().get(format!("{}/_/messages/wait?{query}", server.base_url())).bearer_auth(KEY);
     let task = tokio::spawn(async move {
         let response = request.send().await.unwrap();
         (response.status(), serde_json::from_slice(&response.bytes().await.unwrap()).unwrap())
@@ -101,7 +98,7 @@ async fn wait_finds_words_tags_and_scheduled_mails() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mail_wakes_all_of_its_hundred_waiters() {
     let server = start().await;
-    let (client, mut tasks) = (client(), Vec::new());
+    let (client, mut tasks) = (http_client(), Vec::new());
     for _ in 0..100 {
         let request =
             client.get(format!("{}/_/messages/wait?to=ada@example.com&timeout=60", server.base_url()));
@@ -260,7 +257,7 @@ async fn stop_of_the_sandbox_ends_a_wait() {
 #[tokio::test]
 async fn mails_that_arrive_while_a_wait_starts_are_never_missed() {
     let server = start().await;
-    let client = client();
+    let client = http_client();
     for round in 0..100 {
         let url = format!("{}/_/messages/wait?to=user{round}@example.com&timeout=60", server.base_url());
         let task = tokio::spawn(client.get(url).bearer_auth(KEY).send());

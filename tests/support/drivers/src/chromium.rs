@@ -48,6 +48,8 @@ impl Browser {
         ] {
             capabilities.add_arg(argument).unwrap();
         }
+        // Fails only if something has installed one. Thirtyfour's HTTP client brings none along.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let until = Instant::now() + TIMEOUT;
         let driver = loop {
             match WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities.clone()).await {

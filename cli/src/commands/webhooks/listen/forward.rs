@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use idempost::transport::install_crypto_provider;
 use reqwest::redirect;
 use url::Url;
 
@@ -55,6 +56,7 @@ impl Forward {
     }
 
     fn within(url: Url, timeout: Duration) -> Result<Self, Fail> {
+        install_crypto_provider();
         let client = reqwest::Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())

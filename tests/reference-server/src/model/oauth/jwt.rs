@@ -6,12 +6,15 @@
 
 use std::fmt;
 
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
-use jsonwebtoken::jwk::Jwk;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::model::oauth::ACCESS_TOKEN;
@@ -34,9 +37,7 @@ pub(crate) struct Claims {
 
 /// The key that signs tokens.
 pub(crate) struct SigningKey {
-    signing: EncodingKey,
-    verifying: DecodingKey,
-    public: Jwk,
+    pair: EcdsaKeyPair,
     id: String,
     pkcs8: Vec<u8>,
 }
@@ -55,12 +56,9 @@ impl SigningKey {
 
     /// Restores a key of an earlier run; `None` if it is invalid.
     pub(crate) fn of(pkcs8: Vec<u8>, id: String) -> Option<Self> {
-        let signing = EncodingKey::from_ec_der(&pkcs8);
-        let mut public = Jwk::from_encoding_key(&signing, Algorithm::ES256).ok()?;
-        public.common.key_id = Some(id.clone());
-        public.common.public_key_use = Some(jsonwebtoken::jwk::PublicKeyUse::Signature);
-        let verifying = DecodingKey::from_jwk(&public).ok()?;
-        Some(Self { signing, verifying, public, id, pkcs8 })
+        let pair =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8, &SystemRandom::new()).ok()?;
+        Some(Self { pair, id, pkcs8 })
     }
 
     /// The arguments for [`of`](Self::of).
@@ -68,28 +66,44 @@ impl SigningKey {
         (&self.pkcs8, &self.id)
     }
 
-    /// The public half, as a member of a key set (RFC 7517).
-    pub(crate) fn public(&self) -> &Jwk {
-        &self.public
+    /// The public half, as a member of a key set (RFC 7517 and RFC 7518, 6.2).
+    pub(crate) fn public(&self) -> Value {
+        // An uncompressed point (SEC 1, 2.3.3): a byte 4, then both coordinates.
+        let (x, y) = self.pair.public_key().as_ref()[1..].split_at(32);
+        json!({
+            "kty": "EC", "crv": "P-256", "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y),
+            "kid": self.id, "alg": "ES256", "use": "sig",
+        })
     }
 
-    /// Signs claims; the token's lifetime starts at `now`.
+    /// Signs claims as a compact JWS (RFC 7515, 7.1); the token's lifetime starts at `now`.
     pub(crate) fn sign(&self, mut claims: Claims, now: Timestamp) -> String {
         claims.iat = now.as_second();
         claims.exp = claims.iat.saturating_add(i64::try_from(ACCESS_TOKEN.as_secs()).unwrap_or(i64::MAX));
-        let mut header = Header::new(Algorithm::ES256);
-        header.typ = Some("at+jwt".to_owned());
-        header.kid = Some(self.id.clone());
-        jsonwebtoken::encode(&header, &claims, &self.signing).unwrap_or_default()
+        let header = json!({"typ": "at+jwt", "alg": "ES256", "kid": self.id}).to_string();
+        let claims = serde_json::to_vec(&claims).unwrap_or_default();
+        let signed = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
+        let signature =
+            self.pair.sign(&SystemRandom::new(), signed.as_bytes()).expect("random numbers for a signature");
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
     /// Verifies a token's signature, and its expiry by the service's clock.
     pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
-        let mut rules = Validation::new(Algorithm::ES256);
-        // The crate would use the system's clock.
-        rules.validate_exp = false;
-        rules.validate_aud = false;
-        let claims = jsonwebtoken::decode::<Claims>(token, &self.verifying, &rules).ok()?.claims;
+        #[derive(Deserialize)]
+        struct Header {
+            alg: String,
+        }
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).ok();
+        if serde_json::from_slice::<Header>(&decode(header)?).ok()?.alg != "ES256" {
+            return None;
+        }
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.pair.public_key())
+            .verify(signed.as_bytes(), &decode(signature)?)
+            .ok()?;
+        let claims: Claims = serde_json::from_slice(&decode(claims)?).ok()?;
         (now.as_second() < claims.exp).then_some(claims)
     }
 }

@@ -8,7 +8,7 @@ use idempost_reference_server::{IssuedTokens, OAuthClient, ReferenceServer, Sett
 use serde_json::Value;
 
 use super::urlencoded;
-use crate::support::{KEY, wait_until};
+use crate::support::{KEY, http_client, wait_until};
 
 const CLIENT: &str = "full";
 
@@ -27,7 +27,7 @@ fn on_token(action: Action) -> Rule {
 
 /// The status and body of a response, or `Err` if it is incomplete.
 async fn refresh(server: &ReferenceServer, token: &str) -> Result<(u16, Value), reqwest::Error> {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap();
+    let client = http_client();
     let answer = client
         .post(format!("{}/oauth/token", server.base_url()))
         .header("content-type", "application/x-www-form-urlencoded")
@@ -128,7 +128,7 @@ async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
         let _ = stopped.await;
     }));
     sandbox.service.faults().add(on_token(Action::DropAfter));
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap();
+    let client = http_client();
     let form = urlencoded(&super::code_exchange("full", &code));
     client.post(&url).body(form.clone()).send().await.unwrap_err();
     let again = client.post(&url).body(form).send().await.unwrap();
@@ -143,7 +143,7 @@ async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
 async fn a_token_endpoint_fault_leaves_other_routes_unaffected() {
     let (server, _) = server().await;
     server.service().faults().add(on_token(Action::DropBefore).always());
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_mins(1)).build().unwrap();
+    let client = http_client();
     for path in ["/.well-known/oauth-authorization-server", "/oauth/authorize", "/_/consent/x"] {
         client.get(format!("{}{path}", server.base_url())).send().await.unwrap();
     }
