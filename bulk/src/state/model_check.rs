@@ -5,7 +5,9 @@
 //! arrive half an hour late. Between two processes, the wall clock can be set far back or forward, and the content can change. A
 //! clock that was set back and is still ahead of the journal can't be detected, so the model doesn't have it.
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
+
+use foldhash::{HashSet, HashSetExt as _};
 
 use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Next, Slot};
 use crate::{

@@ -5,11 +5,12 @@
 //! A process can be killed before each of its steps, and a store writes whole records or none; partial writes are for the store's own tests.
 
 use std::{
-    collections::HashSet,
-    hash::{BuildHasher as _, RandomState},
+    hash::BuildHasher as _,
     thread,
     time::{Duration, SystemTime},
 };
+
+use foldhash::{HashSet, HashSetExt as _, quality::RandomState};
 
 use super::protocol::{Change, Command, Event, Held, Now, Outcome, Policy, Refresh, Verdict};
 use crate::auth::record::RefreshPending;
@@ -443,7 +444,7 @@ fn is_failure(command: &Command) -> bool {
 
 /// Searches everything that can happen; returns the number of worlds and the harm in them.
 fn search(setting: Setting) -> (usize, HashSet<Harm>) {
-    let hashers = (RandomState::new(), RandomState::new());
+    let hashers = (RandomState::default(), RandomState::default());
     let (mut seen, mut harms) = (HashSet::new(), HashSet::new());
     let mut open = vec![World::new(setting)];
     while let Some(world) = open.pop() {
@@ -532,5 +533,5 @@ fn every_part_of_the_protocol_is_necessary() {
         assert!(harms.contains(&Harm::KilledALiveSession), "{variant:?}: {harms:?}");
     }
     let harms = harms(Variant::RetryWhileAccessLives, 1);
-    assert_eq!(harms, HashSet::from([Harm::KilledAnAccessToken]));
+    assert_eq!(harms, HashSet::from_iter([Harm::KilledAnAccessToken]));
 }

@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 use crate::support::{KEY, email, http_client};
 
 const CONTACTS: usize = 5_000;
-/// Generous, for a debug build on a busy machine.
-const BOUND: Duration = Duration::from_millis(250);
+/// How many times as long as nearly all requests the work beside them takes: both are as slow as the machine is busy.
+const RATIO: u32 = 4;
 
 /// A newsletter of about `bytes` bytes of HTML, with a contact placeholder.
 fn newsletter(bytes: usize) -> String {
@@ -114,7 +114,7 @@ async fn broadcasts_exports_and_searches_do_not_block_requests() {
         waits.last()
     );
     assert!(waits.len() >= 30, "{} requests were answered while the broadcast took {total:?}", waits.len());
-    assert!(p99 <= BOUND && 2 * p99 < total, "p99 is {p99:?} while the broadcast took {total:?}");
+    assert!(RATIO * p99 < total, "p99 is {p99:?} while the broadcast took {total:?}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn advancing_the_clock_waits_for_due_work_without_blocking_requests() {
     waits.sort_unstable();
     let p99 = waits[(waits.len() * 99).div_ceil(100) - 1];
     assert!(
-        waits.len() >= 10 && p99 <= BOUND && 2 * p99 < total,
+        waits.len() >= 10 && RATIO * p99 < total,
         "{} requests, p99 {p99:?}, in {total:?}",
         waits.len()
     );
