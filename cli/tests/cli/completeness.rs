@@ -271,22 +271,24 @@ fn every_command_shows_an_example() {
     assert!(commands.len() > 20, "{commands:?}");
     let without: Vec<_> = commands
         .into_iter()
+        .map(|leaf| leaf["command"].as_str().unwrap())
         .filter(|command| {
             let path: Vec<_> = command.split(' ').skip(1).chain(["--help"]).collect();
             let help = idempost.run(&path).ok();
             let examples = help.split_once("Example").map_or("", |(_, examples)| examples);
-            !examples.contains(command.as_str())
+            !examples.contains(command)
         })
         .collect();
     assert!(without.is_empty(), "no example in the help (`after_help`) of {without:#?}");
 }
 
-pub(crate) fn leaves(command: &Value, found: &mut Vec<String>) {
+/// The commands without commands below them, as `help --json` describes them.
+pub(crate) fn leaves<'a>(command: &'a Value, found: &mut Vec<&'a Value>) {
     let below = command["commands"].as_array().unwrap();
     // Deprecated commands name their replacement.
     let deprecated = command["about"].as_str().is_some_and(|about| about.starts_with("Deprecated"));
     if below.is_empty() && !deprecated {
-        found.push(command["command"].as_str().unwrap().to_owned());
+        found.push(command);
     }
     for command in below {
         leaves(command, found);

@@ -182,7 +182,8 @@ fn the_guide_s_reference_has_every_command() {
     let mut commands = Vec::new();
     let tree = crate::support::Idempost::new().run(&["help", "--json"]).json();
     crate::completeness::leaves(&tree, &mut commands);
-    for command in commands {
+    for leaf in commands {
+        let command = leaf["command"].as_str().unwrap();
         assert!(page.contains(&format!("\n### {command}\n")), "{command}");
     }
     assert!(page.contains("| 9 | `unknown` |"));

@@ -15,7 +15,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use rustix::fs::inotify;
 use serde_json::{Value, json};
 
-use crate::support::{Idempost, Limited, exit_code};
+use crate::support::{Idempost, Limited, exhaustive, exit_code};
 
 /// An application that started `idempost mcp`.
 struct Application {
@@ -430,7 +430,7 @@ fn local_calls(tool: &Value, values: &[String]) -> Vec<Value> {
         required["wait_timeout"] = "1ms".into();
     }
     let mut calls = Vec::new();
-    for (name, property) in properties {
+    for (at, (name, property)) in properties.iter().enumerate() {
         let mut call = |value: Value| {
             let mut arguments = required.clone();
             arguments[name] = value;
@@ -443,7 +443,9 @@ fn local_calls(tool: &Value, values: &[String]) -> Vec<Value> {
             Some(_) => call(json!(values)),
             None if property["type"] == "boolean" => call(true.into()),
             None if property.get("enum").is_some() => call(values[0].as_str().into()),
-            None => values.iter().take(4).for_each(|value| call(value.as_str().into())),
+            None if exhaustive() => values.iter().take(4).for_each(|value| call(value.as_str().into())),
+            // The next argument gets the next value.
+            None => call(values[at % 4].as_str().into()),
         }
     }
     calls

@@ -133,6 +133,11 @@ fn default_signals() {
     });
 }
 
+/// Whether to search more than each run can afford: `.ci/run models`.
+pub(crate) fn exhaustive() -> bool {
+    std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some()
+}
+
 /// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -419,13 +419,13 @@ async fn everything_has_an_accessible_name_and_contrast_and_the_dark_theme_is_st
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_mails_are_loaded_page_by_page() {
+async fn thousands_of_mails_are_loaded_page_by_page() {
     let page = InboxPage::new().await;
-    for number in 0..10_000 {
+    for number in 0..3_000 {
         page.send(&email(&format!("Mail {number}")));
     }
     page.look().await;
-    page.says(".tray[data-tray=sent] .count", "10,000").await;
+    page.says(".tray[data-tray=sent] .count", "3,000").await;
     page.holds("document.querySelectorAll('.row').length === 50").await;
     page.eval("(document.querySelector('.scroll').scrollTop = 1e6, true)").await;
     page.holds("document.querySelectorAll('.row').length >= 100").await;
@@ -436,8 +436,8 @@ async fn ten_thousand_mails_are_loaded_page_by_page() {
     page.holds("document.querySelector('.row .subject').textContent === 'Newest'").await;
     // The browser restores the position with the next frame.
     page.holds(&format!("{place} === {before}")).await;
-    page.find("input[type=search]").await.send_keys("mail 4321").await.unwrap();
-    page.waits_for_subjects(&["Mail 4321"]).await;
+    page.find("input[type=search]").await.send_keys("mail 1234").await.unwrap();
+    page.waits_for_subjects(&["Mail 1234"]).await;
     page.end().await;
 }
 

@@ -146,9 +146,5 @@ fn advancing_the_clock_waits_for_due_work_without_blocking_requests() {
     );
     waits.sort_unstable();
     let p99 = waits[(waits.len() * 99).div_ceil(100) - 1];
-    assert!(
-        waits.len() >= 10 && RATIO * p99 < total,
-        "{} requests, p99 {p99:?}, in {total:?}",
-        waits.len()
-    );
+    assert!(waits.len() >= 10 && RATIO * p99 < total, "{} requests, p99 {p99:?}, in {total:?}", waits.len());
 }

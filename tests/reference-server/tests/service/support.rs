@@ -14,6 +14,11 @@ use crate::independent_parser::IndependentParser;
 
 pub(crate) const KEY: &str = "sb_test";
 
+/// Whether to search more than each run can afford: `.ci/run models`.
+pub(crate) fn exhaustive() -> bool {
+    std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some()
+}
+
 /// Waits until a condition holds.
 pub(crate) async fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();

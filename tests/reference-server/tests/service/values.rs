@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRunner};
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, email_with};
+use crate::support::{Sandbox, email, email_with, exhaustive};
 
 /// Text composed of fragments that have broken mail software before.
 fn text() -> impl Strategy<Value = String> {
@@ -59,8 +59,9 @@ fn emails() -> impl Strategy<Value = Value> {
 #[test]
 fn email_17_any_valid_value_round_trips_through_the_mail() {
     // EMAIL-17
+    let cases = if exhaustive() { 2_000 } else { 200 };
     let config = Config {
-        cases: 2_000,
+        cases,
         failure_persistence: None,
         rng_algorithm: RngAlgorithm::ChaCha,
         rng_seed: RngSeed::Fixed(7),
@@ -82,7 +83,7 @@ fn email_17_any_valid_value_round_trips_through_the_mail() {
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
-    assert!(refused.get() < 1_200, "{} were refused", refused.get());
+    assert!(refused.get() < cases * 3 / 5, "{} were refused", refused.get());
 }
 
 #[test]

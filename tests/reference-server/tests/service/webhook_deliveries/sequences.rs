@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::model::{Event, Model, Request};
 use super::{Attempt, signature, text, webhook};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, exhaustive};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operation {
@@ -357,11 +357,6 @@ fn check(
             .collect();
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
     })
-}
-
-/// Whether to search more than each run can afford: `.ci/run models`.
-fn exhaustive() -> bool {
-    std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some()
 }
 
 #[test]
