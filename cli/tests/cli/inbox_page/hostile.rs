@@ -251,7 +251,7 @@ async fn megabytes_of_html_are_shown_only_on_request() {
     page.send(&email("Small"));
     page.look().await;
     page.click("li:nth-child(2) .row").await;
-    page.holds("document.querySelector('.stage')?.textContent.includes('3 MB of HTML')").await;
+    page.holds("document.querySelector('.stage')?.textContent.includes('3.0 MB of HTML')").await;
     page.click(".tab[data-tab=text]").await;
     page.holds("document.querySelector('.cut')?.textContent.includes('This is the beginning')").await;
     page.click(".tab[data-tab=source]").await;
