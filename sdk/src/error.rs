@@ -127,6 +127,25 @@ impl Error {
         }
     }
 
+    /// Returns whether the call wasn't retried because the client's [retry budget](crate::RetryPolicy::budget) was exhausted.
+    pub fn retry_budget_exhausted(&self) -> bool {
+        match self {
+            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.budget_exhausted,
+            Self::Api(error) => error.budget_exhausted,
+            Self::Decode(error) => error.budget_exhausted,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn exhaust_budget(&mut self) {
+        match self {
+            Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.budget_exhausted = true,
+            Self::Api(error) => error.budget_exhausted = true,
+            Self::Decode(error) => error.budget_exhausted = true,
+            _ => {}
+        }
+    }
+
     /// Returns the delay that the service requested, or the time until the client's rate limit has a slot.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

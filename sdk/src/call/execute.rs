@@ -169,6 +169,10 @@ struct Execution<'a> {
     last_response: Option<(u16, Option<String>)>,
     /// The error of the previous attempt.
     last_error: Option<Error>,
+    /// What this call's retries have cost the client's budget.
+    withdrawn: i64,
+    /// Whether the budget doesn't cover another retry.
+    budget_exhausted: bool,
 }
 
 impl<'a> Execution<'a> {
@@ -195,6 +199,8 @@ impl<'a> Execution<'a> {
             undecodable: false,
             last_response: None,
             last_error: None,
+            withdrawn: 0,
+            budget_exhausted: false,
             operation,
         }
     }
@@ -220,7 +226,7 @@ impl<'a> Execution<'a> {
         self.trace(&head);
         if head.status.is_success() {
             self.learn(&head.headers, Verdict::Admitted);
-            self.core.budget.succeeded();
+            self.core.budget.succeeded(std::mem::take(&mut self.withdrawn));
             return Ok(http::Response::from_parts(head, body));
         }
         // An error response counts even if its body is incomplete.
@@ -372,7 +378,10 @@ impl<'a> Execution<'a> {
         let (Some(cause), Some(delay)) = (retry, delay) else {
             // The caller has to learn that the service accepted, whatever the result of a later attempt.
             let unread = self.unread.take().map(|unread| Error::Decode(unread.after(self.state.summary())));
-            let Some(error) = unread.or(error) else { return Ok(()) };
+            let Some(mut error) = unread.or(error) else { return Ok(()) };
+            if self.budget_exhausted {
+                error.exhaust_budget();
+            }
             tracing::debug!(attempts, error = chain(&error), "the call failed");
             return Err(error);
         };
@@ -388,7 +397,7 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    fn delay(&self, cause: &Cause) -> Option<Duration> {
+    fn delay(&mut self, cause: &Cause) -> Option<Duration> {
         let delay = self.policy.delay(self.state.attempts, cause, rand::random())?;
         if cause.immediate {
             return Some(Duration::ZERO);
@@ -396,7 +405,13 @@ impl<'a> Execution<'a> {
         let in_time = self.deadline.is_none_or(|deadline| {
             Instant::now().checked_add(delay).is_some_and(|resumed| resumed < deadline)
         });
-        (in_time && self.core.budget.take(cause)).then_some(delay)
+        if !in_time {
+            return None;
+        }
+        let withdrawn = self.core.budget.take(cause);
+        self.budget_exhausted = withdrawn.is_none();
+        self.withdrawn += withdrawn?;
+        Some(delay)
     }
 
     fn attempt_end(&self) -> Option<Instant> {

@@ -27,12 +27,18 @@ pub struct RetryPolicy {
     max_attempts: u32,
     base_delay: Duration,
     max_delay: Duration,
+    budget: u32,
 }
 
 impl Default for RetryPolicy {
-    /// Three attempts, with a delay of at most 0.5 s at first and 20 s later.
+    /// Three attempts, with a delay of at most 0.5 s at first and 20 s later, and a budget of 500 retries.
     fn default() -> Self {
-        Self { max_attempts: 3, base_delay: Duration::from_millis(500), max_delay: Duration::from_secs(20) }
+        Self {
+            max_attempts: 3,
+            base_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(20),
+            budget: 500,
+        }
     }
 }
 
@@ -60,6 +66,18 @@ impl RetryPolicy {
     #[must_use]
     pub fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
+        self
+    }
+
+    /// Sets the client's retry budget, which keeps its calls from multiplying the traffic during an outage: the number of retries that all of
+    /// them together make before the service accepts any. After a timeout, a retry counts twice; after a 429, which the rate limiter
+    /// handles, it doesn't count. A call that succeeds gives its retries back, and every five successes one more. A call that isn't retried
+    /// for this reason says so: [`Error::retry_budget_exhausted`](crate::Error::retry_budget_exhausted).
+    ///
+    /// Only the policy of the [`ClientBuilder`](crate::ClientBuilder::retry) sets it.
+    #[must_use]
+    pub fn budget(mut self, retries: u32) -> Self {
+        self.budget = retries;
         self
     }
 
@@ -107,7 +125,8 @@ pub(crate) struct Cause {
     retry_after: Option<Duration>,
     /// The minimum delay below which a retry is pointless.
     minimum: Duration,
-    timeout: bool,
+    /// How many retries of the budget it costs.
+    cost: u32,
     /// Whether delay and budget don't apply.
     pub(crate) immediate: bool,
 }
@@ -118,13 +137,14 @@ impl Cause {
             what: what.into(),
             retry_after: None,
             minimum: Duration::ZERO,
-            timeout: false,
+            cost: 1,
             immediate: false,
         }
     }
 
     pub(crate) fn transport_error(error: &TransportError) -> Self {
-        Self { timeout: error.kind() == TransportErrorKind::Timeout, ..Self::new(error.to_string()) }
+        let cost = if error.kind() == TransportErrorKind::Timeout { 2 } else { 1 };
+        Self { cost, ..Self::new(error.to_string()) }
     }
 
     pub(crate) fn error_response(error: &ApiError) -> Self {
@@ -138,6 +158,7 @@ impl Cause {
         Self {
             retry_after,
             minimum,
+            cost: u32::from(error.status != StatusCode::TOO_MANY_REQUESTS),
             ..Self::new(format!("{} {}", error.status.as_u16(), error.name).trim_end())
         }
     }
@@ -155,34 +176,37 @@ impl Cause {
     fn exceeds_max_wait(&self) -> bool {
         self.retry_after.is_some_and(|delay| delay > MAX_RETRY_AFTER)
     }
-
-    /// The cost of a retry, taken from the budget.
-    fn cost(&self) -> i64 {
-        if self.timeout { 10 } else { 5 }
-    }
 }
 
 /// The retry budget that all calls of a client share, so that an outage doesn't triple the traffic.
 #[derive(Debug)]
-pub(crate) struct Budget(AtomicI64);
+pub(crate) struct Budget {
+    /// In successes: [`SUCCESSES_PER_RETRY`] for each retry.
+    left: AtomicI64,
+    full: i64,
+}
+
+/// How many successes pay for one retry.
+const SUCCESSES_PER_RETRY: i64 = 5;
 
 impl Budget {
-    const FULL: i64 = 50;
-
-    pub(crate) fn full() -> Self {
-        Self(AtomicI64::new(Self::FULL))
+    pub(crate) fn new(policy: &RetryPolicy) -> Self {
+        let full = i64::from(policy.budget) * SUCCESSES_PER_RETRY;
+        Self { left: AtomicI64::new(full), full }
     }
 
-    /// Withdraws the cost of one retry, if the budget covers it.
-    pub(crate) fn take(&self, cause: &Cause) -> bool {
-        let spend = |left| if left >= cause.cost() { Some(left - cause.cost()) } else { None };
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok()
+    /// Withdraws the cost of one retry, and returns what was withdrawn; `None` if the budget doesn't cover it.
+    pub(crate) fn take(&self, cause: &Cause) -> Option<i64> {
+        let cost = i64::from(cause.cost) * SUCCESSES_PER_RETRY;
+        let spend = |left| (left >= cost).then(|| left - cost);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok().then_some(cost)
     }
 
-    pub(crate) fn succeeded(&self) {
-        let more = |left| (left < Self::FULL).then(|| left + 1);
+    /// Deposits one success, and returns what its call withdrew.
+    pub(crate) fn succeeded(&self, withdrawn: i64) {
+        let more = |left: i64| (left < self.full).then(|| (left + 1 + withdrawn).min(self.full));
         // A full budget stays full.
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 }
 
@@ -288,33 +312,51 @@ mod tests {
         assert_eq!(two.retry_after(), Some(Duration::from_secs(3)));
     }
 
-    #[test]
-    fn the_budget_is_exhausted_and_refilled() {
-        let budget = Budget::full();
-        let cause = Cause::new("x");
-        assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 10);
-        for _ in 0..4 {
-            budget.succeeded();
-        }
-        assert!(!budget.take(&cause), "five successes pay for a retry");
-        budget.succeeded();
-        assert!(budget.take(&cause));
-        assert!(!budget.take(&cause));
-        for _ in 0..1_000 {
-            budget.succeeded();
-        }
-        assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 10, "it is never more than full");
-        for _ in 0..4 {
-            budget.succeeded();
-        }
-        assert!(!budget.take(&cause), "nothing was left of a full budget");
+    fn budget(retries: u32) -> Budget {
+        Budget::new(&RetryPolicy::default().budget(retries))
+    }
+
+    fn retries(budget: &Budget, cause: &Cause) -> usize {
+        (0..1_000).filter(|_| budget.take(cause).is_some()).count()
     }
 
     #[test]
-    fn a_timeout_costs_twice() {
-        let budget = Budget::full();
+    fn the_budget_is_exhausted_and_refilled() {
+        let budget = budget(10);
+        let cause = Cause::new("x");
+        assert_eq!(retries(&budget, &cause), 10);
+        for _ in 0..4 {
+            budget.succeeded(0);
+        }
+        assert!(budget.take(&cause).is_none(), "five successes pay for a retry");
+        budget.succeeded(0);
+        assert_eq!(retries(&budget, &cause), 1);
+        for _ in 0..1_000 {
+            budget.succeeded(0);
+        }
+        assert_eq!(retries(&budget, &cause), 10, "it is never more than full");
+        for _ in 0..4 {
+            budget.succeeded(0);
+        }
+        assert!(budget.take(&cause).is_none(), "nothing was left of a full budget");
+        assert_eq!(retries(&self::budget(0), &cause), 0);
+        assert_eq!(retries(&Budget::new(&RetryPolicy::default()), &cause), 500);
+    }
+
+    #[test]
+    fn a_success_returns_the_retries_of_its_call() {
+        let budget = budget(10);
+        let cause = Cause::new("x");
+        let paid: i64 = (0..10).filter_map(|_| budget.take(&cause)).sum();
+        budget.succeeded(paid);
+        assert_eq!(retries(&budget, &cause), 10);
+    }
+
+    #[test]
+    fn a_timeout_costs_twice_and_a_rate_limit_nothing() {
         let error = TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout);
-        let cause = Cause::transport_error(&error);
-        assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 5);
+        assert_eq!(retries(&budget(10), &Cause::transport_error(&error)), 5);
+        assert_eq!(retries(&budget(10), &Cause::error_response(&refusal(503, &[]))), 10);
+        assert_eq!(retries(&budget(0), &Cause::error_response(&refusal(429, &[]))), 1_000);
     }
 }

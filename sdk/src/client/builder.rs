@@ -234,8 +234,8 @@ impl ClientBuilder {
             attempt_timeout: self.attempt_timeout,
             idle_timeout: self.idle_timeout,
             response_limit: self.response_limit,
+            budget: Budget::new(&self.retry),
             retry: self.retry,
-            budget: Budget::full(),
             keys: KeyMemory::default(),
             limiter: Limiter::new(self.rate_limit),
         };

@@ -9,7 +9,7 @@ use super::{
     error_body,
     headers::{is_html, request_id, retry_after},
     summary::{CallSummary, Outcome},
-    text::printable,
+    text::{BUDGET_EXHAUSTED, printable},
 };
 use crate::types::IdempotencyKey;
 
@@ -34,6 +34,7 @@ pub struct ApiError {
     pub idempotency_key: Option<IdempotencyKey>,
     pub(super) outcome: Outcome,
     pub(super) retryable: bool,
+    pub(super) budget_exhausted: bool,
 }
 
 /// The meaning of an [`ApiError`].
@@ -82,6 +83,7 @@ impl ApiError {
             idempotency_key: None,
             outcome: Outcome::Rejected,
             retryable: false,
+            budget_exhausted: false,
         }
     }
 
@@ -169,6 +171,9 @@ impl ApiError {
             line.push_str(", a redirect to ");
             line.push_str(&printable(to.as_deref().unwrap_or("another address"), 100));
             line.push_str(", which is not followed");
+        }
+        if self.budget_exhausted {
+            line.push_str(BUDGET_EXHAUSTED);
         }
         line
     }

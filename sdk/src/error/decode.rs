@@ -43,6 +43,7 @@ pub struct DecodeError {
     pub source: DecodeCause,
     pub(super) outcome: Outcome,
     pub(super) retryable: bool,
+    pub(super) budget_exhausted: bool,
 }
 
 /// The reason why a body could not be read.
@@ -85,6 +86,7 @@ impl DecodeError {
             source,
             outcome: Outcome::Accepted,
             retryable: false,
+            budget_exhausted: false,
         }
     }
 

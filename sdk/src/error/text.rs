@@ -2,6 +2,9 @@
 
 use std::error::Error as StdError;
 
+/// Follows the text of an error whose call would otherwise have been retried.
+pub(super) const BUDGET_EXHAUSTED: &str = "; not retried, since the client's retry budget is exhausted";
+
 /// External text on one line: control and direction characters escaped, truncated to `max` characters.
 pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut shown = String::new();

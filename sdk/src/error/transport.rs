@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt, io, path::PathBuf};
 
-use super::summary::CallSummary;
+use super::{summary::CallSummary, text::BUDGET_EXHAUSTED};
 use crate::{transport::TransportError, types::IdempotencyKey};
 
 /// A call that ended without a complete response.
@@ -18,6 +18,7 @@ pub struct TransportFailure {
     /// The failure of the last attempt.
     pub transport: TransportError,
     pub(super) retryable: bool,
+    pub(super) budget_exhausted: bool,
 }
 
 impl TransportFailure {
@@ -28,6 +29,7 @@ impl TransportFailure {
             idempotency_key: call.idempotency_key,
             transport,
             retryable: call.retryable,
+            budget_exhausted: false,
         }
     }
 }
@@ -36,7 +38,8 @@ impl TransportFailure {
 impl fmt::Display for TransportFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.attempts == 1 { "" } else { "s" };
-        write!(f, "{} ({} attempt{plural})", self.transport, self.attempts)
+        write!(f, "{} ({} attempt{plural})", self.transport, self.attempts)?;
+        f.write_str(if self.budget_exhausted { BUDGET_EXHAUSTED } else { "" })
     }
 }
 
