@@ -133,13 +133,7 @@ pub(crate) struct Cause {
 
 impl Cause {
     fn new(what: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            retry_after: None,
-            minimum: Duration::ZERO,
-            cost: 1,
-            immediate: false,
-        }
+        Self { what: what.into(), retry_after: None, minimum: Duration::ZERO, cost: 1, immediate: false }
     }
 
     pub(crate) fn transport_error(error: &TransportError) -> Self {

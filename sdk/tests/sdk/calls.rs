@@ -183,7 +183,10 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
     let mut exhausted = 0;
     for _ in 0..100 {
         let error = client.emails().send(&email()).await.unwrap_err();
-        assert_eq!(error.to_string().contains("the client's retry budget is exhausted"), error.retry_budget_exhausted());
+        assert_eq!(
+            error.to_string().contains("the client's retry budget is exhausted"),
+            error.retry_budget_exhausted()
+        );
         exhausted += usize::from(error.retry_budget_exhausted());
     }
     assert_eq!((script.seen().len(), exhausted), (110, 95));
@@ -195,7 +198,9 @@ async fn a_short_outage_or_a_rate_limit_doesn_t_exhaust_the_retry_budget_of_many
     let outage = (0..200).map(|_| refusal(503, "service_unavailable"));
     let script = Script::of(outage.chain((0..200).map(|_| accepted())));
     let client = script.client();
-    let sent = futures_util::future::join_all((0..100).map(|_| async { client.emails().send(&email()).await })).await;
+    let sent =
+        futures_util::future::join_all((0..100).map(|_| async { client.emails().send(&email()).await }))
+            .await;
     let exhausted = |result: &Result<_, Error>| result.as_ref().is_err_and(Error::retry_budget_exhausted);
     assert_eq!(sent.iter().filter(|result| exhausted(result)).count(), 0);
     assert!(sent.iter().any(Result::is_ok));
