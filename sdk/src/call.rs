@@ -21,7 +21,7 @@ pub use decode::{QuotaUsed, WithResponse};
 pub(crate) use key_memory::KeyMemory;
 pub(crate) use limiter::Limiter;
 pub use limiter::RateLimit;
-pub(crate) use operation::Operation;
+pub(crate) use operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS};
 pub use preview::Preview;
 pub(crate) use retry::Budget;
 pub use retry::{RetryEvent, RetryPolicy};

@@ -18,7 +18,7 @@ use super::{
     core::Core,
     decode::{Decode, WithResponse, decode, decode_with_response},
     execute,
-    operation::{IDEMPOTENCY_KEY, Operation},
+    operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS},
     preview::Preview,
     retry::{RetryEvent, RetryPolicy},
 };
@@ -97,7 +97,7 @@ impl<T> Call<T> {
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         match (HeaderName::from_str(name), HeaderValue::from_str(value)) {
-            (Ok(name), _) if name == header::AUTHORIZATION || name == header::HOST => {
+            (Ok(name), _) if RESERVED_HEADERS.contains(&name) => {
                 self.fault(
                     Problem::new("", "reserved", "a header must not be one that the client sets itself")
                         .found(name),

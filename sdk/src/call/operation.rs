@@ -21,6 +21,18 @@ use crate::{
 /// The header that makes a send safe to retry (`SPEC.md`, POST /emails).
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// Headers that belong to the credential, to the connection and to the framing of the message (RFC 9110, 7.6.1; RFC 9112, 6).
+pub(crate) const RESERVED_HEADERS: [HeaderName; 8] = [
+    header::AUTHORIZATION,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::HOST,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
 /// The name of an operation by method and path.
 const RAW: &str = "request";
 

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::handle::Client;
 use crate::{
     auth::Credentials,
-    call::{Budget, Core, KeyMemory, Limiter, RateLimit, RetryPolicy},
+    call::{Budget, Core, IDEMPOTENCY_KEY, KeyMemory, Limiter, RESERVED_HEADERS, RateLimit, RetryPolicy},
     error::Result,
     problem::SettingsError,
     transport::{Transport, endpoint::base_url},
@@ -15,15 +15,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// The default maximum size of a response body, in bytes.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
-/// Headers that a default header can't replace.
-const RESERVED_HEADERS: [HeaderName; 6] = [
-    header::AUTHORIZATION,
-    header::HOST,
-    header::USER_AGENT,
-    header::CONTENT_LENGTH,
-    header::CONTENT_TYPE,
-    HeaderName::from_static("idempotency-key"),
-];
+/// Headers that a single call can set, but not all of them.
+const PER_CALL_HEADERS: [HeaderName; 3] = [header::USER_AGENT, header::CONTENT_TYPE, IDEMPOTENCY_KEY];
 
 impl Client {
     /// Creates a client for the service at `base_url`, with an API key and default settings.
@@ -276,7 +269,7 @@ fn common_headers(product: Option<&str>, more: &[(String, String)]) -> Result<He
     for (name, value) in more {
         let wrong = |rule: &str| SettingsError::new("default_header", rule).found(format!("{name:?}"));
         let parsed = HeaderName::try_from(name).map_err(|_| wrong("must have a valid HTTP header name"))?;
-        if RESERVED_HEADERS.contains(&parsed) {
+        if RESERVED_HEADERS.contains(&parsed) || PER_CALL_HEADERS.contains(&parsed) {
             return Err(wrong("must not be a header that the client sets itself"));
         }
         // A value can be a credential, so neither errors nor `Debug` show it.

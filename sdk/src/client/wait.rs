@@ -21,6 +21,8 @@ use crate::{
 const MAX_WAIT: Duration = Duration::from_mins(2);
 /// The first interval.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
+/// The least of [`Wait::max_interval`]: without a pause, a wait would load the service.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// The default of [`Wait::max_interval`].
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
 /// The time limit of the last poll, after the timeout; an unresponsive service can't make the wait endless.
@@ -85,9 +87,9 @@ impl<T> Wait<T> {
         self
     }
 
-    /// Sets the maximum interval between two polls. Default: 10 seconds.
+    /// Sets the maximum interval between two polls, at least 10 ms. Default: 10 seconds.
     pub fn max_interval(mut self, pause: Duration) -> Self {
-        self.max_interval = pause;
+        self.max_interval = pause.max(MIN_INTERVAL);
         self
     }
 

@@ -448,6 +448,26 @@ async fn no_error_repeats_a_credential_or_a_body() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn headers_of_the_credential_and_the_connection_are_rejected() {
+    let script = Script::of([]);
+    for name in [
+        "Authorization",
+        "Connection",
+        "Content-Length",
+        "Host",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Upgrade",
+    ] {
+        let error = script.client().emails().get("e1").header(name, "x").await.unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{name}: {error:?}");
+        assert!(script.builder().default_header(name, "x").build().is_err(), "{name}");
+    }
+    assert_eq!(script.seen().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_malformed_headers_value_is_not_repeated() {
     let script = Script::of([]);
     let error = script.client().emails().get("e1").header("x-token", "sentinel\n").await.unwrap_err();

@@ -71,6 +71,10 @@ async fn the_intervals_grow_to_their_maximum() {
         Script::of([email("queued"), email("queued"), email("queued"), email("sent"), email("opened")]);
     script.client().emails().wait("e1").max_interval(Duration::from_millis(600)).await.unwrap();
     assert_eq!(polls(&script), [0, 500, 1_100, 1_700, 2_300]);
+
+    let script = Script::of([email("queued"), email("queued"), email("sent"), email("opened")]);
+    script.client().emails().wait("e1").max_interval(Duration::ZERO).await.unwrap();
+    assert_eq!(polls(&script), [0, 10, 20, 30], "no wait polls without a pause");
 }
 
 #[tokio::test(start_paused = true)]
