@@ -45,7 +45,9 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Nothing is sent before the `.await`. Dropping the running future cancels the call, but not what the service has already accepted.
+/// Nothing is sent before the `.await`. Dropping the running future cancels the call, but not what the service has already accepted: whether
+/// it was executed is unknown. Another send with the same input has another key, so it could send twice. A clone of the call has the same key, so
+/// awaiting it within 24 hours can't; nor can a send of a later process that sets the key that [`key`](Self::key) returned.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
     core: Arc<Core>,
@@ -79,6 +81,12 @@ impl<T> Call<T> {
             Err(error) => self.operation.faults.push(error.into()),
         }
         self
+    }
+
+    /// Returns the idempotency key that all attempts carry, random or set by [`idempotency_key`](Self::idempotency_key); `None` if the service
+    /// honors no key for this operation. Stored before the `.await`, it makes a send repeatable after a crash.
+    pub fn key(&self) -> Option<&IdempotencyKey> {
+        self.operation.key.as_ref().filter(|_| self.operation.keyed)
     }
 
     /// Sets the timeout of the whole call, including all attempts and retry delays.
@@ -225,6 +233,13 @@ impl<T> Call<T> {
         let problems = self.operation.problems.take().map(Problems::into_vec).unwrap_or_default();
         self.operation.problems = Problems::check(problems.into_iter().filter(whole)).err();
         self
+    }
+}
+
+/// A clone is the same call: it has the same idempotency key.
+impl<T> Clone for Call<T> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core), operation: self.operation.clone(), decode: self.decode }
     }
 }
 

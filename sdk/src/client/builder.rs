@@ -15,6 +15,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// The default maximum size of a response body, in bytes.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
+/// The default of [`ClientBuilder::connect_timeout`].
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Headers that a single call can set, but not all of them.
 const PER_CALL_HEADERS: [HeaderName; 3] = [header::USER_AGENT, header::CONTENT_TYPE, IDEMPOTENCY_KEY];
 
@@ -51,7 +53,7 @@ pub struct ClientBuilder {
     default_headers: Vec<(String, String)>,
     timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
-    connect_timeout: Duration,
+    connect_timeout: Option<Duration>,
     idle_timeout: Duration,
     response_limit: usize,
     allow_plain_http: bool,
@@ -69,7 +71,7 @@ impl Default for ClientBuilder {
             default_headers: Vec::new(),
             timeout: None,
             attempt_timeout: None,
-            connect_timeout: Duration::from_secs(5),
+            connect_timeout: None,
             idle_timeout: Duration::from_secs(30),
             response_limit: MAX_RESPONSE_BYTES,
             allow_plain_http: false,
@@ -149,9 +151,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the timeout for connecting. Default: 5 s.
+    /// Sets the timeout for connecting. Default: 5 s. Beside [`transport`](Self::transport) it is an error: the transport has its own.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
-        self.connect_timeout = limit;
+        self.connect_timeout = Some(limit);
         self
     }
 
@@ -206,7 +208,7 @@ impl ClientBuilder {
         for (setting, limit) in [
             ("timeout", self.timeout),
             ("attempt_timeout", self.attempt_timeout),
-            ("connect_timeout", Some(self.connect_timeout)),
+            ("connect_timeout", self.connect_timeout),
             ("idle_timeout", Some(self.idle_timeout)),
         ] {
             if limit.is_some_and(|limit| limit.is_zero()) {
@@ -214,9 +216,13 @@ impl ClientBuilder {
             }
         }
         self.rate_limit.validate()?;
-        let transport = match self.transport {
-            Some(transport) => transport,
-            None => default_transport(self.connect_timeout)?,
+        let transport = match (self.transport, self.connect_timeout) {
+            (Some(_), Some(_)) => {
+                let rule = "must be set on the transport that the client is given";
+                return Err(SettingsError::new("connect_timeout", rule).into());
+            }
+            (Some(transport), None) => transport,
+            (None, limit) => default_transport(limit.unwrap_or(CONNECT_TIMEOUT))?,
         };
         let core = Core {
             base_url,

@@ -1,6 +1,7 @@
 //! Single calls: requests, retries, and errors.
 
 use std::{
+    future::IntoFuture as _,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -445,6 +446,30 @@ async fn no_error_repeats_a_credential_or_a_body() {
         let error = client.emails().send(&email().text("sentinel")).await.unwrap_err();
         assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_send_is_repeated_with_its_key() {
+    let script = Script::of([Step::Silent, accepted(), accepted()]);
+    let client = script.client();
+    let (email, mut keys) = (email(), Vec::new());
+    let call = client.emails().send(&email);
+    keys.push(call.key().unwrap().to_string());
+    tokio::time::timeout(Duration::from_secs(1), call.clone().into_future()).await.unwrap_err();
+    call.await.unwrap();
+    let given = client.emails().send(&email).idempotency_key("order-17");
+    keys.push(given.key().unwrap().to_string());
+    given.await.unwrap();
+    let seen: Vec<_> = script.seen().iter().map(|seen| seen.header("idempotency-key").to_owned()).collect();
+    assert_eq!(seen, [&*keys[0], &*keys[0], "order-17"]);
+    assert_eq!(keys[1], "order-17");
+    assert!(client.emails().get("e1").idempotency_key("x").key().is_none(), "the service honors none there");
+}
+
+#[test]
+fn a_connect_timeout_beside_a_transport_is_an_error() {
+    let error = Script::of([]).builder().connect_timeout(Duration::from_secs(1)).build().unwrap_err();
+    assert!(error.to_string().starts_with("connect_timeout must be set on the transport"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
