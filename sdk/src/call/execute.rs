@@ -169,10 +169,8 @@ struct Execution<'a> {
     last_response: Option<(u16, Option<String>)>,
     /// The error of the previous attempt.
     last_error: Option<Error>,
-    /// What this call's retries have cost the client's budget.
-    withdrawn: i64,
-    /// Whether the budget doesn't cover another retry.
-    budget_exhausted: bool,
+    /// What this call's retries have cost the client's budget; `None` if it doesn't cover another one.
+    withdrawn: Option<i64>,
 }
 
 impl<'a> Execution<'a> {
@@ -199,8 +197,7 @@ impl<'a> Execution<'a> {
             undecodable: false,
             last_response: None,
             last_error: None,
-            withdrawn: 0,
-            budget_exhausted: false,
+            withdrawn: Some(0),
             operation,
         }
     }
@@ -226,7 +223,7 @@ impl<'a> Execution<'a> {
         self.trace(&head);
         if head.status.is_success() {
             self.learn(&head.headers, Verdict::Admitted);
-            self.core.budget.succeeded(std::mem::take(&mut self.withdrawn));
+            self.core.budget.succeeded(self.withdrawn.replace(0).unwrap_or(0));
             return Ok(http::Response::from_parts(head, body));
         }
         // An error response counts even if its body is incomplete.
@@ -379,7 +376,7 @@ impl<'a> Execution<'a> {
             // The caller has to learn that the service accepted, whatever the result of a later attempt.
             let unread = self.unread.take().map(|unread| Error::Decode(unread.after(self.state.summary())));
             let Some(mut error) = unread.or(error) else { return Ok(()) };
-            if self.budget_exhausted {
+            if self.withdrawn.is_none() {
                 error.exhaust_budget();
             }
             tracing::debug!(attempts, error = chain(&error), "the call failed");
@@ -408,10 +405,9 @@ impl<'a> Execution<'a> {
         if !in_time {
             return None;
         }
-        let withdrawn = self.core.budget.take(cause);
-        self.budget_exhausted = withdrawn.is_none();
-        self.withdrawn += withdrawn?;
-        Some(delay)
+        let cost = self.core.budget.take(cause);
+        self.withdrawn = self.withdrawn.zip(cost).map(|(before, cost)| before + cost);
+        cost.map(|_| delay)
     }
 
     fn attempt_end(&self) -> Option<Instant> {
