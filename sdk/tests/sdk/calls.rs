@@ -195,7 +195,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_outage_or_a_rate_limit_doesn_t_exhaust_the_retry_budget_of_many_calls() {
-    // The service fails the first two attempts of each call.
+    // As many failures as two attempts of each call.
     let outage = (0..200).map(|_| refusal(503, "service_unavailable"));
     let script = Script::of(outage.chain((0..200).map(|_| accepted())));
     let client = script.client();

@@ -123,7 +123,7 @@ const STEADY: Range<u64> = 10_000..20_000;
 /// Half of a round trip of 20 to 100 ms.
 const JITTERY: Range<u64> = 10_000..50_000;
 
-/// The worse one, or both with `IDEMPOST_EXHAUSTIVE`.
+/// The one with more jitter, or both with `IDEMPOST_EXHAUSTIVE`.
 fn ways() -> impl Iterator<Item = Range<u64>> {
     let all = std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some();
     all.then_some(STEADY).into_iter().chain([JITTERY])

@@ -515,6 +515,6 @@ fn receiving_a_mail_takes_linear_time() {
     ];
     for (what, mail) in mails {
         let (less, more) = (cost(&["c@d.test"], &mail(1_200)), cost(&["c@d.test"], &mail(9_600)));
-        assert!(more < 0.05 || more < 30.0 * less, "{what}: {less} s, {more} s");
+        assert!(more < 0.1 || more < 30.0 * less, "{what}: {less} s, {more} s");
     }
 }
