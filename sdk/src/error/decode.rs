@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use super::{
     headers::request_id,
     summary::{CallSummary, Outcome},
-    text::printable,
+    text::{BUDGET_EXHAUSTED, printable},
 };
 use crate::{transport::TransportError, types::IdempotencyKey};
 
@@ -119,11 +119,15 @@ impl DecodeError {
     }
 
     fn line(&self) -> String {
-        match (&self.source, self.path.trim_start_matches('.')) {
+        let mut line = match (&self.source, self.path.trim_start_matches('.')) {
             (DecodeCause::Incomplete(_), _) => "the body is incomplete".to_owned(),
             (DecodeCause::Json(_), "") => "the body doesn't match the specification".to_owned(),
             (DecodeCause::Json(_), path) => format!("{path} doesn't match the specification"),
+        };
+        if self.budget_exhausted {
+            line.push_str(BUDGET_EXHAUSTED);
         }
+        line
     }
 }
 

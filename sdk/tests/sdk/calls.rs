@@ -191,6 +191,14 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
         exhausted += usize::from(error.retry_budget_exhausted());
     }
     assert_eq!((script.seen().len(), exhausted), (110, 95));
+
+    // A response that can't be read, too.
+    let script = Script::of([Step::Text(200, "{")]);
+    let client = script.builder().retry(RetryPolicy::default().budget(0)).build().unwrap();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert!(error.retry_budget_exhausted(), "{error:?}");
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("the client's retry budget is exhausted"), "{cause}");
 }
 
 #[tokio::test(start_paused = true)]
