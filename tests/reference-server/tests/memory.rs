@@ -1,6 +1,5 @@
-//! `Settings::max_memory` bounds the service's memory under any load, measured as the resident memory of this process.
+//! `Settings::max_memory` bounds the service's memory under any load, counted by the allocator of this process.
 
-#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 use std::sync::Arc;
@@ -10,10 +9,14 @@ use bytes::Bytes;
 use http::{Method, Request};
 use idempost_reference_server::{ClockStart, Service, Settings};
 use jiff::Timestamp;
+use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
-/// Overhead in bytes: the program itself, the request in flight, and memory the allocator hasn't returned yet.
-const OVERHEAD: usize = 20 << 20;
+/// Bytes beyond the limit: the accounts without their content, and the request in flight.
+const OVERHEAD: usize = 8 << 20;
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
 
 /// A service under load.
 struct Flood {
@@ -31,7 +34,7 @@ impl Flood {
         let settings =
             Settings { max_memory, beta: true, clock: ClockStart::Frozen(noon), ..Settings::default() };
         let bytes = (max_memory + OVERHEAD) * 5 / 4;
-        Self { service: Service::new(settings), max_memory, bytes, requests: 0, before: resident() }
+        Self { service: Service::new(settings), max_memory, bytes, requests: 0, before: HEAP.current_usage() }
     }
 
     fn ask(
@@ -67,24 +70,14 @@ impl Flood {
         self.check(what);
     }
 
+    /// Checks the most memory taken at once since the last check.
     fn check(&self, what: &str) {
-        let taken = resident().saturating_sub(self.before);
+        let taken = HEAP.peak_usage().saturating_sub(self.before);
         let allowed = self.max_memory + OVERHEAD;
         let requests = self.requests;
-        assert!(
-            taken <= allowed,
-            "{what}: {} of {} MiB after {requests} requests",
-            taken >> 20,
-            allowed >> 20
-        );
+        assert!(taken <= allowed, "{what}: {taken} of {allowed} bytes after {requests} requests");
+        HEAP.reset_peak_usage();
     }
-}
-
-/// The resident memory of this process in bytes.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1_024
 }
 
 fn text(bytes: usize) -> String {
@@ -171,7 +164,8 @@ fn flood_records(flood: &mut Flood) {
     flood.flood("segments", 20_000, |flood, _| made(flood.post("/segments", &json!({"name": text(200)}))));
     assert!(refused > 100, "{refused} records were refused");
     flood.service.reset();
-    flood.check("after a reset");
+    let left = HEAP.current_usage().saturating_sub(flood.before);
+    assert!(left < 2 << 20, "{left} bytes after a reset");
 
     let form = ("content-type", "multipart/form-data; boundary=b");
     let mut refused = 0;

@@ -258,6 +258,8 @@ impl Tenants {
     /// Deletes everything.
     pub(crate) fn reset(&self) {
         *write(&self.index) = Index::default();
+        // Each entry keeps the memory of its tenant.
+        lock(&self.uses).order.clear();
         lock(&self.meters).clear();
         lock(&self.mails).clear();
         lock(&self.logs).clear();
