@@ -17,7 +17,7 @@ async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> ide
     let code = receiver.wait(&authorization, Duration::from_mins(5)).await?;
     let tokens = server.exchange(&authorization, &code).await?;
     // In memory the login ends with the program; a custom store keeps it (see shared_login).
-    Session::start(MemoryStore::new(), tokens).await
+    Session::start(MemoryStore::new(), &tokens).await
 }
 
 /// Sends an email, with an access token that is refreshed on demand, and logs out.

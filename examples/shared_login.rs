@@ -113,19 +113,23 @@ impl LockedStore for Locked {
     }
 }
 
-/// Opens the session when a server starts.
-fn start(base_url: &str, database: Database) -> idempost::Result<Client> {
-    Client::builder().base_url(base_url).session(Session::open(database)).build()
+/// A client with a session, when a server starts.
+fn start(base_url: &str, session: &Session) -> idempost::Result<Client> {
+    Client::builder().base_url(base_url).session(session.clone()).build()
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the email's id is the program's result")]
 async fn main() -> idempost::Result<()> {
     let setting = |name| std::env::var(name).unwrap_or_default();
-    let client = start(&setting("IDEMPOST_BASE_URL"), Database::at(setting("LOGIN_DATABASE")))?;
+    let session = Session::open(Database::at(setting("LOGIN_DATABASE")));
+    let client = start(&setting("IDEMPOST_BASE_URL"), &session)?;
     let email =
         Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("From one of many servers");
-    println!("accepted as {}", client.emails().send(&email).await?.id);
+    let sent = client.emails().send(&email).await;
+    // A refresh in flight would lose the new tokens at the end of the program.
+    session.close().await;
+    println!("accepted as {}", sent?.id);
     Ok(())
 }
 
@@ -141,7 +145,7 @@ mod tests {
         let token = format!("{}/oauth/token", server.base_url());
         // Without an access token, the first call has to refresh.
         let record = TokenRecord::new(server.base_url(), token, "idempost-cli", issued.refresh_token.into());
-        Session::start(database.clone(), record).await.unwrap();
+        Session::start(database.clone(), &record).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +155,8 @@ mod tests {
         let database = Database::at(folder.path().join("app.db"));
         login(&server, &database).await;
 
-        let servers: Vec<_> = (0..4).map(|_| start(&server.base_url(), database.clone()).unwrap()).collect();
+        let server_with = || start(&server.base_url(), &Session::open(database.clone())).unwrap();
+        let servers: Vec<_> = (0..4).map(|_| server_with()).collect();
         let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("x");
         let sends = servers.iter().flat_map(|client| [client, client]);
         let sends = sends.map(|client| async { client.emails().send(&email).await });

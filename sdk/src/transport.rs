@@ -9,6 +9,7 @@ mod proxy;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 mod response;
+mod upload;
 
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
@@ -16,19 +17,18 @@ pub use self::reqwest::ReqwestTransport;
 pub use self::reqwest::install_crypto_provider;
 pub(crate) use response::Collected;
 pub use response::ResponseBody;
+pub(crate) use upload::{Upload, UploadListener};
 
 use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method};
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::{body::Body, problem::SettingsError};
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Called with the number of bytes sent of a body, and its total: `(sent, total)`.
-pub(crate) type UploadListener = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// Sends each request once and returns its response as it arrives.
 ///
@@ -67,15 +67,21 @@ pub struct TransportRequest {
     /// Whether to open a new connection instead of using a pooled one. Token requests require it: if an idle pooled connection breaks, the
     /// response to a refresh can be lost.
     pub new_connection: bool,
-    pub(crate) on_upload: Option<UploadListener>,
+    pub(crate) upload: Arc<Upload>,
 }
 
 impl TransportRequest {
-    /// Reports the number of body bytes sent so far. A transport calls it while it sends, for progress bars.
+    /// Reports that the request has no connection yet, so no byte of it was sent. If a deadline drops the future of
+    /// [`send`](Transport::send) before [`uploaded`](Self::uploaded) is called, the request counts as [`RequestDelivery::NotSent`], and as
+    /// [`RequestDelivery::Unknown`] without this report.
+    pub fn connecting(&self) {
+        self.upload.connecting();
+    }
+
+    /// Reports the number of body bytes sent so far. A transport calls it before it sends them: for progress bars, and after
+    /// [`connecting`](Self::connecting).
     pub fn uploaded(&self, sent: u64) {
-        if let Some(listener) = &self.on_upload {
-            listener(sent, self.body.len());
-        }
+        self.upload.sent(sent, self.body.len());
     }
 }
 
@@ -88,6 +94,40 @@ impl fmt::Debug for TransportRequest {
             .field("host", &host)
             .finish_non_exhaustive()
     }
+}
+
+/// Sends a request, and returns its response once the head has arrived, or a timeout at `end`.
+pub(crate) async fn send_until(
+    end: Option<Instant>,
+    transport: &dyn Transport,
+    request: TransportRequest,
+    url: &Url,
+) -> Result<http::Response<ResponseBody>, TransportError> {
+    let Some(end) = end else { return transport.send(request).await };
+    let upload = Arc::clone(&request.upload);
+    timeout_at(end, transport.send(request)).await.unwrap_or_else(|_| {
+        Err(if upload.is_connecting() {
+            unconnected(url)
+        } else {
+            TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)
+        })
+    })
+}
+
+/// The error of a request that got no connection within its time limit.
+fn unconnected(url: &Url) -> TransportError {
+    let error = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Connect)
+        .caused_by("there was no connection within the time limit");
+    match authority(url) {
+        Some(host) => error.at(host),
+        None => error,
+    }
+}
+
+/// The host of a URL, with its port if that isn't the default.
+fn authority(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
 /// How far a failed request got, which decides whether it may be retried.

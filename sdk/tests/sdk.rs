@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod sdk {
+    #[cfg(feature = "blocking")]
+    mod blocking;
     mod calls;
     mod domains;
     mod downloads;

@@ -103,7 +103,7 @@ async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
         Ok(credentials) => {
             let session = Session::builder().on_event(on_event).open(credentials.store(None));
             let done = session.refresh(request).await;
-            session.wait_idle().await;
+            session.close().await;
             done
         }
     };

@@ -448,17 +448,21 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
         "",
     ]
     .map(proxy);
-    for (address, seen) in proxies.into_iter().chain([(refused, std::sync::Arc::default())]) {
+    let proxies = proxies.into_iter().chain([(refused, std::sync::Arc::default())]);
+    // A missing password is a setting.
+    for ((address, seen), code) in proxies.zip([2, 7, 7, 7, 7]) {
         let idempost = Idempost::new()
             .env("IDEMPOST_BASE_URL", "https://service.invalid")
             .env("IDEMPOST_API_KEY", "re_sentinel")
             .env("HTTPS_PROXY", format!("http://me:sentinel@{address}"));
         for form in [&["--retries", "0"][..], &["--retries", "0", "-vvv"]] {
             let ran = idempost.run(&send(form));
-            assert_eq!((ran.code, ran.stdout.as_str()), (Some(7), ""), "{ran:?}");
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{ran:?}");
             assert!(!ran.stderr.contains("sentinel"), "{ran:?}");
+            let named = ["HTTPS_PROXY".to_owned(), format!("http://***@{address}")];
+            assert!(named.iter().all(|part| ran.stderr.contains(part)), "{ran:?}");
         }
-        let error = idempost.run(&send(&["--retries", "0", "--json"])).error(7);
+        let error = idempost.run(&send(&["--retries", "0", "--json"])).error(code);
         assert_eq!(error["outcome"], "not_sent", "{error}");
         assert!(!error.to_string().contains("sentinel"), "{error}");
         // The proxy gets the host, and neither the key nor the email.

@@ -11,9 +11,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::service::Service;
 use crate::support::{Idempost, Ran, SEND};
@@ -56,6 +57,15 @@ impl Front {
 
     /// With a response, it replaces the service: it is written, and then the connection ends without a TLS alert.
     fn responding(params: &CertificateParams, signed_by: Signer, response: Option<&'static str>) -> Self {
+        Self::configured(params, signed_by, response, false)
+    }
+
+    fn configured(
+        params: &CertificateParams,
+        signed_by: Signer,
+        response: Option<&'static str>,
+        demands_certificate: bool,
+    ) -> Self {
         let known = authority("known");
         let key = KeyPair::generate().unwrap();
         let certificate = match signed_by {
@@ -67,12 +77,18 @@ impl Front {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ca.pem"), known.pem()).unwrap();
 
-        let config = ServerConfig::builder_with_protocol_versions(&[&TLS12, &TLS13])
-            .with_no_client_auth()
-            .with_single_cert(
-                vec![certificate.der().clone()],
-                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
-            );
+        let config = ServerConfig::builder_with_protocol_versions(&[&TLS12, &TLS13]);
+        let config = if demands_certificate {
+            let mut roots = RootCertStore::empty();
+            roots.add(known.der().clone()).unwrap();
+            config.with_client_cert_verifier(WebPkiClientVerifier::builder(roots.into()).build().unwrap())
+        } else {
+            config.with_no_client_auth()
+        };
+        let config = config.with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        );
         let acceptor = TlsAcceptor::from(Arc::new(config.unwrap()));
         let service = Service::start();
         let inner = service.base_url().trim_start_matches("http://").to_owned();
@@ -166,6 +182,14 @@ fn a_certificate_of_an_unknown_authority_is_refused_without_a_retry() {
 fn a_self_signed_certificate_is_refused_without_a_retry() {
     // B-24
     Front::behind(&certificate(), Signer::Itself).is_refused("unknown");
+}
+
+#[test]
+fn a_service_that_demands_a_client_certificate_is_refused_without_a_retry() {
+    // B-24: over TLS 1.3 the refusal arrives after the request was sent.
+    let front = Front::configured(&certificate(), Signer::Known, None, true);
+    front.is_refused("certificate");
+    assert_eq!(front.send_with(&["--json"]).error(7)["outcome"], "not_sent");
 }
 
 #[test]

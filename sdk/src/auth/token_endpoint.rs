@@ -33,16 +33,16 @@ pub(crate) enum RefreshOutcome {
     Tokens(Tokens),
     /// Nothing reached the service (name resolution, connection, TLS, proxy): not spent.
     NotSent(TransportError),
-    /// 429, or 503 with `Retry-After`: rejected before any work, not spent.
+    /// 429, or 503 with an OAuth error: rejected before any work, not spent.
     Throttled { status: u16, retry_after: Option<Duration> },
-    /// A client error without an OAuth error: another server responded, not spent.
+    /// A client error other than 401 without an OAuth error: another server responded, not spent.
     NotOAuthEndpoint { status: u16, path: String },
     /// An error that doesn't concern the token (`invalid_request`, `invalid_client`, `unauthorized_client`, `invalid_scope`, other names): not spent.
     Rejected(OAuthError),
     /// `invalid_grant`: this refresh token is no longer valid.
     InvalidGrant(OAuthError),
-    /// The request was sent and it is unknown whether the token was spent: no response, an incomplete one, 5xx, a redirect, or a response without
-    /// a refresh token.
+    /// The request was sent and it is unknown whether the token was spent: no response, an incomplete one, another 5xx, a 401 without an OAuth
+    /// error, a redirect, or a response without a refresh token.
     Unknown { reason: String, access_token: Option<(AccessToken, Duration)> },
 }
 

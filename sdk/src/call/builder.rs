@@ -56,6 +56,11 @@ pub struct Call<T> {
 }
 
 impl<T> Call<T> {
+    #[cfg(feature = "blocking")]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     pub(crate) fn new(core: &Arc<Core>, operation: Operation) -> Self
     where
         T: DeserializeOwned,

@@ -8,7 +8,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, response};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 use tracing::Instrument as _;
 use url::Url;
 
@@ -29,6 +29,7 @@ use crate::{
     },
     transport::{
         Collected, RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest,
+        Upload, send_until,
     },
 };
 
@@ -210,8 +211,8 @@ impl<'a> Execution<'a> {
         self.state.attempts += 1;
         permit.sent();
         let end = self.attempt_end();
-        let sent = self.core.transport.send(self.request(credential));
-        let (head, body) = match before(end, sent).await {
+        let request = self.request(credential);
+        let (head, body) = match send_until(end, &*self.core.transport, request, &self.url).await {
             Ok(response) => response.into_parts(),
             Err(error) => {
                 if error.delivery() == RequestDelivery::NotSent {
@@ -426,7 +427,7 @@ impl<'a> Execution<'a> {
             body: self.operation.body.clone(),
             idle_timeout: self.core.idle_timeout,
             new_connection: false,
-            on_upload: self.operation.on_upload.clone(),
+            upload: Upload::new(self.operation.on_upload.clone()),
         }
     }
 
@@ -463,19 +464,6 @@ impl Drop for Execution<'_> {
                 span.record("request_id", id.as_str());
             }
         }
-    }
-}
-
-/// Awaits the response head until the deadline.
-async fn before(
-    end: Option<Instant>,
-    sent: impl Future<Output = Result<http::Response<ResponseBody>, TransportError>>,
-) -> Result<http::Response<ResponseBody>, TransportError> {
-    match end {
-        None => sent.await,
-        Some(end) => timeout_at(end, sent).await.unwrap_or_else(|_| {
-            Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
-        }),
     }
 }
 

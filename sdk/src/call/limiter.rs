@@ -20,16 +20,16 @@
 //!
 //! # How it learns a limit that the service doesn't announce
 //!
-//! A new client starts with one request in flight and adds one for every two responses (slow start); from 32 on, it sends
-//! without limit. The first 429 sets a ceiling at the rate of the last second. From then on the rate follows CUBIC's curve: just below the
-//! ceiling at first, flat around it, then increasing faster above it. A 429 late on the curve confirms the ceiling, and the next attempt
-//! to exceed it takes twice as long; an early one shows that the ceiling was wrong, and halves it. A curve that ends without a
-//! 429 shows that the limit no longer applies: the client forgets it.
+//! A new client sends without limit. The first 429 sets a ceiling at the rate of the last second, which is too low if the requests before it
+//! were sent at once: the rate doubles every second until the next 429, and only then is the ceiling a measured one. From then on the rate
+//! follows CUBIC's curve: just below the ceiling at first, flat around it, then increasing faster above it. A 429 late on the curve confirms
+//! the ceiling, and the next attempt to exceed it takes twice as long; an early one shows that the ceiling was wrong, and halves it. A curve
+//! that ends without a 429 shows that the limit no longer applies: the client forgets it.
 
 use std::{
     sync::{
         Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -72,6 +72,8 @@ const FLOOR: f64 = 0.5;
 const MIN_CUT: f64 = 0.02;
 /// The same for the first 429 while no limit is known: the rate of the last second can be two windows' limit.
 const FIRST_CUT: f64 = 0.1;
+/// The same for the 429 that ends the doubling of the rate, relative to the rate of a second before or that of the last second.
+const DOUBLING_CUT: f64 = 0.05;
 /// The same for a series of early 429s, each of which doubles the cut.
 const MAX_CUT: f64 = 0.5;
 /// How far below the ceiling the curve starts, relative to the ceiling.
@@ -84,11 +86,6 @@ const MAX_SPAN: Duration = Duration::from_secs(256);
 const SPANS: u32 = 4;
 /// A 429 in the first quarter of a curve's first span is early.
 const EARLY: u32 = 4;
-
-/// The number of responses after which the slow start ends.
-const RAMP: u32 = 62;
-/// The maximum time that the slow start waits for a response before it allows more requests in flight.
-const RAMP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The rate at which a client sends requests.
 ///
@@ -104,8 +101,7 @@ pub enum RateLimit {
     ///
     /// A limit announced in `ratelimit-policy` (windows of up to 60 s) or `ratelimit-limit` (per second) is never exceeded; the client
     /// sends at 97.5 % of it. While the service announces none, the client sends without limit until a 429, then
-    /// stays just below the rate that caused it, and periodically tries a higher one. A new client starts
-    /// with one request in flight and adds one for every two responses, up to 32, before it sends without limit.
+    /// stays just below the rate that caused it, and periodically tries a higher one.
     #[default]
     Adaptive,
     /// At most this many requests per second, evenly spaced; fewer if the service announces a lower limit.
@@ -156,8 +152,10 @@ pub(crate) struct TooLate {
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: RateLimit,
-    /// Whether calls pass without checking the state, because there is neither a limit nor a slow start.
+    /// Whether calls pass without checking the state, because no limit is known.
     open: AtomicBool,
+    /// The requests in flight that no limit applied to.
+    in_flight: AtomicU32,
     state: Mutex<State>,
     /// The queue: tokio's mutex is FIFO, and the task that holds it is the head.
     queue: FifoMutex<()>,
@@ -171,11 +169,11 @@ impl Limiter {
             RateLimit::PerSecond(rate) => Some(rate),
             RateLimit::Adaptive | RateLimit::Off => None,
         };
-        let ramp = (limit == RateLimit::Adaptive).then(Ramp::default);
         Self {
             limit,
-            open: AtomicBool::new(limit == RateLimit::Off),
-            state: Mutex::new(State { configured, ramp, ..State::default() }),
+            open: AtomicBool::new(configured.is_none()),
+            in_flight: AtomicU32::new(0),
+            state: Mutex::new(State { configured, ..State::default() }),
             queue: FifoMutex::default(),
             moved: Notify::new(),
         }
@@ -190,7 +188,7 @@ impl Limiter {
     /// The slot comes after `deadline`: returned immediately if that is known, or at `deadline` if the rate dropped meanwhile. No slot is taken.
     pub(crate) async fn acquire(&self, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
         if self.open.load(Ordering::Relaxed) {
-            return Ok(Permit { limiter: self, slot: Slot::Free, sent: false });
+            return Ok(self.permit(Slot::Free));
         }
         let place = {
             let now = Instant::now();
@@ -199,7 +197,7 @@ impl Limiter {
             if state.waiting == 0
                 && let Ok(slot) = state.admit(now)
             {
-                return Ok(Permit { limiter: self, slot, sent: false });
+                return Ok(self.permit(slot));
             }
             let turn = state.turn(state.waiting, now);
             if deadline.is_some_and(|deadline| deadline <= turn) {
@@ -210,6 +208,13 @@ impl Limiter {
         };
         // Boxed, so that calls that don't wait don't carry the size of the waiting future.
         Box::pin(self.wait(place, deadline)).await
+    }
+
+    fn permit(&self, slot: Slot) -> Permit<'_> {
+        if let Slot::Free = slot {
+            self.in_flight.fetch_add(1, Ordering::Relaxed);
+        }
+        Permit { limiter: self, slot, sent: false }
     }
 
     async fn wait(&self, place: Place<'_>, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
@@ -223,7 +228,7 @@ impl Limiter {
                 let mut state = self.lock();
                 self.expire(&mut state, now);
                 match state.admit(now) {
-                    Ok(slot) => return Ok(Permit { limiter: self, slot, sent: false }),
+                    Ok(slot) => return Ok(self.permit(slot)),
                     Err(turn) => turn,
                 }
             };
@@ -249,7 +254,7 @@ impl Limiter {
         let mut state = self.lock();
         self.expire(&mut state, now);
         if let Some(limit) = announced
-            && state.announce(limit, now)
+            && state.announce(limit, self.in_flight.load(Ordering::Relaxed), now)
             && let Some(reset) = AnnouncedLimit::reset_if_exhausted(headers)
         {
             // Only here: once the client paces itself, an exhausted window is what a full one ends with.
@@ -272,7 +277,7 @@ impl Limiter {
 
     /// Publishes a changed state to later calls and to the head of the queue.
     fn settle(&self, state: &State, now: Instant) {
-        self.open.store(state.ramp.is_none() && state.pace(now).is_none(), Ordering::Relaxed);
+        self.open.store(state.pace(now).is_none(), Ordering::Relaxed);
         self.wake(state);
     }
 
@@ -313,15 +318,16 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let returned = match self.slot {
-            Slot::Free => false,
-            Slot::Ramp { .. } => true,
-            Slot::Paced { .. } => !self.sent,
-        };
-        if returned {
-            let mut state = self.limiter.lock();
-            state.give_back(self.slot);
-            self.limiter.wake(&state);
+        match self.slot {
+            Slot::Free => {
+                self.limiter.in_flight.fetch_sub(1, Ordering::Relaxed);
+            }
+            Slot::Paced { .. } if self.sent => {}
+            Slot::Paced { before, after } => {
+                let mut state = self.limiter.lock();
+                state.give_back(before, after);
+                self.limiter.wake(&state);
+            }
         }
     }
 }
@@ -339,8 +345,6 @@ impl Drop for Place<'_> {
 enum Slot {
     /// No limit applied.
     Free,
-    /// One of the requests in flight of a slow start.
-    Ramp { started: Option<Instant> },
     /// One interval of the GCRA, with `next` before and after it.
     Paced { before: Option<Instant>, after: Instant },
 }
@@ -353,8 +357,6 @@ struct State {
     announced: Option<AnnouncedLimit>,
     /// The limit learned from 429s.
     learned: Option<Ceiling>,
-    /// The slow start, while it lasts.
-    ramp: Option<Ramp>,
     /// When the next request may be sent; `None` before the first.
     next: Option<Instant>,
     /// The end of the pause after a 429.
@@ -388,10 +390,7 @@ impl State {
             self.next = Some(after);
             return Ok(Slot::Paced { before, after });
         }
-        let Some(ramp) = &mut self.ramp else { return Ok(Slot::Free) };
-        let slot = ramp.admit(now)?;
-        self.ramp.take_if(|ramp| ramp.responses >= RAMP);
-        Ok(slot)
+        Ok(Slot::Free)
     }
 
     /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance.
@@ -403,38 +402,38 @@ impl State {
     fn turn(&self, ahead: u32, now: Instant) -> Instant {
         let Some(pace) = self.pace(now) else { return now };
         let head = [self.next, self.held].into_iter().flatten().fold(now, Instant::max);
-        if ahead == 0 { head } else { later(self.base(head), interval(pace).saturating_mul(ahead)) }
+        if ahead == 0 {
+            return head;
+        }
+        let wait = match self.learned {
+            Some(ceiling) if ceiling.doubles => {
+                // The integral of pace · 2ᵗ is the number of calls.
+                let calls = f64::from(ahead) * std::f64::consts::LN_2 / pace;
+                Duration::try_from_secs_f64(calls.ln_1p() / std::f64::consts::LN_2).unwrap_or(MAX_INTERVAL)
+            }
+            _ => interval(pace).saturating_mul(ahead),
+        };
+        later(self.base(head), wait)
     }
 
-    fn give_back(&mut self, slot: Slot) {
-        match slot {
-            Slot::Free => {}
-            Slot::Ramp { started } => {
-                if let Some(ramp) = self.ramp.as_mut().filter(|ramp| ramp.started == started) {
-                    ramp.in_flight -= 1;
-                }
-            }
-            // A later request was sent, so the slot is in the past.
-            Slot::Paced { before, after } => {
-                if self.next == Some(after) {
-                    self.next = before;
-                }
-            }
+    /// Returns an interval that wasn't used. If a later request was sent, the slot is in the past.
+    fn give_back(&mut self, before: Option<Instant>, after: Instant) {
+        if self.next == Some(after) {
+            self.next = before;
         }
     }
 
     /// Applies an announced limit; returns whether it changed.
-    fn announce(&mut self, limit: AnnouncedLimit, now: Instant) -> bool {
+    fn announce(&mut self, limit: AnnouncedLimit, in_flight: u32, now: Instant) -> bool {
         let announced = Some(limit).filter(|limit| pace(*limit) < UNPACED);
-        let in_flight = self.ramp.take().map_or(0, |ramp| ramp.in_flight);
         if announced == self.announced {
             return false;
         }
         self.announced = announced;
         self.learned = None;
         if let Some(limit) = announced {
-            // Requests sent before count in the service's window.
-            let sent = interval(pace(limit)).saturating_mul(in_flight.max(1));
+            // Requests sent before count in the service's window, which admits no more than the limit.
+            let sent = interval(pace(limit)).saturating_mul(in_flight.min(limit.requests()).max(1));
             let next = later(now, sent);
             self.next = Some(self.next.map_or(next, |earlier| earlier.max(next)));
         }
@@ -443,32 +442,34 @@ impl State {
 
     fn admitted(&mut self, now: Instant) {
         self.recent.count(now);
-        if let Some(ramp) = &mut self.ramp {
-            ramp.responses += 1;
-        }
-        self.ramp.take_if(|ramp| ramp.responses >= RAMP);
     }
 
     fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
         let held = self.hold(retry_after.unwrap_or(DEFAULT_HOLD), now);
         let pace = self.pace(now).unwrap_or_else(|| self.recent.rate(now));
         let cap = self.cap();
-        let (cut, span) = match &mut self.learned {
+        let (pace, cut, span) = match &mut self.learned {
             Some(ceiling) if now < ceiling.since => {
                 ceiling.since = ceiling.since.max(held);
                 return;
             }
-            Some(ceiling) if now - ceiling.since < ceiling.span / EARLY => {
-                ((ceiling.cut * 2.0).min(MAX_CUT), (ceiling.span / 2).max(MIN_SPAN))
+            // The rate of a second ago caused no 429.
+            Some(ceiling) if ceiling.doubles => {
+                let passed = now.checked_sub(Recent::SECOND).map_or(0.0, |then| ceiling.pace(then));
+                (self.recent.rate(now).max(passed), DOUBLING_CUT, MIN_SPAN)
             }
-            Some(ceiling) => (MIN_CUT, (ceiling.span * 2).min(MAX_SPAN)),
-            None if cap.is_some() => (MIN_CUT, MIN_SPAN),
-            None => (FIRST_CUT, MIN_SPAN),
+            Some(ceiling) if now - ceiling.since < ceiling.span / EARLY => {
+                (pace, (ceiling.cut * 2.0).min(MAX_CUT), (ceiling.span / 2).max(MIN_SPAN))
+            }
+            Some(ceiling) => (pace, MIN_CUT, (ceiling.span * 2).min(MAX_SPAN)),
+            None if cap.is_some() => (pace, MIN_CUT, MIN_SPAN),
+            None => (pace, FIRST_CUT, MIN_SPAN),
         };
+        let doubles = self.learned.is_none() && cap.is_none();
         let floor = cap.map_or(FLOOR, |cap| cap.min(FLOOR));
         let since = held.max(later(now, INCIDENT));
-        self.learned = Some(Ceiling { rate: (pace * (1.0 - cut)).max(floor), cut, since, span });
-        self.ramp = None;
+        let rate = (pace * (1.0 - cut)).max(floor);
+        self.learned = Some(Ceiling { rate, cut, since, span, doubles });
     }
 
     /// Pauses all calls; returns the end of the pause.
@@ -481,11 +482,7 @@ impl State {
 
     /// Forgets a learned limit at the end of its curve; returns whether it did.
     fn expire(&mut self, now: Instant) -> bool {
-        let over = self.learned.take_if(|ceiling| ceiling.is_over(now)).is_some();
-        if over && self.cap().is_none() {
-            self.ramp = Some(Ramp { started: Some(now), ..Ramp::default() });
-        }
-        over
+        self.learned.take_if(|ceiling| ceiling.is_over(now)).is_some()
     }
 }
 
@@ -500,44 +497,25 @@ struct Ceiling {
     since: Instant,
     /// The time from there to the ceiling.
     span: Duration,
+    /// Whether the rate doubles every second instead of following the curve, since the ceiling isn't measured yet.
+    doubles: bool,
 }
 
 impl Ceiling {
     fn pace(self, now: Instant) -> f64 {
+        if self.doubles {
+            let seconds = now.saturating_duration_since(self.since).as_secs_f64();
+            return self.rate * seconds.exp2();
+        }
         let spans = now.saturating_duration_since(self.since).div_duration_f64(self.span);
         self.rate * (1.0 + DIP * (spans - 1.0).powi(3))
     }
 
     fn is_over(self, now: Instant) -> bool {
-        now.saturating_duration_since(self.since) >= self.span * SPANS
-    }
-}
-
-/// The slow start: the requests in flight are limited while nothing is known about the service.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ramp {
-    /// When this slow start began; `None` for a client's first.
-    started: Option<Instant>,
-    in_flight: u32,
-    /// Responses so far.
-    responses: u32,
-    /// When the latest request was sent.
-    latest: Option<Instant>,
-}
-
-impl Ramp {
-    fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
-        if self.in_flight > self.responses / 2 {
-            let ready_at = self.latest.map_or(now, |latest| later(latest, RAMP_TIMEOUT));
-            if ready_at > now {
-                return Err(ready_at);
-            }
-            // Slow responses must not keep the client slow: twice as many.
-            self.responses = self.responses * 2 + 2;
+        if self.doubles {
+            return self.pace(now) >= UNPACED;
         }
-        self.in_flight += 1;
-        self.latest = Some(now);
-        Ok(Slot::Ramp { started: self.started })
+        now.saturating_duration_since(self.since) >= self.span * SPANS
     }
 }
 

@@ -1,9 +1,10 @@
 //! Blocking calls, for programs without an async runtime.
 
 use std::{
+    cell::Cell,
     future::{Future, IntoFuture},
     io,
-    sync::{OnceLock, mpsc},
+    sync::{Arc, OnceLock, mpsc},
 };
 
 use futures_util::StreamExt as _;
@@ -14,15 +15,27 @@ use super::{
     wait::Wait,
 };
 use crate::{
-    call::Call,
+    call::{Call, Core},
     error::{Error, Result},
     problem::SettingsError,
 };
 
-/// The runtime of all blocking calls: one thread, started by the first of them.
+thread_local! {
+    /// Whether the thread belongs to the runtime below.
+    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The runtime of all blocking calls: two threads, started by the first of them.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
-    let start = || Builder::new_multi_thread().worker_threads(1).thread_name("idempost").enable_all().build();
+    let start = || {
+        Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("idempost")
+            .on_thread_start(|| IS_WORKER.set(true))
+            .enable_all()
+            .build()
+    };
     RUNTIME.get_or_init(start).as_ref().map_err(|error| {
         Error::from(
             SettingsError::new("blocking", "requires a runtime thread, which couldn't be started")
@@ -31,10 +44,27 @@ fn runtime() -> Result<&'static Runtime> {
     })
 }
 
-/// Runs a future on that thread and blocks until it completes. Within another runtime, it blocks that runtime's thread.
+/// Runs a future on that runtime, and blocks until it has completed and the client's token refresh is saved. Within another runtime, it blocks
+/// that runtime's thread.
+fn settled<T: Send + 'static>(
+    core: Arc<Core>,
+    future: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    wait_for(async move {
+        let outcome = future.await;
+        core.credentials.close().await;
+        outcome
+    })
+}
+
+/// Runs a future on that runtime, and blocks until it completes.
 pub(crate) fn wait_for<T: Send + 'static>(
     future: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
+    if IS_WORKER.get() {
+        let rule = "can't be used in a callback of a blocking call, which would wait for itself";
+        return Err(SettingsError::new("blocking", rule).into());
+    }
     let (done, value) = mpsc::sync_channel(1);
     let task = runtime()?.spawn(async move {
         // The receiver waits below.
@@ -64,7 +94,7 @@ impl<T: Send + 'static> Call<T> {
     /// # Errors
     /// Those of the call.
     pub fn blocking(self) -> Result<T> {
-        wait_for(self.into_future())
+        settled(Arc::clone(self.core()), self.into_future())
     }
 }
 
@@ -74,7 +104,7 @@ impl<T: Item> List<T> {
     /// # Errors
     /// Those of the call.
     pub fn blocking(self) -> Result<Page<T>> {
-        wait_for(self.into_future())
+        self.call().blocking()
     }
 
     /// Returns all items, page by page, as [`stream`](Self::stream) yields them. Each page request blocks the thread (feature `blocking`).

@@ -87,7 +87,7 @@ pub enum AuthError {
     /// The token endpoint could not be reached. The tokens are unchanged.
     #[error("the token endpoint couldn't be reached")]
     Unreachable(#[source] TransportError),
-    /// The authorization server is overloaded (429 or 503). The tokens are unchanged.
+    /// The authorization server is overloaded (429, or 503 with an OAuth error). The tokens are unchanged.
     #[error("the authorization server is overloaded (status {status})")]
     Throttled {
         /// The status of its response.

@@ -26,7 +26,12 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
 /// Splits `Name <email>`.
 fn named(text: &str) -> Option<(&str, &str)> {
     let named = text.strip_suffix('>')?;
-    let (open, _) = unquoted(named).filter(|(_, c)| *c == '<').last()?;
+    // A quote that nothing closes belongs to the name.
+    let open = if is_unclosed(named) {
+        named.rfind('<')?
+    } else {
+        unquoted(named).filter(|(_, c)| *c == '<').last()?.0
+    };
     Some((&named[..open], &named[open + 1..]))
 }
 
@@ -67,7 +72,10 @@ pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
         };
         // An unquoted `ada@acme.test <ada@acme.test>` is common.
         let starts_another = |c| is_separator(c) || c == '<';
-        if find_unquoted(name, '@').is_some() && find_unquoted_by(name, starts_another).is_some() {
+        let mut parts = name.split(|c| starts_another(c) || c == '>');
+        if find_unquoted_by(name, starts_another).is_some()
+            && parts.any(|part| mailbox_fault(part.trim()).is_none())
+        {
             return Some(("address", "an entry must be a single address; pass several as a list"));
         }
         return mailbox_fault(mailbox);
@@ -122,19 +130,36 @@ fn find_unquoted_by(text: &str, wanted: impl Fn(char) -> bool) -> Option<usize> 
 
 /// Returns the characters outside of `"…"`; a backslash escapes the next one.
 fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
-    let (mut quoted, mut escaped) = (false, false);
-    text.char_indices().filter(move |(_, c)| {
-        if escaped {
-            escaped = false;
+    let mut quotes = Quotes::default();
+    text.char_indices().filter(move |(_, c)| quotes.is_outside(*c))
+}
+
+/// Returns whether a quote is still open at the end.
+fn is_unclosed(text: &str) -> bool {
+    let mut quotes = Quotes::default();
+    text.chars().for_each(|c| drop(quotes.is_outside(c)));
+    quotes.open
+}
+
+#[derive(Default)]
+struct Quotes {
+    open: bool,
+    escaped: bool,
+}
+
+impl Quotes {
+    fn is_outside(&mut self, c: char) -> bool {
+        if self.escaped {
+            self.escaped = false;
             return false;
         }
         match c {
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            _ => return !quoted,
+            '\\' if self.open => self.escaped = true,
+            '"' => self.open = !self.open,
+            _ => return !self.open,
         }
         false
-    })
+    }
 }
 
 #[cfg(test)]
@@ -161,6 +186,7 @@ mod tests {
             "ada@acme.test <ada@acme.test>",
             "Acme, Inc <hi@acme.test>",
             "Acme <EU> <hi@acme.test>",
+            "@; <hi@acme.test>",
         ];
         for text in good {
             assert_eq!(fault(text), None, "{text}");
@@ -179,6 +205,7 @@ mod tests {
             ("Ada \"A, B\" L <a@b.c>", "\"Ada \\\"A, B\\\" L\" <a@b.c>"),
             ("\"A\" \"B\" <a@b.c>", "\"\\\"A\\\" \\\"B\\\"\" <a@b.c>"),
             ("A\\B <a@b.c>", "\"A\\\\B\" <a@b.c>"),
+            ("5\" disks <a@b.c>", "\"5\\\" disks\" <a@b.c>"),
         ] {
             assert_eq!(quoted(given), sent);
             assert_eq!((fault(given), fault(sent), quoted(sent)), (None, None, sent.into()));

@@ -50,16 +50,22 @@ impl ProxyVariables {
 
     /// Rejects a malformed variable that would apply to `url`.
     pub(super) fn check(&self, url: &Url) -> Result<(), SettingsError> {
-        let Ok(uri) = url.as_str().parse() else { return Ok(()) };
+        self.applying_to(url).map_or(Ok(()), |(name, value)| check(name, value))
+    }
+
+    /// Returns the variable that applies to `url` and its proxy, without a password.
+    pub(super) fn proxy_of(&self, url: &Url) -> Option<(&'static str, String)> {
+        self.applying_to(url).map(|(name, value)| (*name, masked(&value.to_string_lossy())))
+    }
+
+    fn applying_to(&self, url: &Url) -> Option<&(&'static str, OsString)> {
+        let uri = url.as_str().parse().ok()?;
         if self.is_cgi || self.proxied.intercept(&uri).is_none() {
-            return Ok(());
+            return None;
         }
         let of_scheme = if url.scheme() == "http" { &self.http } else { &self.https };
         let set = |variable: &&(&'static str, OsString)| !variable.1.is_empty();
-        match of_scheme.as_ref().filter(set).or(self.all.as_ref().filter(set)) {
-            Some((name, value)) => check(name, value),
-            None => Ok(()),
-        }
+        of_scheme.as_ref().filter(set).or(self.all.as_ref().filter(set))
     }
 }
 

@@ -1,23 +1,16 @@
-//! The transport over the reqwest crate; no other file uses reqwest.
+//! The transport over the reqwest crate; no other module uses reqwest.
 
-use std::{
-    error::Error as StdError,
-    future::Future as _,
-    io,
-    pin::{Pin, pin},
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    task::{Context, Poll},
-    time::Duration,
+mod download;
+mod failure;
+mod pool;
+mod upload;
+
+use std::{sync::OnceLock, time::Duration};
+
+use self::{
+    download::Chunks,
+    pool::{Pool, Pooled, Unanswered},
 };
-
-use bytes::Bytes;
-use futures_core::Stream;
-use futures_util::StreamExt as _;
-use tokio::time::{Sleep, sleep, timeout};
-
 use super::{
     BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
     TransportRequest, endpoint::is_loopback, proxy::ProxyVariables,
@@ -27,6 +20,9 @@ use super::{
 ///
 /// Three of reqwest's defaults are off: redirects (a 307 would repeat the body at another origin), its own retries (only the call knows whether
 /// a retry is safe), and the environment's proxy for loopback addresses (it would leak a local service's credential).
+///
+/// A connection over HTTP/2 is checked by pings while requests are in flight. One on which a request got no response until its time limit is
+/// not used again.
 ///
 /// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions. If the value that applies
 /// to a request isn't the URL of an HTTP proxy, the request isn't sent and its call fails with [`Error::Settings`](crate::Error::Settings).
@@ -53,14 +49,16 @@ use super::{
 /// ```
 #[derive(Default)]
 pub struct ReqwestTransport {
-    /// Built at the first request that needs it, since loading the system's certificates is slower than starting a small program.
-    clients: [OnceLock<reqwest::Client>; 6],
+    pools: [Pool; 6],
     proxy_variables: OnceLock<ProxyVariables>,
     configure: Option<Configure>,
     connect_timeout: Option<Duration>,
     /// A client built by the application, whose redirect policy is unknown.
     given: Option<reqwest::Client>,
 }
+
+/// The interval of pings over HTTP/2, and the time that a peer has for its reply.
+const PING: Duration = Duration::from_secs(10);
 
 type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
@@ -97,9 +95,9 @@ impl ReqwestTransport {
         Self { connect_timeout: Some(limit), ..Self::default() }
     }
 
-    fn client(&self, url: &url::Url, new_connection: bool) -> Result<&reqwest::Client, TransportError> {
+    fn client(&self, url: &url::Url, new_connection: bool) -> Result<Pooled, TransportError> {
         if let Some(client) = &self.given {
-            return Ok(client);
+            return Ok(Pooled::given(client.clone()));
         }
         let route = Route::to(url);
         if matches!(route, Route::Remote) {
@@ -107,14 +105,30 @@ impl ReqwestTransport {
                 TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).caused_by(error)
             })?;
         }
-        let slot = &self.clients[2 * route as usize + usize::from(new_connection)];
-        if let Some(client) = slot.get() {
-            return Ok(client);
+        let pool = &self.pools[2 * route as usize + usize::from(new_connection)];
+        pool.get(|| self.build(route, new_connection)).map_err(|error| {
+            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error)
+        })
+    }
+
+    /// Names the environment's proxy in the error of a request that got no connection.
+    fn with_proxy(&self, error: TransportError, url: &url::Url) -> TransportError {
+        let unsent = error.delivery() == RequestDelivery::NotSent;
+        let variables =
+            self.proxy_variables.get().filter(|_| unsent && matches!(Route::to(url), Route::Remote));
+        match variables.and_then(|variables| variables.proxy_of(url)) {
+            Some(proxy) => failure::through_proxy(error, proxy),
+            None => error,
         }
+    }
+
+    fn build(&self, route: Route, new_connection: bool) -> reqwest::Result<reqwest::Client> {
         #[cfg(feature = "rustls")]
         install_crypto_provider();
         let mut builder = reqwest::Client::builder()
             .tcp_nodelay(true)
+            .http2_keep_alive_interval(PING)
+            .http2_keep_alive_timeout(PING)
             .connect_timeout(self.connect_timeout.unwrap_or(Duration::from_secs(10)));
         if let Some(configure) = &self.configure {
             builder = configure(builder);
@@ -131,10 +145,7 @@ impl ReqwestTransport {
         if new_connection {
             builder = builder.http1_only().pool_max_idle_per_host(0);
         }
-        let client = builder.build().map_err(|error| {
-            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other).caused_by(error)
-        })?;
-        Ok(slot.get_or_init(|| client))
+        builder.build()
     }
 }
 
@@ -168,17 +179,21 @@ impl std::fmt::Debug for ReqwestTransport {
 impl Transport for ReqwestTransport {
     fn send(
         &self,
-        request: TransportRequest,
+        mut request: TransportRequest,
     ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
         Box::pin(async move {
-            let client = self.client(&request.url, request.new_connection)?;
+            let pooled = self.client(&request.url, request.new_connection)?;
             let idle = request.idle_timeout;
-            let asked = self.given.is_some().then(|| request.url.clone());
-            let mut response = match request.body.as_bytes() {
-                Some(bytes) => send_bytes(client, request, bytes).await?,
-                None => send_stream(client, request).await?,
+            let answer = {
+                let unanswered = Unanswered::of(&pooled);
+                let answer = upload::send(pooled.client(), &mut request).await;
+                if answer.as_ref().err().is_none_or(|error| error.kind() != TransportErrorKind::Timeout) {
+                    unanswered.settled();
+                }
+                answer
             };
-            if asked.is_some_and(|asked| asked != *response.url()) {
+            let mut response = answer.map_err(|error| self.with_proxy(error, &request.url))?;
+            if self.given.is_some() && request.url != *response.url() {
                 return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Other)
                     .caused_by(
                         "the given reqwest client follows redirects; build it with `Policy::none()`",
@@ -187,138 +202,11 @@ impl Transport for ReqwestTransport {
             let mut head = http::Response::new(());
             *head.status_mut() = response.status();
             std::mem::swap(head.headers_mut(), response.headers_mut());
-            Ok(head.map(|()| ResponseBody::stream(Chunks { response, idle, silence: None })))
+            Ok(head.map(|()| ResponseBody::stream(Chunks::of(response, pooled, idle))))
         })
     }
 }
 
-/// The chunks of a body. The idle timer runs only while the peer is silent.
-struct Chunks {
-    response: reqwest::Response,
-    idle: Duration,
-    silence: Option<Pin<Box<Sleep>>>,
-}
-
-impl Stream for Chunks {
-    type Item = Result<Bytes, TransportError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        // `chunk` keeps no state between polls: data read so far is in the response.
-        if let Poll::Ready(chunk) = pin!(this.response.chunk()).poll(context) {
-            this.silence = None;
-            return Poll::Ready(chunk.map_err(|error| failed(error, None)).transpose());
-        }
-        let silence = this.silence.get_or_insert_with(|| Box::pin(sleep(this.idle)));
-        silence.as_mut().poll(context).map(|()| Some(Err(silent())))
-    }
-}
-
-async fn send_bytes(
-    client: &reqwest::Client,
-    request: TransportRequest,
-    bytes: Bytes,
-) -> Result<reqwest::Response, TransportError> {
-    let listener = request.on_upload.clone().filter(|_| !bytes.is_empty());
-    let (total, idle) = (bytes.len() as u64, request.idle_timeout);
-    let outgoing = prepare(request, (!bytes.is_empty()).then(|| bytes.into()));
-    let answer = timeout(idle, client.execute(outgoing)).await.map_err(|_| silent())?;
-    if let Some(listener) = listener {
-        listener(total, total);
-    }
-    answer.map_err(|error| failed(error, None))
-}
-
-/// Sends a body in chunks. There is no time limit for the whole, only for the time without progress.
-async fn send_stream(
-    client: &reqwest::Client,
-    request: TransportRequest,
-) -> Result<reqwest::Response, TransportError> {
-    let (total, idle, listener) = (request.body.len(), request.idle_timeout, request.on_upload.clone());
-    let taken = Arc::new(AtomicU64::new(0));
-    let broken = Arc::new(Mutex::new(None));
-    let pieces = request.body.stream().map({
-        let (taken, broken) = (Arc::clone(&taken), Arc::clone(&broken));
-        move |piece| match piece {
-            Ok(piece) => {
-                let sent = taken.fetch_add(piece.len() as u64, Ordering::Relaxed) + piece.len() as u64;
-                if let Some(listener) = &listener {
-                    listener(sent, total);
-                }
-                Ok(piece)
-            }
-            Err(error) => {
-                *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Err(io::Error::other("the body couldn't be read"))
-            }
-        }
-    });
-    let mut outgoing = prepare(request, Some(reqwest::Body::wrap_stream(pieces)));
-    outgoing.headers_mut().insert(http::header::CONTENT_LENGTH, total.into());
-    let mut answer = std::pin::pin!(client.execute(outgoing));
-    let mut before = 0;
-    loop {
-        if let Ok(answer) = timeout(idle, &mut answer).await {
-            let broken = broken.lock().unwrap_or_else(PoisonError::into_inner).take();
-            return answer.map_err(|error| failed(error, broken));
-        }
-        let now = taken.load(Ordering::Relaxed);
-        if now == before {
-            return Err(silent());
-        }
-        before = now;
-    }
-}
-
-fn prepare(request: TransportRequest, body: Option<reqwest::Body>) -> reqwest::Request {
-    let mut outgoing = reqwest::Request::new(request.method, request.url);
-    *outgoing.headers_mut() = request.headers;
-    *outgoing.body_mut() = body;
-    outgoing
-}
-
 fn silent() -> TransportError {
     TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)
-}
-
-fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
-    let host = error.url().and_then(|url| {
-        let host = url.host_str()?;
-        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
-    });
-    // A path can hold an address, so errors leave it out.
-    let error = error.without_url();
-    if let Some(broken) = broken {
-        // The length was announced: the service can't mistake an incomplete body for a complete one.
-        return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(broken);
-    }
-    let (reached, kind) = if error.is_connect() {
-        let untrusted = causes(&error).any(is_tls);
-        (
-            RequestDelivery::NotSent,
-            if untrusted { TransportErrorKind::Tls } else { TransportErrorKind::Connect },
-        )
-    } else if error.is_builder() {
-        (RequestDelivery::NotSent, TransportErrorKind::Other)
-    } else if error.is_timeout() {
-        (RequestDelivery::Unknown, TransportErrorKind::Timeout)
-    } else {
-        (RequestDelivery::Unknown, TransportErrorKind::Closed)
-    };
-    let failed = TransportError::new(reached, kind).caused_by(error);
-    match host {
-        Some(host) => failed.at(host),
-        None => failed,
-    }
-}
-
-fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
-    std::iter::successors(error.source(), |&error| error.source())
-}
-
-/// A TLS failure arrives as an I/O error over invalid data, often wrapped in another I/O error that hides it from `source`; a refused connection
-/// does not.
-fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
-    let Some(error) = cause.downcast_ref::<io::Error>() else { return false };
-    error.kind() == io::ErrorKind::InvalidData || error.get_ref().is_some_and(|inner| is_tls(inner))
 }

@@ -194,7 +194,7 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
     let mut login = server.exchange(&authorization, &code).await.unwrap();
     login.expires_in = Duration::ZERO;
     let session =
-        Session::builder().transport(Arc::clone(&transport)).start(MemoryStore::new(), login).await.unwrap();
+        Session::builder().transport(Arc::clone(&transport)).start(MemoryStore::new(), &login).await.unwrap();
     let client = Client::builder()
         .base_url("http://127.0.0.1:9")
         .session(session)
@@ -206,4 +206,20 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
     let seen: Vec<_> = script.seen().iter().map(|seen| (seen.url.clone(), seen.new_connection)).collect();
     let token = ("http://127.0.0.1:9/oauth/token".to_owned(), true);
     assert_eq!(seen, [token.clone(), token, ("http://127.0.0.1:9/emails".to_owned(), false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_exchange_whose_caller_was_dropped_returns_its_tokens_to_the_next() {
+    // TOK-01: a code is valid for one use.
+    let tokens = json!({"access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": "emails:send"});
+    let script = Script::of([Step::Refused, Step::Slow(Duration::from_secs(2), 200, tokens)]).odd();
+    let server = server(&script);
+    let (authorization, code) = authorized(&server);
+    // A request that wasn't sent leaves the code as it is.
+    let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
+    assert!(matches!(error, AuthError::Unreachable(_)), "{error:?}");
+    let limited = tokio::time::timeout(Duration::from_secs(1), server.exchange(&authorization, &code)).await;
+    assert!(limited.is_err());
+    let login = server.exchange(&authorization, &code.clone()).await.unwrap();
+    assert_eq!((login.scope.as_str(), script.seen().len()), ("emails:send", 2));
 }

@@ -46,7 +46,7 @@ impl Fixture {
         let server = ReferenceServer::over_http(Settings::default()).await;
         let fixture = Self { server, store: MemoryStore::new() };
         let record = fixture.grant();
-        fixture.builder().start(fixture.store.clone(), record).await.unwrap();
+        fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
         fixture
     }
 

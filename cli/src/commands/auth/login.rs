@@ -258,7 +258,7 @@ impl Grant {
         let saving = tokio::spawn(async move {
             let _held = held;
             let record = self.server.exchange(&self.authorization, &self.code).await?;
-            Session::start(store, record.clone()).await?;
+            Session::start(store, &record).await?;
             Ok(record)
         });
         let saved = saving.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;

@@ -1,15 +1,16 @@
 //! The authorization request and its redirect (`SPEC.md`, GET /oauth/authorize).
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, basic::BasicClient};
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
+use tokio::{sync::Mutex, task::JoinHandle};
 use url::Url;
 
 use super::server::AuthorizationServer;
 use crate::{
-    auth::scope::Scope,
+    auth::{record::TokenRecord, scope::Scope},
     error::{AuthError, CallbackError, OAuthError, OAuthErrorCode, Result, printable},
     problem::SettingsError,
 };
@@ -89,6 +90,7 @@ impl AuthorizationRequestBuilder<'_> {
 }
 
 /// An authorization request: the URL for the browser, and the secrets that authenticate the redirect.
+#[derive(Clone)]
 pub struct AuthorizationRequest {
     url: Url,
     client_id: String,
@@ -152,7 +154,7 @@ impl AuthorizationRequest {
             (Some(code), None)
                 if !code.is_empty() && code.bytes().all(|byte| matches!(byte, b' '..=b'~')) =>
             {
-                Ok(AuthorizationCode(code.into()))
+                Ok(AuthorizationCode { code: code.into(), exchange: Arc::default() })
             }
             (None, Some(error)) => Err(AuthError::Rejected(OAuthError {
                 code: OAuthErrorCode::from(printable(&error, 100)),
@@ -188,15 +190,21 @@ impl fmt::Debug for AuthorizationRequest {
     }
 }
 
+pub(super) type Exchange = JoinHandle<Result<TokenRecord, AuthError>>;
+
 /// An authorization code: valid for one exchange within 10 minutes.
 ///
 /// `Debug` prints `[redacted]`.
 #[derive(Clone)]
-pub struct AuthorizationCode(SecretString);
+pub struct AuthorizationCode {
+    code: SecretString,
+    /// The exchange in flight, which goes on if its caller is dropped.
+    pub(super) exchange: Arc<Mutex<Option<Exchange>>>,
+}
 
 impl AuthorizationCode {
     pub(crate) fn expose(&self) -> &str {
-        self.0.expose_secret()
+        self.code.expose_secret()
     }
 }
 

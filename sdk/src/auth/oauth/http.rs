@@ -4,15 +4,13 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::{
     body::Body,
     error::{AuthError, retry_after},
-    transport::{
-        Collected, RequestDelivery, Transport, TransportError, TransportErrorKind, TransportRequest,
-    },
+    transport::{Collected, Transport, TransportError, TransportRequest, send_until},
 };
 
 /// The timeout of a request as a whole.
@@ -99,13 +97,11 @@ impl HttpClient {
             body: if body.is_empty() { Body::default() } else { Body::default().plain(body) },
             idle_timeout: TIMEOUT,
             new_connection: true,
-            on_upload: None,
+            upload: Arc::default(),
         };
         let deadline = Instant::now() + TIMEOUT;
         // The timeout ends the wait for the head, and later the body; what has arrived of the body is kept.
-        let response = timeout_at(deadline, self.0.send(request)).await.unwrap_or_else(|_| {
-            Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
-        })?;
+        let response = send_until(Some(deadline), &*self.0, request, url).await?;
         let (head, body) = response.into_parts();
         let body = body.collect(MAX_RESPONSE, Some(deadline)).await;
         Ok(HttpResponse { status: head.status, headers: head.headers, body })

@@ -32,7 +32,7 @@ use crate::{
 ///
 /// let code = receiver.wait(&authorization, Duration::from_secs(300)).await?;
 /// let tokens = server.exchange(&authorization, &code).await?;
-/// let session = Session::start(MemoryStore::new(), tokens).await?;
+/// let session = Session::start(MemoryStore::new(), &tokens).await?;
 /// let client = Client::builder().base_url("https://api.example.com").session(session).build()?;
 /// # Ok(())
 /// # }

@@ -23,7 +23,8 @@ use crate::{
 };
 
 impl AuthorizationServer {
-    /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code is valid for one use.
+    /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code is valid for one use. Dropping the
+    /// future doesn't stop it: another exchange of the same code, or of its clone, returns the outcome.
     ///
     /// # Errors
     /// [`AuthError::Rejected`] if the server rejects the code. [`AuthError::Unreachable`] if the request was not sent, and
@@ -34,6 +35,21 @@ impl AuthorizationServer {
         authorization: &AuthorizationRequest,
         code: &AuthorizationCode,
     ) -> Result<TokenRecord> {
+        let mut exchange = code.exchange.lock().await;
+        let running = exchange.get_or_insert_with(|| {
+            tokio::spawn(self.clone().exchange_once(authorization.clone(), code.clone()))
+        });
+        let outcome = running.await;
+        *exchange = None;
+        let interrupted = |_| AuthError::CodeLost { reason: "the exchange was interrupted".to_owned() };
+        Ok(outcome.map_err(interrupted)??)
+    }
+
+    async fn exchange_once(
+        self,
+        authorization: AuthorizationRequest,
+        code: AuthorizationCode,
+    ) -> Result<TokenRecord, AuthError> {
         let obtained_at = SystemTime::now();
         let form = [
             ("grant_type", "authorization_code"),
@@ -45,17 +61,17 @@ impl AuthorizationServer {
         let response = self.http.post_form(&self.token, &form).await;
         let tokens = match classify(response, &self.token, None) {
             RefreshOutcome::Tokens(tokens) => tokens,
-            RefreshOutcome::NotSent(error) => return Err(AuthError::Unreachable(error).into()),
+            RefreshOutcome::NotSent(error) => return Err(AuthError::Unreachable(error)),
             RefreshOutcome::Throttled { status, retry_after } => {
-                return Err(AuthError::Throttled { status, retry_after }.into());
+                return Err(AuthError::Throttled { status, retry_after });
             }
             RefreshOutcome::NotOAuthEndpoint { status, path } => {
-                return Err(AuthError::NotOAuthEndpoint { status, path }.into());
+                return Err(AuthError::NotOAuthEndpoint { status, path });
             }
             RefreshOutcome::Rejected(error) | RefreshOutcome::InvalidGrant(error) => {
-                return Err(AuthError::Rejected(error).into());
+                return Err(AuthError::Rejected(error));
             }
-            RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }.into()),
+            RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }),
         };
         for deviation in &tokens.deviations {
             tracing::warn!(deviation, "the token response deviates from the specification");

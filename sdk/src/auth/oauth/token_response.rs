@@ -1,7 +1,7 @@
 //! The classification of token responses: is the refresh token or code that was sent spent?
 //!
-//! Possible harm decides: a complete refresh token in a success is kept whatever else is wrong, since the old one is spent. An OAuth error, or
-//! a client error of another server, leaves the old one valid. Everything else leaves the outcome unknown.
+//! Possible harm decides: a complete refresh token in a success is kept whatever else is wrong, since the old one is spent. An OAuth error, a 429, or
+//! a client error of another server other than a 401 leaves the old one valid. Everything else leaves the outcome unknown.
 
 use std::time::Duration;
 
@@ -39,19 +39,24 @@ pub(crate) fn classify(
         return success(&response.body, sent);
     }
     let pause = retry_after(&response.headers);
-    // A proxy also sends a 503 if it lost the response to a request that was executed. With `Retry-After`, it counts as a rejection.
-    if status == StatusCode::TOO_MANY_REQUESTS
-        || (status == StatusCode::SERVICE_UNAVAILABLE && pause.is_some())
-    {
-        return RefreshOutcome::Throttled { status: status.as_u16(), retry_after: pause };
-    }
-    if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT {
-        return unknown(format!("status {status}"), None);
+    let throttled = RefreshOutcome::Throttled { status: status.as_u16(), retry_after: pause };
+    let error = oauth_error(&response);
+    match status {
+        StatusCode::TOO_MANY_REQUESTS => return throttled,
+        StatusCode::SERVICE_UNAVAILABLE if error.is_some() => return throttled,
+        // A proxy responds like this too if it lost the response to a request that was executed, whatever its `Retry-After`.
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::UNAUTHORIZED if error.is_none() => {
+            return unknown(format!("status {status} without an OAuth error, as from a proxy"), None);
+        }
+        _ if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT => {
+            return unknown(format!("status {status}"), None);
+        }
+        _ => {}
     }
     // The route or method doesn't exist: whatever the body says, no token endpoint handled the request.
     let no_route =
         matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE);
-    match oauth_error(&response) {
+    match error {
         Some(error) if error.code == OAuthErrorCode::InvalidGrant => RefreshOutcome::InvalidGrant(error),
         _ if no_route => {
             RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() }
@@ -302,11 +307,17 @@ mod tests {
             (503, ""),
             (504, ""),
             (307, ""),
+            (401, ""),
+            (401, r#"{"message":"no"}"#),
         ] {
             assert!(matches!(answer(status, body), RefreshOutcome::Unknown { .. }), "{status} {body}");
         }
         assert!(matches!(answer(429, ""), RefreshOutcome::Throttled { status: 429, retry_after: None }));
-        let mut busy = received(503, "", None);
+        // A proxy that lost the response asks for a retry too.
+        let mut busy = received(503, "<html>", None);
+        busy.headers.insert("retry-after", HeaderValue::from_static("7"));
+        assert!(matches!(outcome_of(Ok(busy)), RefreshOutcome::Unknown { .. }));
+        let mut busy = received(503, r#"{"error":"temporarily_unavailable"}"#, None);
         busy.headers.insert("retry-after", HeaderValue::from_static("7"));
         match outcome_of(Ok(busy)) {
             RefreshOutcome::Throttled { status: 503, retry_after: Some(pause) } => {

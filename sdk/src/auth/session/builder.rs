@@ -27,11 +27,12 @@ impl Session {
         Self::builder().open(store)
     }
 
-    /// Starts a session with the tokens of a new login, which replace the login in the store. Waits for a refresh in flight first.
+    /// Starts a session with the tokens of a new login, which replace the login in the store. Waits for a refresh in flight first. Until it has
+    /// succeeded, `tokens` is the only copy of them.
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked, read or written. It is unchanged.
-    pub async fn start(store: impl TokenStore, tokens: TokenRecord) -> Result<Self> {
+    pub async fn start(store: impl TokenStore, tokens: &TokenRecord) -> Result<Self> {
         Self::builder().start(store, tokens).await
     }
 
@@ -119,6 +120,7 @@ impl SessionBuilder {
             clocks: self.clocks,
             hasher: RandomState::new(),
             loading: tokio::sync::Mutex::default(),
+            resting: tokio::sync::watch::Sender::default(),
             state: std::sync::Mutex::default(),
         };
         Session { shared: Arc::new(shared) }
@@ -129,7 +131,7 @@ impl SessionBuilder {
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked or written. It is unchanged.
-    pub async fn start(self, store: impl TokenStore, mut tokens: TokenRecord) -> Result<Session> {
+    pub async fn start(self, store: impl TokenStore, tokens: &TokenRecord) -> Result<Session> {
         let session = self.open(store);
         let shared = &session.shared;
         let mut locked = shared.store.lock(shared.policy.max_wait).await.map_err(lock_error)?;
@@ -138,6 +140,7 @@ impl SessionBuilder {
             Err(StoreError::Unreadable { .. }) => None,
             Err(error) => return Err(AuthError::Store(error).into()),
         };
+        let mut tokens = tokens.clone();
         // Later than the previous login's, so that a process that holds that one notices.
         let generation = before.map_or(0, |before| before.generation).saturating_add(1);
         tokens.generation = tokens.generation.max(generation);

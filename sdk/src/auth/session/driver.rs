@@ -100,7 +100,10 @@ impl Run {
             Command::Write(change) => self.write(change).await,
             Command::Exchange => self.exchange().await,
             Command::Pause(pause) => {
+                let resting = &self.shared.resting;
+                resting.send_replace(self.shared.unsaved().is_none());
                 sleep(pause).await;
+                resting.send_replace(false);
                 Event::Resumed
             }
             Command::Unlock => {

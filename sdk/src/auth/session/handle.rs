@@ -1,7 +1,8 @@
 //! A login in use.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, pin::pin, sync::Arc, time::Duration};
 
+use futures_util::future::select;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{
@@ -94,15 +95,15 @@ impl Session {
         Err(Arc::new(AuthError::RefreshTimeout))
     }
 
-    /// Waits until no refresh is in flight in this process. Await it before the program exits: a call doesn't always wait for the refresh that it
-    /// started, and a response that arrives after the exit is lost. After a lost response it takes up to
-    /// [`max_wait`](super::SessionBuilder::max_wait).
-    pub async fn wait_idle(&self) {
+    /// Waits until no refresh of this process is in flight, at most 30 s for each request. Await it before the program or its runtime ends: a
+    /// call doesn't always wait for the refresh that it started, and tokens that arrive later are lost, and the login with them. The
+    /// session can still be used afterwards. A call's `blocking()` awaits it by itself.
+    pub async fn close(&self) {
         let flight = self.shared.state().flight.clone();
-        if let Some(mut flight) = flight {
-            // An error also means that it has ended.
-            let _ = flight.wait_for(Option::is_some).await;
-        }
+        let Some(mut flight) = flight else { return };
+        let mut resting = self.shared.resting.subscribe();
+        // An error also means that it has ended.
+        select(pin!(flight.wait_for(Option::is_some)), pin!(resting.wait_for(|resting| *resting))).await;
     }
 
     /// Logs out: waits for a refresh in flight, revokes the grant if the service has a revocation endpoint, and removes the record

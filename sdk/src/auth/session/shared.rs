@@ -7,6 +7,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::watch;
+
 use super::{
     event::{RefreshRequest, SessionEvent},
     protocol::Policy,
@@ -34,6 +36,8 @@ pub(super) struct Shared {
     pub(super) clocks: Clocks,
     pub(super) hasher: RandomState,
     pub(super) loading: tokio::sync::Mutex<()>,
+    /// Whether the refresh in flight waits, with nothing that would be lost with the process.
+    pub(super) resting: watch::Sender<bool>,
     pub(super) state: Mutex<State>,
 }
 

@@ -127,3 +127,48 @@ fn an_invalid_rate_is_rejected_when_the_client_is_built() {
         assert!(error.to_string().starts_with("rate_limit must be a positive, finite number"), "{error}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_new_client_sends_all_its_calls_at_once() {
+    let (client, _) = client(RateLimit::Adaptive, &[]);
+    let start = Instant::now();
+    for sent in join_all((0..1_000).map(|_| send(&client, Duration::from_millis(60)))).await {
+        sent.unwrap();
+    }
+    assert_eq!(start.elapsed().as_millis(), 50);
+}
+
+/// Admits a request per interval, like nginx's `limit_req`, and rejects the others with a page.
+struct Bucket {
+    interval: Duration,
+    next: Mutex<Option<Instant>>,
+}
+
+impl Transport for Bucket {
+    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
+        let now = Instant::now();
+        let mut next = self.next.lock().unwrap();
+        let admitted = next.is_none_or(|next| next <= now);
+        if admitted {
+            *next = Some(now + self.interval);
+        }
+        Box::pin(async move {
+            sleep(Duration::from_millis(50)).await;
+            let (status, body) =
+                if admitted { (200, r#"{"id":"e1"}"#) } else { (429, "<h1>Too Many Requests</h1>") };
+            Ok(Response::builder().status(status).body(ResponseBody::from(body)).unwrap())
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_200_calls_succeed_behind_a_proxy_that_admits_20_per_second_within_25_seconds() {
+    let bucket = Bucket { interval: Duration::from_millis(50), next: Mutex::default() };
+    let builder = Client::builder().base_url("https://api.example.com").api_key("re_x");
+    let client = builder.transport(bucket).build().unwrap();
+    let start = Instant::now();
+    for sent in join_all((0..200).map(|_| send(&client, MINUTE))).await {
+        sent.unwrap();
+    }
+    assert!(start.elapsed() <= Duration::from_secs(25), "{:?}", start.elapsed());
+}

@@ -29,11 +29,9 @@ fn per_second(rate: f64) -> Limiter {
     Limiter::new(RateLimit::PerSecond(rate))
 }
 
-/// A limiter beyond its slow start.
+/// A limiter without a known limit.
 fn open() -> Limiter {
     let limiter = Limiter::new(RateLimit::Adaptive);
-    limiter.lock().ramp = None;
-    limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
     assert!(limiter.open.load(Ordering::Relaxed));
     limiter
 }
@@ -234,7 +232,6 @@ async fn a_changed_announcement_replaces_the_old_one_and_the_learned_limit() {
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
     let limiter = Limiter::new(RateLimit::Adaptive);
-    limiter.lock().ramp.as_mut().unwrap().responses = 4;
     let permits: Vec<_> = (0..3).map(|_| limiter.acquire(None).now_or_never().unwrap().unwrap()).collect();
     limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
     drop(permits);
@@ -275,100 +272,43 @@ async fn an_already_exhausted_window_is_waited_out() {
     assert!(wait_to_send(&limiter).await <= 2);
 }
 
-// Slow start
+// Without a known limit
 
-fn in_flight_at_once(limiter: &Limiter) -> usize {
-    let permits: Vec<_> = (0..100).map_while(|_| limiter.acquire(None).now_or_never()).collect();
-    permits.len()
+#[tokio::test(start_paused = true)]
+async fn concurrency_is_not_limited_while_no_limit_is_known() {
+    let limiter = Limiter::new(RateLimit::Adaptive);
+    let permits: Vec<_> = (0..1_000).map_while(|_| limiter.acquire(None).now_or_never()).collect();
+    assert_eq!(permits.len(), 1_000);
+    // The service admits ten of them, so those in flight take no more than its first window.
+    limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
+    drop(permits);
+    assert_eq!(wait_to_send(&limiter).await, 1_025);
+    assert_eq!(limiter.in_flight.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_client_adds_one_request_in_flight_for_every_two_responses_up_to_32() {
-    let limiter = Limiter::new(RateLimit::Adaptive);
-    for responses in 0..62 {
-        assert_eq!(in_flight_at_once(&limiter), 1 + responses / 2, "{responses}");
-        assert!(!limiter.open.load(Ordering::Relaxed));
-        limiter.learn(&HeaderMap::new(), Verdict::Admitted);
-    }
-    assert!(limiter.open.load(Ordering::Relaxed));
-    assert_eq!(in_flight_at_once(&limiter), 100);
-}
-
-#[tokio::test(start_paused = true)]
-async fn sequential_calls_never_wait_while_no_limit_is_known() {
-    let limiter = Limiter::new(RateLimit::Adaptive);
-    for _ in 0..200 {
-        assert!(send_now(&limiter));
-        limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_response_releases_the_next_waiting_calls() {
-    let limiter = Limiter::new(RateLimit::Adaptive);
-    let first = limiter.acquire(None).await.unwrap();
-    let start = Instant::now();
-    let answer = async {
-        sleep(ms(50)).await;
-        drop(first);
-        sleep(ms(50)).await;
-        limiter.learn(&HeaderMap::new(), Verdict::Admitted);
-        limiter.learn(&HeaderMap::new(), Verdict::Admitted);
-    };
-    let call = async || {
-        let permit = limiter.acquire(None).await.unwrap();
-        (start.elapsed().as_millis(), permit)
-    };
-    let ((), one, other) = tokio::join!(answer, call(), call());
-    assert_eq!((one.0, other.0), (50, 100));
-}
-
-#[tokio::test(start_paused = true)]
-async fn slow_responses_end_the_slow_start_within_five_seconds() {
-    let limiter = Limiter::new(RateLimit::Adaptive);
-    let start = Instant::now();
-    let mut seconds = [0; 6];
-    let mut permits = Vec::new();
-    for _ in 0..100 {
-        permits.push(limiter.acquire(None).await.unwrap());
-        seconds[usize::try_from(start.elapsed().as_secs()).unwrap()] += 1;
-    }
-    assert_eq!(seconds, [1, 1, 2, 4, 8, 84]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn other_responses_do_not_count_in_the_slow_start() {
-    let limiter = Limiter::new(RateLimit::Adaptive);
-    for _ in 0..100 {
-        limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
-    }
-    assert_eq!(in_flight_at_once(&limiter), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_request_of_an_earlier_slow_start_does_not_count_in_a_later_one() {
-    let limiter = Limiter::new(RateLimit::Adaptive);
-    let old = limiter.acquire(None).await.unwrap();
+async fn after_the_first_429_the_rate_doubles_every_second_until_the_next() {
+    let limiter = open();
+    limiter.learn(&HeaderMap::new(), Verdict::Admitted);
     limiter.learn(&HeaderMap::new(), BARE_429);
-    // The limit is forgotten, and a new slow start begins.
-    advance(SECOND * 33).await;
-    let new = limiter.acquire(None).await.unwrap();
-    drop(old);
-    assert!(!send_now(&limiter));
-    drop(new);
-    assert!(send_now(&limiter));
+    advance(SECOND).await;
+    for rate in [0.9, 1.8, 3.6, 7.2, 14.4] {
+        assert_pace(&limiter, rate);
+        advance(SECOND).await;
+    }
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    assert_pace(&limiter, 14.4 * 0.95 * 0.95);
+    advance(SECOND * 9).await;
+    assert_pace(&limiter, 14.4 * 0.95);
+    // Without another 429, the limit was a passing one.
+    let limiter = open();
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    advance(SECOND * 15).await;
+    limiter.learn(&HeaderMap::new(), Verdict::Admitted);
+    assert!(limiter.open.load(Ordering::Relaxed));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_call_whose_deadline_passes_in_the_slow_start_fails_then() {
-    let limiter = Limiter::new(RateLimit::Adaptive);
-    let _first = limiter.acquire(None).await.unwrap();
-    let start = Instant::now();
-    let late = too_late(&limiter, ms(300)).await;
-    assert_eq!((start.elapsed(), late.pace, late.available_in), (ms(300), None, Duration::ZERO));
-}
-
-// Queue, deadlines and permits
+// The queue
 
 #[tokio::test(start_paused = true)]
 async fn calls_are_sent_in_the_order_in_which_they_were_made() {
@@ -619,8 +559,9 @@ async fn the_first_429_puts_the_ceiling_below_the_rate_of_the_last_second() {
         limiter.learn(&HeaderMap::new(), BARE_429);
         let ceiling = limiter.lock().learned.unwrap();
         let since = Instant::now() + SECOND;
-        assert_eq!(ceiling, Ceiling { rate: rate * 0.9, cut: 0.1, since, span: SECOND * 8 });
-        assert_pace(&limiter, rate * 0.9 * 0.95);
+        let expected = Ceiling { rate: rate * 0.9, cut: 0.1, since, span: SECOND * 8, doubles: true };
+        assert_eq!(ceiling, expected);
+        assert_pace(&limiter, rate * 0.9);
     }
 }
 
@@ -645,7 +586,7 @@ fn the_rate_of_the_last_second_excludes_older_responses() {
 #[test]
 fn the_pace_approaches_the_ceiling_and_then_exceeds_it() {
     let since = Instant::now() + SECOND * 100;
-    let ceiling = Ceiling { rate: 10.0, cut: 0.1, since, span: SECOND * 8 };
+    let ceiling = Ceiling { rate: 10.0, cut: 0.1, since, span: SECOND * 8, doubles: false };
     for (spans, pace) in
         [(0, 9.5), (1, 9.9375 - 0.0), (2, 10.0), (3, 10.0625), (4, 10.5), (6, 14.0), (8, 23.5)]
     {
@@ -751,13 +692,14 @@ async fn an_announced_limit_is_reached_again_after_a_429_and_not_exceeded() {
     advance(SECOND).await;
     assert!(send_now(&limiter));
     assert_eq!(limiter.lock().learned, None);
-    assert!(limiter.lock().ramp.is_none());
     assert_pace(&limiter, 10.0 / 1.025);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_was_never_announced_is_forgotten_when_no_429_confirms_it() {
     let limiter = open();
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    advance(SECOND).await;
     limiter.learn(&HeaderMap::new(), BARE_429);
     assert!(!limiter.open.load(Ordering::Relaxed));
     advance(ms(32_999)).await;
@@ -766,11 +708,6 @@ async fn a_limit_that_was_never_announced_is_forgotten_when_no_429_confirms_it()
     advance(ms(1)).await;
     assert!(send_now(&limiter));
     assert_eq!(pace(&limiter), None);
-    // From there on, like a new client: the slow start comes first.
-    assert_eq!(in_flight_at_once(&limiter), 1);
-    for _ in 0..62 {
-        limiter.learn(&HeaderMap::new(), Verdict::Admitted);
-    }
     assert!(limiter.open.load(Ordering::Relaxed));
 }
 

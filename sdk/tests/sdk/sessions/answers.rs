@@ -46,7 +46,7 @@ async fn a_refresh_can_ask_for_a_narrower_scope() {
     let fixture = Fixture::fresh().await;
     let both = "full_access emails:send";
     let record = grant_with(fixture.server.service(), &fixture.server.base_url(), both);
-    let session = fixture.builder().start(fixture.store.clone(), record).await.unwrap();
+    let session = fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
     let whole = session.access_token().await.unwrap();
     session.refresh(narrow()).await.unwrap();
     assert_eq!((fixture.record().await.scope.as_str(), fixture.shown()), ("emails:send", 1));
@@ -91,18 +91,20 @@ async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
     }
 }
 
+const BUSY: &str = r#"{"error":"temporarily_unavailable"}"#;
+
 #[tokio::test]
 async fn throttling_is_waited_out_and_leaves_no_mark() {
     // D-06
     let fixture = Fixture::expired().await;
-    fixture.fault(Action::answer(503, "").header("retry-after", "0"));
+    fixture.fault(Action::answer(503, BUSY).header("retry-after", "0"));
     fixture.fault(Action::TooMany { retry_after: Some("0".to_owned()) });
     fixture.session().access_token().await.unwrap();
     assert_eq!((fixture.shown(), fixture.rotations()), (3, 1));
 
     // Longer than any timeout.
     let fixture = Fixture::expired().await;
-    fixture.fault(Action::answer(503, "").header("retry-after", "3600"));
+    fixture.fault(Action::answer(503, BUSY).header("retry-after", "3600"));
     let error = fixture.session().access_token().await.unwrap_err();
     assert!(error.is_retryable() && error.retry_after() == Some(Duration::from_hours(1)), "{error:?}");
     assert!(fixture.record().await.pending.is_none());
@@ -115,7 +117,7 @@ async fn an_unsent_request_leaves_no_mark() {
     // No server listens on port 1.
     record.token_endpoint = "http://127.0.0.1:1/oauth/token".to_owned();
     record.expires_in = Duration::ZERO;
-    let session = fixture.builder().start(fixture.store.clone(), record).await.unwrap();
+    let session = fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
     assert!(error.is_retryable() && fixture.record().await.pending.is_none());
@@ -141,7 +143,7 @@ async fn invalid_grant_is_recorded_and_not_retried() {
     // A new login resolves it, even for a process that has seen the end.
     let session = fixture.session();
     assert!(session.access_token().await.is_err());
-    fixture.builder().start(fixture.store.clone(), fixture.grant()).await.unwrap();
+    fixture.builder().start(fixture.store.clone(), &fixture.grant()).await.unwrap();
     fixture.client(&session).emails().send(&email()).await.unwrap();
 }
 

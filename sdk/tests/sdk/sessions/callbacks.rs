@@ -63,7 +63,7 @@ async fn a_panicking_clock_loses_no_refresh_token() {
     };
     let session = fixture.builder().wall_clock(clock).open(fixture.store.clone());
     let _ = session.access_token().await;
-    session.wait_idle().await;
+    session.close().await;
     assert_eq!(fixture.record().await.generation, 2);
     // The panic has freed the lock.
     fixture.pass(901);

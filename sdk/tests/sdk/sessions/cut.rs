@@ -75,7 +75,7 @@ async fn expired(token_endpoint: &str) -> (MemoryStore, SessionBuilder) {
         TokenRecord::new("http://127.0.0.1:9", token_endpoint, CLIENT, "rt_spent".to_owned().into());
     record.expires_in = Duration::ZERO;
     let builder = || Session::builder().max_wait(Duration::ZERO);
-    builder().start(store.clone(), record).await.unwrap();
+    builder().start(store.clone(), &record).await.unwrap();
     (store, builder())
 }
 

@@ -141,7 +141,7 @@ async fn a_call_that_waits_for_a_slow_refresh_gets_no_token_after_a_logout() {
     // The access token is valid for a short time, so a call waits only briefly for its refresh, which another process makes.
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
-    Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
     let later = SystemTime::now() + Duration::from_secs(800);
     let session = Session::builder()
         .wall_clock(move || later)
@@ -182,7 +182,7 @@ async fn a_refresh_by_another_process_that_ends_after_a_logout_restores_no_token
     session.logout().await.unwrap();
     store.at_read.open();
     assert!(caller.await.unwrap().is_err(), "the login ended while it was refreshed");
-    session.wait_idle().await;
+    session.close().await;
     is_logged_out(&session).await;
 }
 
@@ -191,7 +191,7 @@ async fn no_logout_is_undone_by_concurrent_calls_and_refreshes() {
     // D-20
     let fixture = Fixture::fresh().await;
     for round in 0..150 {
-        fixture.builder().start(fixture.store.clone(), fixture.grant()).await.unwrap();
+        fixture.builder().start(fixture.store.clone(), &fixture.grant()).await.unwrap();
         let session = fixture.session();
         session.access_token().await.unwrap();
         // Soft, hard, expired.
@@ -209,7 +209,7 @@ async fn no_logout_is_undone_by_concurrent_calls_and_refreshes() {
         for call in calls {
             let _ = call.await.unwrap();
         }
-        session.wait_idle().await;
+        session.close().await;
         is_logged_out(&session).await;
     }
 }

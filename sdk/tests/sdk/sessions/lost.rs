@@ -167,7 +167,7 @@ async fn a_refresh_waits_for_the_settle_time_and_then_succeeds() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     let tokens = grant(&service, "http://127.0.0.1:9");
-    Session::start(store.clone(), tokens).await.unwrap();
+    Session::start(store.clone(), &tokens).await.unwrap();
     let network = Network::to(&service);
     let later = SystemTime::now() + Duration::from_secs(901);
     let session =
@@ -237,7 +237,7 @@ async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
     let service = Service::new(Settings::default());
     for (kind, attempts) in [(TransportErrorKind::Connect, 3), (TransportErrorKind::Tls, 1)] {
         let store = MemoryStore::new();
-        Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+        Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
         let later = SystemTime::now() + Duration::from_secs(901);
         let sent = Arc::new(AtomicUsize::new(0));
         let builder = Session::builder().wall_clock(move || later).transport(Down(kind, Arc::clone(&sent)));
@@ -256,7 +256,7 @@ async fn a_throttled_attempt_keeps_the_previous_mark() {
     let mark = fixture.record().await.pending;
     assert!(mark.is_some());
     fixture.pass(61);
-    fixture.fault(Action::answer(503, "").header("retry-after", "3600"));
+    fixture.fault(Action::answer(429, "").header("retry-after", "3600"));
     let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{error:?}");
     assert_eq!(fixture.record().await.pending, mark);
@@ -303,7 +303,7 @@ async fn a_dropped_caller_does_not_cancel_the_refresh() {
     caller.abort();
     assert!(caller.await.unwrap_err().is_cancelled());
     gate.1.notify_one();
-    session.wait_idle().await;
+    session.close().await;
     assert_eq!(fixture.record().await.generation, 2);
     session.access_token().await.unwrap();
     assert_eq!(fixture.rotations(), 1);
@@ -325,7 +325,7 @@ async fn a_caller_dropped_at_any_await_point_loses_no_token() {
             tokio::task::yield_now().await;
         }
         drop(call);
-        session.wait_idle().await;
+        session.close().await;
         let (record, rotations) = (fixture.record().await, fixture.rotations());
         assert!(record.pending.is_none() && record.ended.is_none(), "{polls} polls");
         assert_eq!(record.generation, 1 + rotations as u64, "{polls} polls");
@@ -340,7 +340,7 @@ async fn a_caller_dropped_at_any_await_point_loses_no_token() {
 async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
-    Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
     let gate = Arc::new((Notify::new(), Notify::new()));
     let network = Network { gate: Some(Arc::clone(&gate)), ..Network::to(&service) };
     let later = SystemTime::now() + Duration::from_secs(800);
@@ -351,7 +351,7 @@ async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
     session.access_token().await.unwrap();
     assert_eq!(began.elapsed().as_secs(), 5, "later calls don't wait");
     gate.1.notify_one();
-    session.wait_idle().await;
+    session.close().await;
     assert_eq!(store.read().await.unwrap().unwrap().generation, 2);
 }
 
@@ -362,7 +362,7 @@ async fn a_token_that_expires_during_a_slow_refresh_is_not_used() {
     let mut record = grant(&service, "http://127.0.0.1:9");
     record.expires_in = Duration::from_secs(40);
     let later = record.obtained_at + Duration::from_millis(35_500);
-    Session::start(store.clone(), record).await.unwrap();
+    Session::start(store.clone(), &record).await.unwrap();
     let gate = Arc::new((Notify::new(), Notify::new()));
     let network = Network { gate: Some(Arc::clone(&gate)), ..Network::to(&service) };
     let session = Session::builder().wall_clock(move || later).transport(network).open(store.clone());
@@ -382,7 +382,7 @@ async fn a_stopped_wall_clock_makes_no_expired_token_valid_again() {
     let store = MemoryStore::new();
     let record = grant(&service, "http://127.0.0.1:9");
     let stopped = record.obtained_at;
-    Session::start(store.clone(), record).await.unwrap();
+    Session::start(store.clone(), &record).await.unwrap();
     let network = Network::to(&service);
     let session = Session::builder().wall_clock(move || stopped).transport(network).open(store.clone());
     session.access_token().await.unwrap();
@@ -395,7 +395,7 @@ async fn a_stopped_wall_clock_makes_no_expired_token_valid_again() {
 async fn a_call_without_time_to_wait_uses_the_current_token() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
-    Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
     let gate = Arc::new((Notify::new(), Notify::new()));
     let network = Network { gate: Some(gate), ..Network::to(&service) };
     let later = SystemTime::now() + Duration::from_secs(800);
@@ -464,4 +464,17 @@ async fn an_event_reports_the_lost_response_and_shows_no_token() {
     assert!(shown.contains("500"), "{shown}");
     let record = fixture.record().await;
     assert!(!shown.contains(record.refresh_token.expose()));
+}
+
+#[tokio::test]
+async fn close_does_not_wait_for_a_lost_response_to_settle() {
+    // D-14
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::DropAfter);
+    fixture.impatient().access_token().await.unwrap_err();
+    let session = fixture.builder().max_wait(Duration::from_secs(75)).open(fixture.store.clone());
+    let mut waiting = Box::pin(session.access_token());
+    assert!((&mut waiting).now_or_never().is_none());
+    tokio::time::timeout(Duration::from_secs(30), session.close()).await.unwrap();
+    assert!(fixture.record().await.pending.is_some() && waiting.now_or_never().is_none());
 }

@@ -278,7 +278,7 @@ async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
 
     let mut record = fixture.grant();
     record.revocation_endpoint = Some("http://127.0.0.1:1/revoke".to_owned());
-    let session = fixture.builder().start(fixture.store.clone(), record).await.unwrap();
+    let session = fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
     assert!(matches!(session.logout().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));
     assert!(fixture.store.read().await.unwrap().is_none());
 }
@@ -305,7 +305,7 @@ async fn a_logout_revokes_the_login_that_the_store_has_and_not_unsaved_tokens_of
     session.access_token().await.unwrap();
     assert_eq!(fixture.record().await.generation, 1, "the tokens are unsaved");
     let login = fixture.grant();
-    fixture.builder().start(fixture.store.clone(), login.clone()).await.unwrap();
+    fixture.builder().start(fixture.store.clone(), &login).await.unwrap();
     assert!(matches!(session.logout().await.unwrap(), Revocation::Revoked));
     let token = login.access_token.unwrap();
     let client = Client::builder().base_url(fixture.server.base_url()).access_token(token.expose());
@@ -320,7 +320,7 @@ async fn a_running_process_follows_a_new_login() {
     let logins: Vec<_> = (0..2)
         .map(|_| {
             let (builder, store, tokens) = (fixture.builder(), fixture.store.clone(), fixture.grant());
-            tokio::spawn(async move { builder.start(store, tokens).await.map(drop) })
+            tokio::spawn(async move { builder.start(store, &tokens).await.map(drop) })
         })
         .collect();
     door.add_permits(1);

@@ -8,6 +8,7 @@ mod json;
 mod lists;
 mod redirects;
 mod sizes;
+mod uploads;
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ async fn refresh(answer: &Answer) {
         RefreshToken::from(OLD.to_owned()),
     );
     let builder = Session::builder().transport(answer.clone()).max_wait(Duration::from_secs(1));
-    let session = builder.start(store.clone(), record).await.expect("the store is in memory");
+    let session = builder.start(store.clone(), &record).await.expect("the store is in memory");
     let result = tokio::time::timeout(Duration::from_secs(5), session.access_token()).await;
     if let Ok(Err(error)) = &result {
         let shown = format!("{error} {error:?}");

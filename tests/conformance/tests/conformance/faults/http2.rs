@@ -1,12 +1,19 @@
 //! HTTP/2: streams and connections that end without a response.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use h2::Reason;
 use http::{Method, Response};
 use idempost::{Client, Outcome, transport::ReqwestTransport};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    time::timeout,
+};
 
 use super::{email, patient};
 
@@ -102,5 +109,67 @@ async fn an_http2_stream_that_ends_without_a_response_leaves_the_outcome_of_a_po
             "{fault:?}: {error:?}"
         );
         assert_eq!(service.keys(), [None], "{fault:?}");
+    }
+}
+
+/// A service that answers pings and no request on its first connection, and every request on the others. Each request is sent on over its
+/// connection's number.
+async fn stalling() -> (String, UnboundedReceiver<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    let (requests, seen) = unbounded_channel();
+    tokio::spawn(async move {
+        for number in 1.. {
+            let (stream, _) = listener.accept().await.unwrap();
+            let requests = requests.clone();
+            tokio::spawn(async move {
+                let mut connection = h2::server::handshake(stream).await.unwrap();
+                let mut open = Vec::new();
+                while let Some(Ok((request, mut respond))) = connection.accept().await {
+                    let _ = requests.send(number);
+                    if number > 1 {
+                        let mut body = respond.send_response(Response::new(()), false).unwrap();
+                        body.send_data(Bytes::from_static(br#"{"id":"1"}"#), true).unwrap();
+                    }
+                    open.push((request, respond));
+                }
+            });
+        }
+    });
+    (base_url, seen)
+}
+
+#[tokio::test]
+async fn a_stalled_http2_connection_is_not_used_again() {
+    // B-04
+    const LIMIT: Duration = Duration::from_millis(200);
+    for limited in ["attempt", "idle", "call", "dropped"] {
+        let (base_url, mut seen) = stalling().await;
+        let transport = ReqwestTransport::configured(reqwest::ClientBuilder::http2_prior_knowledge);
+        let client = patient(&base_url).transport(transport);
+        let client = match limited {
+            "attempt" => client.attempt_timeout(LIMIT),
+            "idle" => client.idle_timeout(LIMIT),
+            _ => client,
+        };
+        let client = client.build().unwrap();
+        let email = email();
+        let first = client.emails().send(&email);
+        let first = match limited {
+            "call" => {
+                first.timeout(LIMIT).await.map_err(|error| assert_eq!(error.outcome(), Outcome::Unknown))
+            }
+            "dropped" => timeout(LIMIT, first).await.map_err(drop).map(|sent| sent.unwrap()),
+            _ => Ok(first.await.unwrap()),
+        };
+        assert_eq!(first.is_err(), ["call", "dropped"].contains(&limited), "{limited}");
+        for _ in 0..3 {
+            client.emails().send(&email).await.unwrap();
+        }
+        let (mut used, before) = (Vec::new(), usize::from(first.is_ok()));
+        while let Ok(connection) = seen.try_recv() {
+            used.push(connection);
+        }
+        assert_eq!(used, [vec![1], vec![2; before + 3]].concat(), "{limited}");
     }
 }

@@ -1,0 +1,89 @@
+//! What a failed request of reqwest says about its delivery.
+
+use std::{error::Error as StdError, io};
+
+use super::super::{RequestDelivery, TransportError, TransportErrorKind, authority};
+use crate::problem::SettingsError;
+
+/// Converts an error of a request, of which any byte may have been sent unless the error says otherwise.
+pub(super) fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
+    let host = error.url().and_then(authority);
+    // A path can hold an address, so errors leave it out.
+    let error = error.without_url();
+    if let Some(broken) = broken {
+        // The length was announced: the service can't mistake an incomplete body for a complete one.
+        return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(broken);
+    }
+    let (reached, kind) = if error.is_connect() {
+        let untrusted = causes(&error).any(is_tls);
+        (
+            RequestDelivery::NotSent,
+            if untrusted { TransportErrorKind::Tls } else { TransportErrorKind::Connect },
+        )
+    } else if causes(&error).any(is_client_certificate_refused) {
+        (RequestDelivery::NotSent, TransportErrorKind::Tls)
+    } else if error.is_builder() {
+        (RequestDelivery::NotSent, TransportErrorKind::Other)
+    } else if error.is_timeout() {
+        (RequestDelivery::Unknown, TransportErrorKind::Timeout)
+    } else {
+        (RequestDelivery::Unknown, TransportErrorKind::Closed)
+    };
+    let failed = TransportError::new(reached, kind).caused_by(error);
+    match host {
+        Some(host) => failed.at(host),
+        None => failed,
+    }
+}
+
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    std::iter::successors(error.source(), |&error| error.source())
+}
+
+/// A TLS failure arrives as an I/O error over invalid data, often wrapped in another I/O error that hides it from `source`; a refused connection
+/// does not.
+fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
+    let Some(error) = cause.downcast_ref::<io::Error>() else { return false };
+    error.kind() == io::ErrorKind::InvalidData || error.get_ref().is_some_and(|inner| is_tls(inner))
+}
+
+/// Whether the peer refused the client's certificate, or its absence. Over TLS 1.3 it says so after the request was sent, which it hasn't read.
+fn is_client_certificate_refused(cause: &(dyn StdError + 'static)) -> bool {
+    #[cfg(feature = "rustls")]
+    {
+        use rustls::{AlertDescription, Error};
+        if let Some(Error::AlertReceived(alert)) = cause.downcast_ref() {
+            return matches!(
+                alert,
+                AlertDescription::AccessDenied
+                    | AlertDescription::BadCertificate
+                    | AlertDescription::CertificateExpired
+                    | AlertDescription::CertificateRequired
+                    | AlertDescription::CertificateRevoked
+                    | AlertDescription::CertificateUnknown
+                    | AlertDescription::HandshakeFailure
+                    | AlertDescription::UnknownCA
+                    | AlertDescription::UnsupportedCertificate
+            );
+        }
+    }
+    let error = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.is_some_and(|inner| is_client_certificate_refused(inner))
+}
+
+/// Adds the proxy to the error of a request that got no connection through it.
+pub(super) fn through_proxy(mut error: TransportError, (variable, proxy): (&str, String)) -> TransportError {
+    let source = error.source.as_deref().map(|source| source as &(dyn StdError + 'static));
+    // hyper-util keeps the status of no other response.
+    let unauthorized = std::iter::successors(source, |&cause| cause.source())
+        .any(|cause| cause.to_string().contains("proxy authorization required"));
+    if unauthorized {
+        let rule = "must contain the user and the password that the proxy requires";
+        let settings =
+            SettingsError::new(variable, rule).found(format!("{proxy:?}, which responded with a 407"));
+        return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings)
+            .caused_by(settings);
+    }
+    let host = error.host.take().unwrap_or_else(|| "the service".to_owned());
+    error.at(format!("{host} through the proxy {proxy} of {variable}"))
+}

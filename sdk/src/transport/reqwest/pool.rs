@@ -1,0 +1,125 @@
+//! reqwest's clients, each with a pool of connections that is given up once a connection stalls.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokio::runtime::{Handle, Id};
+
+/// The clients of one kind, and their pools of connections: one for each runtime, since a connection is driven by the runtime that opened it.
+///
+/// Over HTTP/2 all requests share a connection, and reqwest keeps one that answers pings, whether or not it answers requests. Dropping the
+/// client is the only way to drop its connections.
+#[derive(Clone, Default)]
+pub(super) struct Pool {
+    clients: Arc<Mutex<VecDeque<Arc<Client>>>>,
+}
+
+/// The runtimes whose clients are kept; a program rarely has more than two.
+const RUNTIMES: usize = 4;
+
+struct Client {
+    runtime: Option<Id>,
+    http: reqwest::Client,
+    /// The number of responses received and of failed connections.
+    responses: AtomicUsize,
+}
+
+impl Pool {
+    /// Returns the current client. It is built at the first request that needs it, since loading the system's certificates is slower than
+    /// starting a small program.
+    pub(super) fn get(
+        &self,
+        build: impl FnOnce() -> reqwest::Result<reqwest::Client>,
+    ) -> reqwest::Result<Pooled> {
+        let runtime = Handle::try_current().ok().map(|runtime| runtime.id());
+        let of_runtime = |clients: &VecDeque<Arc<Client>>| {
+            clients.iter().find(|client| client.runtime == runtime).map(Arc::clone)
+        };
+        let found = of_runtime(&self.lock());
+        let client = if let Some(client) = found {
+            client
+        } else {
+            let new = Client::of(runtime, build()?);
+            let mut clients = self.lock();
+            of_runtime(&clients).unwrap_or_else(|| {
+                clients.truncate(RUNTIMES - 1);
+                clients.push_front(Arc::clone(&new));
+                new
+            })
+        };
+        Ok(Pooled { client, pool: Some(self.clone()) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Client>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Client {
+    fn of(runtime: Option<Id>, client: reqwest::Client) -> Arc<Self> {
+        Arc::new(Self { runtime, http: client, responses: AtomicUsize::new(0) })
+    }
+}
+
+/// The client of a request, and the pool that it belongs to.
+#[derive(Clone)]
+pub(super) struct Pooled {
+    client: Arc<Client>,
+    /// `None` for a client built by the application, which can't be replaced.
+    pool: Option<Pool>,
+}
+
+impl Pooled {
+    pub(super) fn given(client: reqwest::Client) -> Self {
+        Self { client: Client::of(None, client), pool: None }
+    }
+
+    pub(super) fn client(&self) -> &reqwest::Client {
+        &self.client.http
+    }
+
+    /// Lets no other request use this client's connections.
+    pub(super) fn abandon(&self) {
+        if let Some(pool) = &self.pool {
+            pool.lock().retain(|client| !Arc::ptr_eq(client, &self.client));
+        }
+    }
+}
+
+/// A request that waits for its response. If it is dropped before this or another response of its client has arrived, the connection may have
+/// stalled.
+pub(super) struct Unanswered<'a> {
+    pooled: &'a Pooled,
+    before: usize,
+}
+
+impl<'a> Unanswered<'a> {
+    pub(super) fn of(pooled: &'a Pooled) -> Self {
+        Self { pooled, before: pooled.client.responses.load(Ordering::Relaxed) }
+    }
+
+    /// The connection has answered, or is closed.
+    pub(super) fn settled(self) {
+        self.pooled.client.responses.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.pooled.client.responses.load(Ordering::Relaxed) == self.before {
+            self.pooled.abandon();
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pool")
+    }
+}

@@ -1,0 +1,92 @@
+//! Requests whose body is slow, and time limits that pass before it is sent.
+
+use std::time::Duration;
+
+use idempost::{Attachment, Error, Outcome, RetryPolicy};
+use idempost_conformance::peer::{Act, Peer, answer};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpSocket},
+    time::sleep,
+};
+
+use super::{connections::resolving, email, patient};
+
+/// A listener whose connections buffer little, and its URL.
+fn narrow() -> (TcpListener, String) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let listener = socket.listen(8).unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    (listener, base_url)
+}
+
+#[tokio::test]
+async fn an_upload_that_makes_progress_may_take_longer_than_the_idle_timeout() {
+    // B-04
+    const SIZE: usize = 12_000_000;
+    let (listener, base_url) = narrow();
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (mut buffer, mut received) = (vec![0; 64 * 1024], 0);
+        while received < SIZE {
+            received += stream.read(&mut buffer).await.unwrap();
+            sleep(Duration::from_millis(2)).await;
+        }
+        stream.write_all(&answer(200, &[], br#"{"id":"1"}"#)).await.unwrap();
+    });
+    let client = patient(&base_url).idle_timeout(Duration::from_millis(300)).retry(RetryPolicy::never());
+    let text = "x".repeat(SIZE);
+    let call = client.build().unwrap().request(http::Method::POST, "/emails").idempotency_key("k");
+    call.json(&text).await.unwrap_or_else(|error| panic!("{error:?}"));
+    serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_response_before_the_end_of_the_body_is_read() {
+    // B-02: the connection is reset, since the rest of the body is unread.
+    for size in [300_000, 3_000_000, 20_000_000] {
+        let (listener, base_url) = narrow();
+        let serving = tokio::spawn(async move {
+            let mut requests = 0;
+            while let Ok((mut stream, _)) = listener.accept().await {
+                requests += 1;
+                stream.read_exact(&mut vec![0; 20_000]).await.unwrap();
+                let body =
+                    br#"{"statusCode":413,"name":"validation_error","message":"The request is too large."}"#;
+                stream.write_all(&answer(413, &[("connection", "close")], body)).await.unwrap();
+                if requests == 1 {
+                    continue;
+                }
+                panic!("it was sent again");
+            }
+        });
+        let client = patient(&base_url).build().unwrap();
+        let email = email().attach(Attachment::from_bytes("large.bin", vec![0; size]));
+        let error = client.emails().send(&email).await.unwrap_err();
+        assert_eq!(error.status().map(|status| status.as_u16()), Some(413), "{size}: {error:?}");
+        assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1), "{size}: {error:?}");
+        serving.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_time_limit_that_passes_without_a_connection_leaves_the_request_unsent() {
+    // B-01: a name server that doesn't answer, and a peer that doesn't answer the TLS handshake.
+    let silent_names = resolving(None, Duration::from_secs(30));
+    let mute = Peer::acting([Act::Silence]).await;
+    let mute_tls = patient(&mute.base_url().replace("http:", "https:"));
+    for client in [silent_names, mute_tls] {
+        let client = client.build().unwrap();
+        let error = client.emails().send(&email()).timeout(Duration::from_millis(300)).await.unwrap_err();
+        assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
+        assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(error.is_retryable() && cause.starts_with("couldn't connect to "), "{error}: {cause}");
+    }
+    // Once the body is on its way, nothing is known.
+    let client = patient(&mute.base_url()).build().unwrap();
+    let error = client.emails().send(&email()).timeout(Duration::from_millis(300)).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+}
