@@ -1,13 +1,15 @@
 //! Sending from a job queue, at most once per job: the key comes from the job, and the error decides what to do with it.
 
-use idempost::{Client, Email, Outcome};
+use idempost::{Client, Email, Outcome, Recovery};
 
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Done,
     /// Queue the job again: the same key makes the retry safe.
     Retry,
-    /// A retry won't help; a developer has to look.
+    /// Stop the queue until somebody has mended the account, its domain or the key.
+    Hold(String),
+    /// No retry helps: this email can't be sent.
     DeadLetter(String),
 }
 
@@ -18,8 +20,11 @@ async fn run(client: &Client, job: u64, address: &str) -> Verdict {
         Ok(_) => Verdict::Done,
         // The service accepted the email, but its response could not be read: sending again would change nothing.
         Err(error) if error.outcome() == Outcome::Accepted => Verdict::Done,
-        Err(error) if error.is_retryable() => Verdict::Retry,
-        Err(error) => Verdict::DeadLetter(error.to_string()),
+        Err(error) => match error.recovery() {
+            Recovery::Wait => Verdict::Retry,
+            Recovery::Act => Verdict::Hold(error.to_string()),
+            _ => Verdict::DeadLetter(error.to_string()),
+        },
     }
 }
 
@@ -52,5 +57,17 @@ mod tests {
         assert_eq!(run(&client, 17, "ada@example.com").await, Verdict::Done);
         assert_eq!(server.service().mails("sb_test").len(), 1);
         assert!(matches!(run(&client, 18, "nobody").await, Verdict::DeadLetter(_)));
+    }
+
+    #[tokio::test]
+    async fn an_unverified_domain_stops_the_queue_and_an_invalid_address_drops_its_job() {
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        let unverified = Action::error(403, "validation_error", "The acme.test domain is not verified.");
+        server.service().faults().next(unverified);
+        let held = run(&client, 18, "ada@example.com").await;
+        assert!(matches!(&held, Verdict::Hold(reason) if reason.contains("not verified")), "{held:?}");
+        assert!(matches!(run(&client, 19, "ada@@example.com").await, Verdict::DeadLetter(_)));
+        assert_eq!(run(&client, 18, "ada@example.com").await, Verdict::Done);
     }
 }

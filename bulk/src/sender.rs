@@ -4,7 +4,9 @@ use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use idempost::{ApiError, ApiErrorKind, Client, Error, Outcome, RetryPolicy, transport::TransportErrorKind};
+use idempost::{
+    ApiError, ApiErrorKind, Client, Error, Outcome, Recovery, RetryPolicy, transport::TransportErrorKind,
+};
 use serde::Deserialize;
 
 use crate::{pace::Observation, plan::BatchKind, state::AttemptResult};
@@ -105,18 +107,12 @@ impl Response {
 fn failed(error: &Error) -> Attempt {
     let reason = chain(error);
     let (result, observation) = match error {
-        Error::Api(response) => return error_response(response, error.outcome(), reason),
+        Error::Api(response) => return error_response(error, response, reason),
         // The next attempt refreshes a rejected access token.
         Error::Auth(_) if error.is_retryable() => (AttemptResult::NotSent(reason), Observation::Unreachable),
-        Error::Auth(_) => {
+        _ if error.recovery() == Recovery::Act => {
             let status = error.status().map_or(0, |status| status.as_u16());
             (AttemptResult::Unauthorized { status, message: reason }, Observation::Other)
-        }
-        Error::Settings(_) => {
-            (AttemptResult::Unauthorized { status: 0, message: reason }, Observation::Other)
-        }
-        Error::Unreachable(failure) if failure.transport.kind() == TransportErrorKind::Tls => {
-            (AttemptResult::Unauthorized { status: 0, message: reason }, Observation::Other)
         }
         Error::OutcomeUnknown(failure) => {
             let timeout = failure.transport.kind() == TransportErrorKind::Timeout;
@@ -131,7 +127,7 @@ fn failed(error: &Error) -> Attempt {
     Attempt { result, observation, headers: HeaderMap::new() }
 }
 
-fn error_response(response: &ApiError, outcome: Outcome, reason: Box<str>) -> Attempt {
+fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attempt {
     let status = response.status.as_u16();
     let retry_after = response.retry_after();
     let name = || if response.name.is_empty() { "rate limit" } else { &response.name }.into();
@@ -145,7 +141,7 @@ fn error_response(response: &ApiError, outcome: Outcome, reason: Box<str>) -> At
         (ApiErrorKind::RateLimited, _) => {
             (AttemptResult::Throttled { retry_after }, Observation::Throttled { retry_after })
         }
-        (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+        _ if error.recovery() == Recovery::Act => {
             (AttemptResult::Unauthorized { status, message: reason }, Observation::Other)
         }
         (ApiErrorKind::IdempotencyConflict, _) if response.name == "invalid_idempotent_request" => {
@@ -158,7 +154,9 @@ fn error_response(response: &ApiError, outcome: Outcome, reason: Box<str>) -> At
         (ApiErrorKind::Conflict, _) if response.name == "resource_locked" => {
             (AttemptResult::NotSent(reason), Observation::ServerError)
         }
-        _ if outcome == Outcome::Unknown => (AttemptResult::Uncertain(reason), Observation::ServerError),
+        _ if error.outcome() == Outcome::Unknown => {
+            (AttemptResult::Uncertain(reason), Observation::ServerError)
+        }
         _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
     };
     Attempt { result, observation, headers: response.headers.clone() }

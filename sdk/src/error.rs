@@ -1,12 +1,14 @@
 //! Errors: what failed, its outcome for the operation, and what to do about it.
 //!
-//! The first question after an error is [`Error::outcome`]: was the operation executed? The second is [`Error::is_retryable`].
+//! The first question after an error is [`Error::outcome`]: was the operation executed? The second is [`Error::recovery`]: what has to happen before
+//! it can succeed?
 
 mod api;
 mod auth;
 mod decode;
 mod error_body;
 mod headers;
+mod recovery;
 mod store;
 mod summary;
 mod text;
@@ -18,6 +20,7 @@ pub use decode::{DecodeCause, DecodeError};
 #[cfg(feature = "oauth")]
 pub(crate) use headers::retry_after;
 pub(crate) use headers::{is_json, request_id};
+pub use recovery::Recovery;
 pub use store::StoreError;
 pub(crate) use summary::CallSummary;
 pub use summary::Outcome;

@@ -124,7 +124,7 @@ pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
 pub use error::{
     ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, PagingError, RateLimitError,
-    Result, TransportFailure, WaitTimeout,
+    Recovery, Result, TransportFailure, WaitTimeout,
 };
 pub use problem::{Problem, Problems, SettingsError, Validate, path_segment};
 #[cfg(feature = "beta")]

@@ -137,7 +137,9 @@ fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
 /// Returns whether a quote is still open at the end.
 fn is_unclosed(text: &str) -> bool {
     let mut quotes = Quotes::default();
-    text.chars().for_each(|c| drop(quotes.is_outside(c)));
+    for c in text.chars() {
+        quotes.is_outside(c);
+    }
     quotes.open
 }
 
