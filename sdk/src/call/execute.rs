@@ -122,8 +122,8 @@ pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
         "" => url.set_path(&operation.path),
         prefix => url.set_path(&format!("{prefix}{}", operation.path)),
     }
-    if !operation.query.is_empty() {
-        url.query_pairs_mut().extend_pairs(&operation.query);
+    if let Some(query) = operation.encoded_query() {
+        url.set_query(Some(&query));
     }
     url
 }
@@ -231,7 +231,12 @@ impl<'a> Execution<'a> {
         let body = body.collect(MAX_ERROR_BYTES.min(self.core.response_limit), end).await;
         let error = ApiError::from_response(head, body.bytes);
         Err(match token {
-            Some(token) if error.status == StatusCode::UNAUTHORIZED => self.token_rejected(token, error),
+            // Another token has the same permissions.
+            Some(token)
+                if error.status == StatusCode::UNAUTHORIZED && error.kind() != ApiErrorKind::Permission =>
+            {
+                self.token_rejected(token, error)
+            }
             _ => self.error_response(error),
         })
     }

@@ -63,6 +63,8 @@ pub(crate) struct Operation {
     pub(crate) route: Route,
     /// A URL outside of the service's base URL. The client sends no credential and no default headers to it.
     pub(crate) external_url: Option<Url>,
+    /// The query of a caller's own path, as it was written.
+    raw_query: Option<String>,
     pub(crate) query: Vec<(Cow<'static, str>, String)>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
@@ -100,6 +102,7 @@ impl Operation {
             path,
             route: Route { parts: [known, "", "", ""], ids: 0 },
             external_url: None,
+            raw_query: None,
             query: Vec::new(),
             headers: HeaderMap::new(),
             body: Body::default(),
@@ -183,12 +186,7 @@ impl Operation {
         let fault = problem::path_fault(&path);
         let mut operation = match path.split_once('?') {
             Some((path, query)) => {
-                let mut operation = Self::new(RAW, method, path.to_owned());
-                let pairs = url::form_urlencoded::parse(query.as_bytes());
-                operation
-                    .query
-                    .extend(pairs.map(|(name, value)| (Cow::Owned(name.into_owned()), value.into_owned())));
-                operation
+                Self { raw_query: Some(query.to_owned()), ..Self::new(RAW, method, path.to_owned()) }
             }
             None => Self::new(RAW, method, path),
         };
@@ -259,11 +257,19 @@ impl Operation {
     }
 
     pub(crate) fn path_and_query(&self) -> String {
-        if self.query.is_empty() {
-            return self.path.clone().into_owned();
+        match self.encoded_query() {
+            Some(query) => format!("{}?{query}", self.path),
+            None => self.path.clone().into_owned(),
         }
-        let pairs = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.query).finish();
-        format!("{}?{pairs}", self.path)
+    }
+
+    pub(crate) fn encoded_query(&self) -> Option<String> {
+        let raw = self.raw_query.clone();
+        if self.query.is_empty() {
+            return raw;
+        }
+        let query = url::form_urlencoded::Serializer::new(raw.unwrap_or_default());
+        Some({ query }.extend_pairs(&self.query).finish())
     }
 }
 

@@ -6,7 +6,7 @@ use super::{ApiError, ApiErrorKind, Error, Outcome};
 
 /// What has to happen before a failed call can succeed, with the same message and the same idempotency key: [`Error::recovery`].
 ///
-/// A queue drops a message at [`Never`](Self::Never), schedules it again at [`Wait`](Self::Wait), and stops for somebody's attention at
+/// A queue drops a message at [`Never`](Self::Never), schedules it again at [`Wait`](Self::Wait), and stops and calls an operator at
 /// [`Act`](Self::Act), since its other messages fail alike. (The specification is silent here.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -15,7 +15,7 @@ pub enum Recovery {
     Never,
     /// Time alone: the service, the network, a rate limit or a quota recovers by itself.
     Wait,
-    /// Somebody has to act on the account, its domain, the credential or the settings.
+    /// An operator has to change the account, its domain, the credential or the settings.
     Act,
 }
 

@@ -630,3 +630,16 @@ async fn a_key_used_again_with_another_body_causes_a_warning() {
     client.emails().send(&email().subject("Other")).idempotency_key("order-18").await.unwrap();
     assert_eq!(warned(), Vec::<String>::new());
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_query_of_a_path_is_sent_as_it_was_written() {
+    let script = Script::of([Step::Answer(200, json!({})), Step::Answer(200, json!({}))]).odd();
+    let client = script.client();
+    for query in ["a=%7Eb+c&x&y=&a=2", "a=1&after=a%26b%20c&z"] {
+        let call = client.request(http::Method::GET, format!("/emails?{query}")).query("limit", "a b");
+        let expected = format!("/emails?{query}&limit=a+b");
+        assert_eq!(call.clone().preview().unwrap().path_and_query(), expected);
+        call.await.unwrap();
+        assert_eq!(script.seen()[0].url, format!("http://127.0.0.1:9/prefix{expected}"));
+    }
+}

@@ -337,14 +337,16 @@ async fn a_second_401_is_final_and_causes_no_other_refresh() {
 }
 
 #[tokio::test]
-async fn a_403_causes_no_refresh() {
+async fn a_missing_permission_causes_no_refresh() {
     // B-13
-    let fixture = Fixture::fresh().await;
-    let refuse = Action::error(403, "invalid_permission", "no");
-    fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
-    let error = fixture.client(&fixture.session()).emails().send(&email()).await.unwrap_err();
-    assert_eq!(error.status().map(|status| status.as_u16()), Some(403));
-    assert_eq!(fixture.shown(), 0);
+    for (status, name) in [(403, "invalid_permission"), (401, "restricted_api_key")] {
+        let fixture = Fixture::fresh().await;
+        let refuse = Action::error(status, name, "no");
+        fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
+        let error = fixture.client(&fixture.session()).emails().send(&email()).await.unwrap_err();
+        assert_eq!(error.status().map(|status| status.as_u16()), Some(status));
+        assert_eq!((fixture.shown(), error.recovery()), (0, idempost::Recovery::Act));
+    }
 }
 
 #[tokio::test]
