@@ -27,7 +27,7 @@ use super::{
 /// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions. If the value that applies
 /// to a request isn't the URL of an HTTP proxy, the request isn't sent and its call fails with [`Error::Settings`](crate::Error::Settings).
 ///
-/// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`] and give a clone to each.
+/// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to each.
 ///
 /// ```
 /// # #[cfg(feature = "rustls")]
