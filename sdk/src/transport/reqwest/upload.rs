@@ -28,6 +28,8 @@ const ONE_PIECE: usize = 128 * 1024;
 const IN_TRANSIT: u64 = 4 * 1024 * 1024;
 /// The slowest network that sends them within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
+/// Longer than any request takes.
+const NEVER: Duration = Duration::from_hours(24 * 365 * 10);
 
 /// Sends a request, and returns its response once the head has arrived. There is no time limit for the whole, only for the time without
 /// progress.
@@ -147,7 +149,9 @@ impl Progress {
         let taken = self.taken.load(Ordering::Relaxed);
         let in_transit = if taken == self.total { taken.min(IN_TRANSIT) } else { 0 };
         let latest = Duration::from_millis(self.latest.load(Ordering::Relaxed));
-        self.begun + latest + idle + Duration::from_millis(in_transit * 1_000 / MIN_BYTES_PER_SECOND)
+        let sending = Duration::from_millis(in_transit * 1_000 / MIN_BYTES_PER_SECOND);
+        let never = self.begun + NEVER;
+        (self.begun + latest + sending).checked_add(idle).map_or(never, |end| end.min(never))
     }
 
     fn broken(&self) -> Option<io::Error> {

@@ -93,3 +93,10 @@ async fn a_time_limit_that_passes_without_a_connection_leaves_the_request_unsent
     let error = client.emails().send(&email()).timeout(Duration::from_secs(2)).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
 }
+
+#[tokio::test]
+async fn the_longest_idle_timeout_is_none() {
+    let peer = Peer::acting([Act::accepted()]).await;
+    let client = patient(&peer.base_url()).idle_timeout(Duration::MAX).build().unwrap();
+    client.emails().send(&email()).await.unwrap();
+}
