@@ -7,7 +7,7 @@ enum Verdict {
     Done,
     /// Queue the job again: the same key makes the retry safe.
     Retry,
-    /// Stop the queue until somebody has mended the account, its domain or the key.
+    /// Stop the queue until an operator has corrected the account, its domain or the key.
     Hold(String),
     /// No retry helps: this email can't be sent.
     DeadLetter(String),

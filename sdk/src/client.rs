@@ -10,7 +10,7 @@ mod wait;
 #[cfg(feature = "blocking")]
 pub use blocking::BlockingIter;
 #[cfg(feature = "blocking")]
-pub(crate) use blocking::wait_for;
+pub(crate) use blocking::settled;
 pub use builder::ClientBuilder;
 pub use handle::Client;
 pub(crate) use page::Item;

@@ -2,6 +2,7 @@
 
 use std::{
     cell::Cell,
+    fmt,
     future::{Future, IntoFuture},
     io,
     sync::{Arc, OnceLock, mpsc},
@@ -46,7 +47,7 @@ fn runtime() -> Result<&'static Runtime> {
 
 /// Runs a future on that runtime, and blocks until it has completed and the client's token refresh is saved. Within another runtime, it blocks
 /// that runtime's thread.
-fn settled<T: Send + 'static>(
+pub(crate) fn settled<T: Send + 'static>(
     core: Arc<Core>,
     future: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
@@ -58,9 +59,7 @@ fn settled<T: Send + 'static>(
 }
 
 /// Runs a future on that runtime, and blocks until it completes.
-pub(crate) fn wait_for<T: Send + 'static>(
-    future: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<T> {
+fn wait_for<T: Send + 'static>(future: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     if IS_WORKER.get() {
         let rule = "can't be used in a callback of a blocking call, which would wait for itself";
         return Err(SettingsError::new("blocking", rule).into());
@@ -109,7 +108,7 @@ impl<T: Item> List<T> {
 
     /// Returns all items, page by page, as [`stream`](Self::stream) yields them. Each page request blocks the thread (feature `blocking`).
     pub fn blocking_iter(self) -> BlockingIter<T> {
-        BlockingIter(Some(self.stream()))
+        BlockingIter { core: Arc::clone(self.call().core()), items: Some(self.stream()) }
     }
 }
 
@@ -119,27 +118,35 @@ impl<T: Send + 'static> Wait<T> {
     /// # Errors
     /// Those of the wait.
     pub fn blocking(self) -> Result<T> {
-        wait_for(self.into_future())
+        settled(self.core(), self.into_future())
     }
 }
 
 /// An iterator over the items of a list: [`List::blocking_iter`].
-#[derive(Debug)]
 #[must_use = "an iterator does nothing until it is used"]
-pub struct BlockingIter<T>(Option<Paginator<T>>);
+pub struct BlockingIter<T> {
+    core: Arc<Core>,
+    items: Option<Paginator<T>>,
+}
+
+impl<T> fmt::Debug for BlockingIter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BlockingIter").field(&self.items).finish()
+    }
+}
 
 impl<T: Item> Iterator for BlockingIter<T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {
-        let mut items = self.0.take()?;
-        let next = wait_for(async move {
+        let mut items = self.items.take()?;
+        let next = settled(Arc::clone(&self.core), async move {
             let item = items.next().await;
             Ok((item, items))
         });
         match next {
             Ok((item, items)) => {
-                self.0 = item.is_some().then_some(items);
+                self.items = item.is_some().then_some(items);
                 item
             }
             Err(error) => Some(Err(error)),

@@ -5,6 +5,7 @@ use std::{sync::mpsc, time::Duration};
 use idempost::{Client, Email, Error, RateLimit};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use super::script::{Script, Step};
 
@@ -28,19 +29,18 @@ fn a_blocking_call_in_a_callback_of_another_fails() {
     assert_eq!(script.seen().len(), 2);
 }
 
+/// A server, and the runtime that it runs on.
+fn server() -> (Runtime, ReferenceServer) {
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(ReferenceServer::over_http(Settings::default()));
+    (runtime, server)
+}
+
 #[test]
 fn a_client_can_be_used_from_several_runtimes() {
     // The connections of the first runtime stand still after `block_on` has returned.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let server = runtime.block_on(async {
-        let serving = std::thread::spawn(|| {
-            let runtime = tokio::runtime::Runtime::new().unwrap();
-            let server = runtime.block_on(ReferenceServer::over_http(Settings::default()));
-            (runtime, server)
-        });
-        serving.join().unwrap()
-    });
-    let (_serving, server) = server;
+    let (_serving, server) = server();
     let client = Client::builder()
         .base_url(server.base_url())
         .api_key("sb_test")
@@ -54,4 +54,31 @@ fn a_client_can_be_used_from_several_runtimes() {
     }
     let requests = server.service().requests();
     assert_eq!(requests.len(), 4, "no request was sent again");
+}
+
+#[cfg(feature = "oauth")]
+#[test]
+fn a_blocking_call_returns_once_the_refresh_that_it_started_is_saved() {
+    // D-14
+    use idempost::auth::{MemoryStore, Session, TokenRecord, TokenStore as _};
+    use idempost_reference_server::faults::{Action, Rule};
+
+    let (runtime, server) = server();
+    let issued = server.service().grant("idempost-cli", "sb_test", "full_access");
+    let token_endpoint = format!("{}/oauth/token", server.base_url());
+    let mut record =
+        TokenRecord::new(server.base_url(), token_endpoint, "idempost-cli", issued.refresh_token.into());
+    record.access_token = serde_json::from_value(issued.access_token.into()).unwrap();
+    record.expires_in = Duration::from_mins(15);
+    let store = MemoryStore::new();
+    // A minute before it expires, a call refreshes the token and can still use it.
+    let later = record.obtained_at + Duration::from_mins(14);
+    let starting = Session::builder().wall_clock(move || later).start(store.clone(), &record);
+    let session = runtime.block_on(starting).unwrap();
+    let slow = Action::Delay(Duration::from_secs(1));
+    server.service().faults().add(Rule::new(slow).on(http::Method::POST, "/oauth/token"));
+    let client = Client::builder().base_url(server.base_url()).session(session).build().unwrap();
+    // The call itself is over long before.
+    let _ = client.emails().list().timeout(Duration::from_millis(100)).blocking();
+    assert_eq!(runtime.block_on(store.read()).unwrap().unwrap().generation, 2);
 }
