@@ -3,16 +3,7 @@
 //! The length is known before the first byte is sent, so the request has a `Content-Length` and the service can reject it early.
 //! A second attempt sends the same bytes as the first or fails, as an idempotency key requires.
 
-use std::{
-    fmt,
-    fs::Metadata,
-    hash::{Hash, Hasher},
-    io,
-    path::PathBuf,
-    pin::Pin,
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{fmt, fs::Metadata, io, path::PathBuf, pin::Pin, sync::Arc, time::SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
@@ -24,13 +15,13 @@ use tokio::{fs::File, io::AsyncReadExt as _};
 const CHUNK: usize = 96 * 1024;
 
 /// A request body. Cloning is cheap, and each clone can be sent.
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default)]
 pub struct Body {
     chunks: Vec<Chunk>,
     len: u64,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug)]
 enum Chunk {
     Plain(Bytes),
     Encoded(Bytes),
@@ -65,22 +56,15 @@ impl fmt::Debug for StreamSource {
     }
 }
 
-/// The content is only known once it is read.
-impl Hash for StreamSource {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.len.hash(state);
-    }
-}
-
 /// A file as of the time when it was attached.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileSource {
     path: PathBuf,
     version: FileVersion,
 }
 
 /// File metadata that changes with the content, so that a change is detected without reading the file.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 struct FileVersion {
     len: u64,
     modified: Option<SystemTime>,

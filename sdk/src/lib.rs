@@ -116,7 +116,9 @@ pub mod resources;
 pub mod transport;
 
 /// Crates whose types are part of this API.
-pub use {bytes, http, url};
+#[cfg(feature = "reqwest")]
+pub use reqwest;
+pub use {bytes, http, serde_json, url};
 
 pub use call::{AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse};
 #[cfg(feature = "blocking")]

@@ -79,10 +79,7 @@ impl<T> Call<T> {
         Problem: From<K::Error>,
     {
         match key.try_into() {
-            Ok(key) => {
-                self.operation.key = Some(key);
-                self.operation.key_given = true;
-            }
+            Ok(key) => self.operation.key = Some(key),
             Err(error) => self.operation.faults.push(error.into()),
         }
         self
@@ -91,7 +88,7 @@ impl<T> Call<T> {
     /// Returns the idempotency key that all attempts carry, random or set by [`idempotency_key`](Self::idempotency_key); `None` if the service
     /// honors no key for this operation. Stored before the `.await`, it makes a send repeatable after a crash.
     pub fn key(&self) -> Option<&IdempotencyKey> {
-        self.operation.key.as_ref().filter(|_| self.operation.keyed)
+        self.operation.key.as_ref().filter(|_| self.operation.is_keyed())
     }
 
     /// Sets the timeout of the whole call, including all attempts and retry delays.

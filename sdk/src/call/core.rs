@@ -6,7 +6,6 @@ use http::HeaderMap;
 use url::Url;
 
 use super::{
-    key_memory::KeyMemory,
     limiter::Limiter,
     retry::{Budget, RetryPolicy},
 };
@@ -23,6 +22,5 @@ pub(crate) struct Core {
     pub(crate) response_limit: usize,
     pub(crate) retry: RetryPolicy,
     pub(crate) budget: Budget,
-    pub(crate) keys: KeyMemory,
     pub(crate) limiter: Limiter,
 }

@@ -176,14 +176,9 @@ struct Execution<'a> {
 
 impl<'a> Execution<'a> {
     fn new(core: &'a Core, operation: Operation) -> Self {
-        if let Some(key) = operation.key.as_ref().filter(|_| operation.key_given)
-            && core.keys.contradicts(key, &operation.path, &operation.body)
-        {
-            tracing::warn!("this idempotency key was used with another body before");
-        }
         let default = BASE_TIMEOUT + Duration::from_secs(operation.body.len() / MIN_BYTES_PER_SECOND);
         let timeout = operation.timeout.or(core.timeout).unwrap_or(default);
-        let key = operation.key.clone().filter(|_| operation.keyed);
+        let key = operation.key.clone().filter(|_| operation.is_keyed());
         Self {
             core,
             url: address(&core.base_url, &operation),
@@ -350,7 +345,7 @@ impl<'a> Execution<'a> {
         // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once:
         // a login or maintenance page stays for a while.
         let incomplete = matches!(error.source, DecodeCause::Incomplete(_));
-        let result = classify::unreadable(&error, &body, self.operation.keyed, self.read_only);
+        let result = classify::unreadable(&error, &body, self.operation.is_keyed(), self.read_only);
         let again = self.state.record(result) && (incomplete || !self.undecodable);
         self.undecodable |= !incomplete;
         let retry = again.then(|| Cause::unreadable(error.status));
@@ -363,11 +358,11 @@ impl<'a> Execution<'a> {
 
     /// Checks a complete response to a change, before it is decoded.
     fn check(&self, response: http::Response<Bytes>) -> Result<http::Response<Bytes>, Box<DecodeError>> {
-        let Operation { keyed, ids, .. } = self.operation;
+        let keyed = self.operation.is_keyed();
         // The response to any other request of the caller's own may have any shape.
         let has_record = keyed || !self.operation.is_raw();
         let response = if self.read_only || !has_record { response } else { recognized(response, keyed)? };
-        match ids {
+        match self.operation.ids {
             Some(ids) => count_ids(response, ids),
             None => Ok(response),
         }

@@ -36,7 +36,7 @@ pub(crate) const RESERVED_HEADERS: [HeaderName; 8] = [
 /// The name of an operation by method and path.
 const RAW: &str = "request";
 
-/// The routes on which the service honors it.
+/// The routes on which the service honors it, for requests by method and path.
 const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
 
 /// A path without its IDs, which can be addresses: `/emails/{id}`.
@@ -69,11 +69,7 @@ pub(crate) struct Operation {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) idempotency: Idempotency,
-    /// Whether the service honors an idempotency key here.
-    pub(crate) keyed: bool,
     pub(crate) key: Option<IdempotencyKey>,
-    /// Whether the caller set the key; otherwise it is random.
-    pub(crate) key_given: bool,
     /// Problems of the input; they keep the call from being sent.
     pub(crate) problems: Option<Problems>,
     /// Problems of the call itself, which [`Call::unchecked`](super::Call::unchecked) can't skip.
@@ -90,12 +86,8 @@ impl Operation {
     pub(crate) fn new(name: &'static str, method: Method, path: impl Into<Cow<'static, str>>) -> Self {
         let path = path.into();
         let known = if let Cow::Borrowed(path) = path { path } else { "" };
-        let keyed = method == Method::POST && KEYED_ROUTES.contains(&path.as_ref());
-        let idempotency = if method == Method::POST && !keyed {
-            Idempotency::NotIdempotent
-        } else {
-            Idempotency::Idempotent
-        };
+        let idempotency =
+            if method == Method::POST { Idempotency::NotIdempotent } else { Idempotency::Idempotent };
         Self {
             name,
             method,
@@ -107,9 +99,7 @@ impl Operation {
             headers: HeaderMap::new(),
             body: Body::default(),
             idempotency,
-            keyed,
-            key: keyed.then(IdempotencyKey::random),
-            key_given: false,
+            key: None,
             problems: None,
             faults: Vec::new(),
             ids: None,
@@ -182,6 +172,7 @@ impl Operation {
         operation
     }
 
+    /// An operation by method and path.
     pub(crate) fn raw(method: Method, path: String) -> Self {
         let fault = problem::path_fault(&path);
         let mut operation = match path.split_once('?') {
@@ -191,7 +182,8 @@ impl Operation {
             None => Self::new(RAW, method, path),
         };
         operation.faults.extend(fault);
-        operation
+        let keyed = operation.method == Method::POST && KEYED_ROUTES.contains(&operation.path.as_ref());
+        if keyed { operation.keyed() } else { operation }
     }
 
     /// Whether the caller wrote method and path, so that the shape of the response isn't known.
@@ -238,10 +230,14 @@ impl Operation {
         self
     }
 
-    /// Marks a `POST` on which the service honors an idempotency key.
-    #[cfg(feature = "beta")]
+    /// Marks a `POST` on which the service honors an idempotency key: a random one, unless the caller sets another.
     pub(crate) fn keyed(self) -> Self {
-        Self { keyed: true, key: Some(IdempotencyKey::random()), ..self.idempotent() }
+        Self { idempotency: Idempotency::Keyed, key: Some(IdempotencyKey::random()), ..self }
+    }
+
+    /// Whether the service honors an idempotency key here.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.idempotency == Idempotency::Keyed
     }
 
     /// Sets the number of IDs that the response has to contain.
@@ -291,8 +287,8 @@ mod tests {
     #[test]
     fn only_posts_without_a_key_are_not_idempotent() {
         let idempotency = |method, path: &str| Operation::raw(method, path.to_owned()).idempotency;
-        assert_eq!(idempotency(Method::POST, "/emails"), Idempotency::Idempotent);
-        assert_eq!(idempotency(Method::POST, "/emails/batch"), Idempotency::Idempotent);
+        assert_eq!(idempotency(Method::POST, "/emails"), Idempotency::Keyed);
+        assert_eq!(idempotency(Method::POST, "/emails/batch"), Idempotency::Keyed);
         assert_eq!(idempotency(Method::POST, "/email"), Idempotency::NotIdempotent);
         assert_eq!(idempotency(Method::POST, "/broadcasts"), Idempotency::NotIdempotent);
         for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {

@@ -30,6 +30,8 @@ pub(crate) enum AttemptResult {
 /// Whether a request may reach the service more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idempotency {
+    /// The service executes all requests with one idempotency key once.
+    Keyed,
     /// Executing it twice has the effect of executing it once.
     Idempotent,
     /// Executing it twice may act twice.
@@ -82,7 +84,7 @@ impl CallState {
     /// Returns whether the same request can succeed later and can't act twice.
     pub(crate) fn is_retryable(&self) -> bool {
         let nothing_done = matches!(self.outcome, Outcome::NotSent | Outcome::Rejected);
-        self.transient && (nothing_done || self.idempotency == Idempotency::Idempotent)
+        self.transient && (nothing_done || self.idempotency != Idempotency::NotIdempotent)
     }
 
     /// Returns the summary that an error carries.
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_outcome_is_right_after_every_sequence_of_results() {
-        for idempotency in [Idempotency::Idempotent, Idempotency::NotIdempotent] {
+        for idempotency in [Idempotency::Keyed, Idempotency::Idempotent, Idempotency::NotIdempotent] {
             assert_eq!(walk(4, &mut Vec::new(), idempotency), 8 + 64 + 512 + 4096);
         }
     }
@@ -160,7 +162,7 @@ mod tests {
     #[test]
     fn a_summary_repeats_the_state() {
         let key = IdempotencyKey::random();
-        let mut state = CallState::new("emails.send", Idempotency::Idempotent, Some(key.clone()));
+        let mut state = CallState::new("emails.send", Idempotency::Keyed, Some(key.clone()));
         state.attempts = 2;
         state.record(AttemptResult::Unknown { transient: true });
         let summary = state.summary();

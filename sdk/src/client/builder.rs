@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::handle::Client;
 use crate::{
     auth::Credentials,
-    call::{Budget, Core, IDEMPOTENCY_KEY, KeyMemory, Limiter, RESERVED_HEADERS, RateLimit, RetryPolicy},
+    call::{Budget, Core, IDEMPOTENCY_KEY, Limiter, RESERVED_HEADERS, RateLimit, RetryPolicy},
     error::Result,
     problem::SettingsError,
     transport::{Transport, endpoint::base_url},
@@ -235,7 +235,6 @@ impl ClientBuilder {
             response_limit: self.response_limit,
             budget: Budget::new(&self.retry),
             retry: self.retry,
-            keys: KeyMemory::default(),
             limiter: Limiter::new(self.rate_limit),
         };
         Ok(Client { core: Arc::new(core) })

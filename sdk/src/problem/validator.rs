@@ -182,6 +182,18 @@ impl Validator {
         }
     }
 
+    /// Checks the name and the value of an email header.
+    pub(crate) fn header(&mut self, name: &str, value: &str) {
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':') {
+            let rule = "a header name must be visible ASCII without whitespace or `:`";
+            self.report_found("header", rule, name.escape_debug());
+        }
+        if value.contains(|c: char| c.is_ascii_control()) {
+            let rule = "a header value must not contain control characters such as line breaks";
+            self.report_found("header", rule, value.escape_debug());
+        }
+    }
+
     /// Checks the maximum length of a string, in characters.
     pub(crate) fn max_length(&mut self, name: &str, text: Option<&str>, max: usize) {
         let length = text.map_or(0, |text| text.chars().count());

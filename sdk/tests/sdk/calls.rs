@@ -583,54 +583,6 @@ async fn a_switch_of_protocols_leaves_the_outcome_of_a_send_unknown() {
     );
 }
 
-/// Collects the messages of warnings.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Warnings {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::WARN
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut |_: &tracing::field::Field, value: &dyn std::fmt::Debug| {
-            self.0.lock().unwrap().push(format!("{value:?}"));
-        });
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_key_used_again_with_another_body_causes_a_warning() {
-    //
-    let warnings = Warnings::default();
-    let _subscriber = tracing::subscriber::set_default(warnings.clone());
-    let warned = || std::mem::take(&mut *warnings.0.lock().unwrap());
-    let script = Script::of([accepted(), accepted(), refusal(409, "invalid_idempotent_request"), accepted()]);
-    let client = script.client();
-    for _ in 0..2 {
-        client.emails().send(&email()).idempotency_key("order-17").await.unwrap();
-    }
-    assert_eq!(warned(), Vec::<String>::new());
-    client.emails().send(&email().subject("Other")).idempotency_key("order-17").await.unwrap_err();
-    let shown = warned();
-    assert!(shown.len() == 1 && shown[0].contains("used with another body before"), "{shown:?}");
-    assert!(!shown[0].contains("order-17"), "{shown:?}");
-    client.emails().send(&email().subject("Other")).idempotency_key("order-18").await.unwrap();
-    assert_eq!(warned(), Vec::<String>::new());
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_query_of_a_path_is_sent_as_it_was_written() {
     let script = Script::of([Step::Answer(200, json!({})), Step::Answer(200, json!({}))]).odd();

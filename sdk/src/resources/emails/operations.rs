@@ -62,8 +62,10 @@ impl Emails<'_> {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
     pub fn send(&self, email: &Email) -> Call<Accepted> {
-        let operation =
-            Operation::new("emails.send", Method::POST, "/emails").validated(email).with_body(email.body());
+        let operation = Operation::new("emails.send", Method::POST, "/emails")
+            .keyed()
+            .validated(email)
+            .with_body(email.body());
         Call::new(&self.client.core, operation)
     }
 
@@ -76,6 +78,7 @@ impl Emails<'_> {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`check_batch`](super::check_batch) finds, before anything is sent.
     pub fn send_batch(&self, emails: &[BatchEmail]) -> Call<AcceptedBatch> {
         let operation = Operation::new("emails.send_batch", Method::POST, "/emails/batch")
+            .keyed()
             .validated(emails)
             .with_ids(emails.len())
             .with_body(new::batch_body(emails));
