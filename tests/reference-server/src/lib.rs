@@ -39,6 +39,8 @@
 mod clock;
 mod content;
 mod context;
+#[cfg(test)]
+mod cpu_time;
 mod delivery;
 mod guard;
 mod inbox;

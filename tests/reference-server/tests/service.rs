@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of these tests are tests too")]
 
+#[path = "../src/cpu_time.rs"]
+mod cpu_time;
 #[path = "service/independent_parser.rs"]
 mod independent_parser;
 #[path = "service/support.rs"]

@@ -346,12 +346,14 @@ fn a_hundred_thousand_rows_are_imported_in_steps_while_requests_are_handled() {
     let moving = Arc::clone(&sandbox.service);
     let moved = std::thread::spawn(move || moving.clock().advance(Duration::from_secs(10)));
     let mut waits = Vec::new();
+    let started = Instant::now();
     while !moved.is_finished() {
         let started = Instant::now();
         import(&sandbox, &id);
         waits.push(started.elapsed());
     }
     moved.join().unwrap();
+    let total = started.elapsed();
     let last = import(&sandbox, &id);
     assert_eq!(
         last["counts"],
@@ -361,8 +363,7 @@ fn a_hundred_thousand_rows_are_imported_in_steps_while_requests_are_handled() {
     assert_eq!(contact(&sandbox, "p99999@example.com")["first_name"], "Name 99999");
     waits.sort_unstable();
     let p99 = waits[(waits.len() * 99).div_ceil(100) - 1];
-    // Generous, for a debug build on a busy machine.
-    assert!(waits.len() > 100 && p99 < Duration::from_millis(100), "{} requests, p99 {p99:?}", waits.len());
+    assert!(waits.len() > 100 && p99 * 20 < total, "{} requests, p99 {p99:?} of {total:?}", waits.len());
 }
 
 #[test]

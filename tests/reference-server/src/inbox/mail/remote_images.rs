@@ -189,6 +189,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::cpu_time::cpu_time;
     use crate::state::images::Image;
 
     fn urls(html: &str) -> Vec<String> {
@@ -305,11 +306,7 @@ mod tests {
 
     #[test]
     fn cost_is_linear_in_the_size_of_the_html() {
-        let cost = |html: &str| {
-            let start = std::time::Instant::now();
-            list(html, 100);
-            start.elapsed()
-        };
+        let cost = |html: &str| cpu_time(|| list(html, 100));
         for piece in [
             "<",
             "<!--",
