@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// The default timeout of a call without a body; the body's size adds to it.
-const BASE_TIMEOUT: Duration = Duration::from_mins(1);
+const BASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The slowest upload that a default timeout allows for.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 /// The maximum number of bytes kept of an error response.
@@ -176,9 +176,8 @@ struct Execution<'a> {
 
 impl<'a> Execution<'a> {
     fn new(core: &'a Core, operation: Operation) -> Self {
-        if let Some(key) = operation.key.as_ref().filter(|_| operation.key_given)
-            && core.keys.contradicts(key, &operation.path, &operation.body)
-        {
+        let given = operation.key.as_ref().filter(|_| operation.key_given);
+        if given.is_some_and(|key| core.keys.contradicts(key, &operation.path, &operation.body)) {
             tracing::warn!("this idempotency key was used with another body before");
         }
         let default = BASE_TIMEOUT + Duration::from_secs(operation.body.len() / MIN_BYTES_PER_SECOND);

@@ -34,10 +34,10 @@ impl KeyMemory {
             return before != hash;
         }
         remembered.order.push_back(key);
-        if remembered.order.len() > Self::MAX_KEYS
-            && let Some(oldest) = remembered.order.pop_front()
-        {
-            remembered.bodies.remove(&oldest);
+        if remembered.order.len() > Self::MAX_KEYS {
+            if let Some(oldest) = remembered.order.pop_front() {
+                remembered.bodies.remove(&oldest);
+            }
         }
         false
     }
