@@ -77,8 +77,9 @@
 //!
 //! # Login
 //!
-//! A client authenticates with an API key, an access token, or an OAuth [`Session`](auth::Session), which refreshes its access token on
-//! demand. [`auth`] has the authorization code flow with PKCE; [`AuthorizationServer`](auth::AuthorizationServer) has a complete example.
+//! A client authenticates with an API key, an access token, or (feature `oauth`) an OAuth [`Session`](auth::Session), which refreshes its
+//! access token on demand. [`auth`] has the authorization code flow with PKCE; [`AuthorizationServer`](auth::AuthorizationServer) has a
+//! complete example.
 //!
 //! # Runtime, transport and features
 //!
@@ -90,12 +91,11 @@
 //! | `reqwest` | yes | the default transport, over plain HTTP only |
 //! | `rustls` | yes | TLS by rustls and ring with the operating system's trust store; implies `reqwest` |
 //! | `rustls-no-provider` | no | TLS with a cryptography provider that the application installs, without ring; implies `reqwest` |
-//! | `oauth` | yes | the authorization code flow, sessions and token stores |
-//! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
+//! | `oauth` | no | the authorization code flow, sessions and token stores |
+//! | `redirect-listener` | no | a loopback server that receives the browser's redirect; implies `oauth` |
+//! | `gzip` | no | compressed responses: smaller pages of long lists; implies `reqwest` |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists and waits, for programs without an async runtime |
-//!
-//! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

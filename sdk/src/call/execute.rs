@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// The default timeout of a call without a body; the body's size adds to it.
-const BASE_TIMEOUT: Duration = Duration::from_mins(1);
+const BASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The slowest upload that a default timeout allows for.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 /// The maximum number of bytes kept of an error response.

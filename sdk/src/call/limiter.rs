@@ -57,12 +57,12 @@ const STRETCH: f64 = 1.025;
 /// The rate, in requests per second, above which pacing costs more than it saves.
 const UNPACED: f64 = 10_000.0;
 /// The longest interval between two requests.
-const MAX_INTERVAL: Duration = Duration::from_hours(24 * 365);
+const MAX_INTERVAL: Duration = Duration::from_secs(24 * 365 * 60 * 60);
 
 /// The pause after a 429 without `Retry-After`.
 const DEFAULT_HOLD: Duration = Duration::from_secs(1);
 /// The longest pause that a 429 imposes on other calls.
-const MAX_HOLD: Duration = Duration::from_mins(1);
+const MAX_HOLD: Duration = Duration::from_secs(60);
 /// A 429 within this time of another one, or during its pause, belongs to the same incident.
 const INCIDENT: Duration = Duration::from_secs(1);
 
@@ -194,10 +194,10 @@ impl Limiter {
             let now = Instant::now();
             let mut state = self.lock();
             self.expire(&mut state, now);
-            if state.waiting == 0
-                && let Ok(slot) = state.admit(now)
-            {
-                return Ok(self.permit(slot));
+            if state.waiting == 0 {
+                if let Ok(slot) = state.admit(now) {
+                    return Ok(self.permit(slot));
+                }
             }
             let turn = state.turn(state.waiting, now);
             if deadline.is_some_and(|deadline| deadline <= turn) {
@@ -253,11 +253,10 @@ impl Limiter {
         let now = Instant::now();
         let mut state = self.lock();
         self.expire(&mut state, now);
-        if let Some(limit) = announced
-            && state.announce(limit, self.in_flight.load(Ordering::Relaxed), now)
-            && let Some(reset) = AnnouncedLimit::reset_if_exhausted(headers)
-        {
-            // Only here: once the client paces itself, an exhausted window is what a full one ends with.
+        let begins =
+            announced.is_some_and(|limit| state.announce(limit, self.in_flight.load(Ordering::Relaxed), now));
+        // Only here: once the client paces itself, an exhausted window is what a full one ends with.
+        if let Some(reset) = begins.then(|| AnnouncedLimit::reset_if_exhausted(headers)).flatten() {
             state.hold(reset, now);
         }
         match verdict {

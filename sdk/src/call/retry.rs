@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The longest `Retry-After` that a call waits for; above it the call fails with the delay in its error.
-const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The number of attempts of a call, and the delays between them.
 ///

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The default of [`Wait::max_wait`].
-const MAX_WAIT: Duration = Duration::from_mins(2);
+const MAX_WAIT: Duration = Duration::from_secs(2 * 60);
 /// The first interval.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
 /// The least of [`Wait::max_interval`]: without a pause, a wait would load the service.

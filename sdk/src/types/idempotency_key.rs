@@ -42,7 +42,20 @@ impl IdempotencyKey {
 
     /// Creates a unique key, a random UUID.
     pub fn random() -> Self {
-        Self(uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string())
+        // Version 4, variant 10: RFC 9562, section 5.4.
+        let mut bytes: [u8; 16] = rand::random();
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let mut key = String::with_capacity(36);
+        for (at, byte) in bytes.into_iter().enumerate() {
+            if matches!(at, 4 | 6 | 8 | 10) {
+                key.push('-');
+            }
+            for digit in [byte >> 4, byte & 0x0f] {
+                key.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+            }
+        }
+        Self(key)
     }
 
     /// Returns the key as sent in the header.
@@ -120,8 +133,9 @@ mod tests {
         // IDEM-05, A-19
         let (a, b) = (IdempotencyKey::random(), IdempotencyKey::random());
         assert_ne!(a, b);
-        assert_eq!(a.as_str().len(), 36);
-        assert_eq!(&a.as_str()[14..15], "4");
-        assert!(matches!(&a.as_str()[19..20], "8" | "9" | "a" | "b"));
+        let groups: Vec<_> = a.as_str().split('-').collect();
+        assert_eq!(groups.iter().map(|group| group.len()).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+        assert!(groups.concat().bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')), "{a}");
+        assert!(groups[2].starts_with('4') && groups[3].starts_with(['8', '9', 'a', 'b']), "{a}");
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The lifetime of an access token whose response doesn't state one.
-const DEFAULT_LIFETIME: Duration = Duration::from_mins(1);
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
 /// The longest plausible lifetime, in seconds.
 const MAX_LIFETIME: u64 = 366 * 24 * 60 * 60;
 

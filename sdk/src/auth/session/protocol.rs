@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The maximum settle time between two attempts with the same refresh token.
-const MAX_SETTLE: Duration = Duration::from_mins(10);
+const MAX_SETTLE: Duration = Duration::from_secs(10 * 60);
 /// The maximum age of the mark at the request. A stale one is written again, so that the settle time never counts from too early.
 const STALE_MARK: Duration = Duration::from_secs(10);
 /// The number of requests of one refresh, if they were not sent or were throttled.
@@ -35,7 +35,7 @@ pub(crate) struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { settle: Duration::from_mins(1), grace: Duration::ZERO, max_wait: Duration::from_secs(75) }
+        Self { settle: Duration::from_secs(60), grace: Duration::ZERO, max_wait: Duration::from_secs(75) }
     }
 }
 

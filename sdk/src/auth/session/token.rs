@@ -16,7 +16,7 @@ use crate::auth::record::TokenRecord;
 /// Below this remaining lifetime, a call waits for a new access token.
 const HARD: Duration = Duration::from_secs(10);
 /// Below this remaining lifetime, a call tries to get a new one, and otherwise uses the old one.
-const SOFT: Duration = Duration::from_mins(2);
+const SOFT: Duration = Duration::from_secs(2 * 60);
 /// The maximum random addition, so that processes that started together don't all refresh at once.
 const JITTER: Duration = Duration::from_secs(30);
 

@@ -72,9 +72,8 @@ pub(super) fn patch(v: &mut Validator, json: &Value) {
 }
 
 fn status(v: &mut Validator, fields: &Map<String, Value>) {
-    if let Some(value) = present(fields, "status")
-        && !matches!(value.as_str(), Some("enabled" | "disabled"))
-    {
+    let known = |value: &&Value| matches!(value.as_str(), Some("enabled" | "disabled"));
+    if let Some(value) = present(fields, "status").filter(|value| !known(value)) {
         v.field("status", |v| v.wrong_type("`status` must be `enabled` or `disabled`", value));
     }
 }
@@ -121,11 +120,12 @@ fn step<'a>(
             nodes.insert(key, Node { place, kind: kind.unwrap_or_default() });
         }
     }
-    if let Some(kind) = kind
-        && v.field("type", |v| v.one_of("`type`", &STEP_TYPES, kind))
-        && let Some(config) = v.needed(fields, "config")
-    {
-        v.field("config", |v| config::config(v, kind, config));
+    if let Some(kind) = kind {
+        if v.field("type", |v| v.one_of("`type`", &STEP_TYPES, kind)) {
+            if let Some(config) = v.needed(fields, "config") {
+                v.field("config", |v| config::config(v, kind, config));
+            }
+        }
     }
     key.is_some() && kind.is_some()
 }

@@ -83,7 +83,7 @@ impl Message {
             v.report_at("to", "required", "`to` must have at least one address");
         } else if to.len() > limits::RECIPIENTS_IN_TO {
             let rule = format!("`to` must have at most {} addresses", limits::RECIPIENTS_IN_TO);
-            let found = format_args!("{} addresses", to.len());
+            let found = format!("{} addresses", to.len());
             v.field("to", |v| v.item(limits::RECIPIENTS_IN_TO, |v| v.report_found("count", rule, found)));
         }
         match &self.subject {

@@ -211,7 +211,7 @@ impl Email {
         if size > limits::ATTACHMENTS_ENCODED_BYTES {
             let rule = "`attachments` must have at most 40 MB in total after Base64 (30 MB of files)";
             let files: u64 = attachments.iter().filter_map(Attachment::size).sum();
-            let found = format_args!("{size} bytes after Base64, {files} bytes of files");
+            let found = format!("{size} bytes after Base64, {files} bytes of files");
             v.field("attachments", |v| v.report_found("size", rule, found));
         }
     }
@@ -315,7 +315,7 @@ impl Validate for [BatchEmail] {
             if self.is_empty() {
                 v.report_found("count", "a batch must have at least 1 email", "none");
             } else if self.len() > most {
-                let found = format_args!("{} emails", self.len());
+                let found = format!("{} emails", self.len());
                 v.item(most, |v| {
                     v.report_found("count", format!("a batch must have at most {most} emails"), found);
                 });

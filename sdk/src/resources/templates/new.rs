@@ -78,7 +78,7 @@ pub(super) fn check_alias(v: &mut Validator, alias: Option<&str>) {
 pub(super) fn check_variables(v: &mut Validator, variables: &[TemplateVariable]) {
     if variables.len() > limits::VARIABLES_PER_TEMPLATE {
         let rule = format!("a template must have at most {} variables", limits::VARIABLES_PER_TEMPLATE);
-        let found = format_args!("{} variables", variables.len());
+        let found = format!("{} variables", variables.len());
         v.field("variables", |v| v.report_found("count", rule, found));
     }
     let mut seen = HashSet::new();

@@ -23,7 +23,7 @@ use super::event::{NotAnEvent, WebhookPayload};
 use crate::types::{SigningSecret, WebhookEventId};
 
 /// The default maximum difference between the timestamp of a request and now.
-pub const TOLERANCE: Duration = Duration::from_mins(5);
+pub const TOLERANCE: Duration = Duration::from_secs(5 * 60);
 /// The maximum number of signatures of a request. While a secret is rotated there are two; the specification states no limit.
 pub const MAX_SIGNATURES: usize = 32;
 

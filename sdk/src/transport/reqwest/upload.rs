@@ -29,7 +29,7 @@ const IN_TRANSIT: u64 = 4 * 1024 * 1024;
 /// The slowest network that sends them within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 /// Longer than any request takes.
-const NEVER: Duration = Duration::from_hours(24 * 365 * 10);
+const NEVER: Duration = Duration::from_secs(24 * 365 * 10 * 60 * 60);
 
 /// Sends a request, and returns its response once the head has arrived. There is no time limit for the whole, only for the time without
 /// progress.

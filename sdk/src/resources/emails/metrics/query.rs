@@ -124,10 +124,13 @@ impl EmailMetricsQuery {
                 });
             }
         }
-        if let (Some(start), Some(end)) = (&self.start_date, &self.end_date)
-            && let (Some(first), Some(last)) = (start.to_system_time(), end.to_system_time())
-            && first > if is_date(end) { last + END_OF_DAY } else { last }
-        {
+        let end = self.end_date.as_ref().and_then(|end| {
+            let last = end.to_system_time()?;
+            Some(if is_date(end) { last + END_OF_DAY } else { last })
+        });
+        let after =
+            |start: &&Timestamp| end.zip(start.to_system_time()).is_some_and(|(end, start)| start > end);
+        if let Some(start) = self.start_date.as_ref().filter(after) {
             v.field("start_date", |v| {
                 v.report_found(
                     "range",

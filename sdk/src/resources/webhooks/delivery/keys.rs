@@ -48,7 +48,7 @@ impl Key {
                     format!("an invalid character at byte {}", text.len() - coded.len() + at)
                 }
                 base64::DecodeError::InvalidLength(_) => format!("{} characters", coded.len()),
-                base64::DecodeError::InvalidLastSymbol(..) => {
+                base64::DecodeError::InvalidLastSymbol { .. } => {
                     "non-zero trailing bits in the last character".to_owned()
                 }
                 base64::DecodeError::InvalidPadding => {
