@@ -1,4 +1,4 @@
-//! The client's rate limiter: a GCRA with a FIFO queue, which learns the service's limit.
+//! The client's rate limiter: a GCRA with a FIFO queue, which [learns](learned) the service's limit.
 //!
 //! # Why it stays within the limit
 //!
@@ -17,14 +17,6 @@
 //! sent since: then the unused slot is in the past, and using it as well would be a burst. The slot of a new call is
 //! `next` + T · (calls waiting), so a call whose slot comes after its deadline fails immediately. Memory is
 //! proportional to the waiting calls.
-//!
-//! # How it learns a limit that the service doesn't announce
-//!
-//! A new client sends without limit. The first 429 sets a ceiling at the rate of the last second, which is too low if the requests before it
-//! were sent at once: the rate doubles every second until the next 429, and only then is the ceiling a measured one. From then on the rate
-//! follows CUBIC's curve: just below the ceiling at first, flat around it, then increasing faster above it. A 429 late on the curve confirms
-//! the ceiling, and the next attempt to exceed it takes twice as long; an early one shows that the ceiling was wrong, and halves it. A curve
-//! that ends without a 429 shows that the limit no longer applies: the client forgets it.
 
 use std::{
     sync::{
@@ -40,11 +32,13 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use self::learned::{Ceiling, Incident, Recent, UNPACED};
 use super::announced::AnnouncedLimit;
 use crate::problem::SettingsError;
 
 #[cfg(test)]
 mod calls;
+mod learned;
 #[cfg(test)]
 mod service;
 #[cfg(test)]
@@ -54,46 +48,19 @@ mod tests;
 const TOLERANCE: Duration = Duration::from_millis(10);
 /// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
 const STRETCH: f64 = 1.025;
-/// The rate, in requests per second, above which pacing costs more than it saves.
-const UNPACED: f64 = 10_000.0;
 /// The longest interval between two requests.
 const MAX_INTERVAL: Duration = Duration::from_secs(24 * 365 * 60 * 60);
 
-/// The pause after a 429 without `Retry-After`.
-const DEFAULT_HOLD: Duration = Duration::from_secs(1);
 /// The longest pause that a 429 imposes on other calls.
 const MAX_HOLD: Duration = Duration::from_secs(60);
-/// A 429 within this time of another one, or during its pause, belongs to the same incident.
-const INCIDENT: Duration = Duration::from_secs(1);
-
-/// The lowest ceiling that 429s lead to, in requests per second, unless a lower limit is announced or configured.
-const FLOOR: f64 = 0.5;
-/// How far a late 429 lowers the ceiling below the rate that exceeded the limit, relative to that rate.
-const MIN_CUT: f64 = 0.02;
-/// The same for the first 429 while no limit is known: the rate of the last second can be two windows' limit.
-const FIRST_CUT: f64 = 0.1;
-/// The same for the 429 that ends the doubling of the rate, relative to the rate of a second before or that of the last second.
-const DOUBLING_CUT: f64 = 0.05;
-/// The same for a series of early 429s, each of which doubles the cut.
-const MAX_CUT: f64 = 0.5;
-/// How far below the ceiling the curve starts, relative to the ceiling.
-const DIP: f64 = 0.05;
-/// The time from the start of the first curve to its ceiling.
-const MIN_SPAN: Duration = Duration::from_secs(8);
-/// The same for the longest curve.
-const MAX_SPAN: Duration = Duration::from_secs(256);
-/// Where the curve ends, in spans.
-const SPANS: u32 = 4;
-/// A 429 in the first quarter of a curve's first span is early.
-const EARLY: u32 = 4;
 
 /// The rate at which a client sends requests.
 ///
 /// All clones of a client share one limiter. Waiting calls are served in the order in which they were made. A call
 /// whose slot comes after its deadline fails immediately, and nothing is sent.
 ///
-/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (1 s without
-/// one, at most 60 s) and slows the client down for a while.
+/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (at most
+/// 60 s; without one, at most 1 s) and slows the client down for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum RateLimit {
@@ -392,9 +359,15 @@ impl State {
         Ok(Slot::Free)
     }
 
-    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance.
+    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance. After a longer time, an
+    /// announced or a configured limit permits the next request to be early by the tolerance; a service whose limit was learned may not.
     fn base(&self, at: Instant) -> Instant {
-        self.next.map_or(at, |next| next.max(at.checked_sub(TOLERANCE).unwrap_or(at)))
+        let earliest = at.checked_sub(TOLERANCE).unwrap_or(at);
+        match self.next {
+            Some(next) if next >= earliest => next,
+            Some(_) if self.learned.is_none() => earliest,
+            _ => at,
+        }
     }
 
     /// The slot of a call with `ahead` calls before it.
@@ -404,13 +377,13 @@ impl State {
         if ahead == 0 {
             return head;
         }
-        let wait = match self.learned {
-            Some(ceiling) if ceiling.doubles => {
-                // The integral of pace · 2ᵗ is the number of calls.
-                let calls = f64::from(ahead) * std::f64::consts::LN_2 / pace;
-                Duration::try_from_secs_f64(calls.ln_1p() / std::f64::consts::LN_2).unwrap_or(MAX_INTERVAL)
+        let wait = match self.learned.and_then(Ceiling::growth) {
+            Some(growth) => {
+                // The integral of pace · growthᵗ is the number of calls.
+                let calls = f64::from(ahead) * growth.ln() / pace;
+                Duration::try_from_secs_f64(calls.ln_1p() / growth.ln()).unwrap_or(MAX_INTERVAL)
             }
-            _ => interval(pace).saturating_mul(ahead),
+            None => interval(pace).saturating_mul(ahead),
         };
         later(self.base(head), wait)
     }
@@ -444,31 +417,16 @@ impl State {
     }
 
     fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
-        let held = self.hold(retry_after.unwrap_or(DEFAULT_HOLD), now);
-        let pace = self.pace(now).unwrap_or_else(|| self.recent.rate(now));
-        let cap = self.cap();
-        let (pace, cut, span) = match &mut self.learned {
-            Some(ceiling) if now < ceiling.since => {
-                ceiling.since = ceiling.since.max(held);
-                return;
-            }
-            // The rate of a second ago caused no 429.
-            Some(ceiling) if ceiling.doubles => {
-                let passed = now.checked_sub(Recent::SECOND).map_or(0.0, |then| ceiling.pace(then));
-                (self.recent.rate(now).max(passed), DOUBLING_CUT, MIN_SPAN)
-            }
-            Some(ceiling) if now - ceiling.since < ceiling.span / EARLY => {
-                (pace, (ceiling.cut * 2.0).min(MAX_CUT), (ceiling.span / 2).max(MIN_SPAN))
-            }
-            Some(ceiling) => (pace, MIN_CUT, (ceiling.span * 2).min(MAX_SPAN)),
-            None if cap.is_some() => (pace, MIN_CUT, MIN_SPAN),
-            None => (pace, FIRST_CUT, MIN_SPAN),
-        };
-        let doubles = self.learned.is_none() && cap.is_none();
-        let floor = cap.map_or(FLOOR, |cap| cap.min(FLOOR));
-        let since = held.max(later(now, INCIDENT));
-        let rate = (pace * (1.0 - cut)).max(floor);
-        self.learned = Some(Ceiling { rate, cut, since, span, doubles });
+        let hold = Ceiling::hold(self.learned);
+        let held = self.hold(retry_after.unwrap_or(hold), now);
+        if let Some(ceiling) = self.learned.as_mut().filter(|ceiling| now < ceiling.since) {
+            ceiling.since = ceiling.since.max(held);
+            return;
+        }
+        let recent = self.recent.rate(now);
+        let (pace, since) = (self.pace(now).unwrap_or(recent), held.max(later(now, hold)));
+        self.learned =
+            Some(Ceiling::after_429(self.learned, self.cap(), Incident { pace, recent, now, since }));
     }
 
     /// Pauses all calls; returns the end of the pause.
@@ -482,70 +440,6 @@ impl State {
     /// Forgets a learned limit at the end of its curve; returns whether it did.
     fn expire(&mut self, now: Instant) -> bool {
         self.learned.take_if(|ceiling| ceiling.is_over(now)).is_some()
-    }
-}
-
-/// A limit learned from 429s, and the curve on which the rate approaches and then exceeds it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ceiling {
-    /// In requests per second.
-    rate: f64,
-    /// How far it was set below the rate that exceeded the limit, relative to that rate.
-    cut: f64,
-    /// When the curve starts: at the end of the pause after the 429.
-    since: Instant,
-    /// The time from there to the ceiling.
-    span: Duration,
-    /// Whether the rate doubles every second instead of following the curve, since the ceiling isn't measured yet.
-    doubles: bool,
-}
-
-impl Ceiling {
-    fn pace(self, now: Instant) -> f64 {
-        if self.doubles {
-            let seconds = now.saturating_duration_since(self.since).as_secs_f64();
-            return self.rate * seconds.exp2();
-        }
-        let spans = now.saturating_duration_since(self.since).div_duration_f64(self.span);
-        self.rate * (1.0 + DIP * (spans - 1.0).powi(3))
-    }
-
-    fn is_over(self, now: Instant) -> bool {
-        if self.doubles {
-            return self.pace(now) >= UNPACED;
-        }
-        now.saturating_duration_since(self.since) >= self.span * SPANS
-    }
-}
-
-/// Counts the requests that the service admitted in the current second and in the one before.
-#[derive(Clone, Copy, Debug, Default)]
-struct Recent {
-    since: Option<Instant>,
-    current: u32,
-    previous: u32,
-}
-
-impl Recent {
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn roll(&mut self, now: Instant) {
-        let age = self.since.map_or(Duration::MAX, |since| now.saturating_duration_since(since));
-        if age >= Self::SECOND {
-            let previous = if age < Self::SECOND * 2 { self.current } else { 0 };
-            *self = Self { since: Some(now), current: 0, previous };
-        }
-    }
-
-    fn count(&mut self, now: Instant) {
-        self.roll(now);
-        self.current = self.current.saturating_add(1);
-    }
-
-    /// Requests per second, at least 1.
-    fn rate(&mut self, now: Instant) -> f64 {
-        self.roll(now);
-        f64::from(self.current.max(self.previous).max(1))
     }
 }
 
