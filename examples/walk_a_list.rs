@@ -1,15 +1,22 @@
-//! Streaming all sent emails, page by page, in constant memory.
+//! Streaming all sent emails in constant memory, from the position where the last run stopped.
+
+use std::{error::Error, fs, path::Path};
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, LastEvent};
+use idempost::{Client, LastEvent, page::ListPosition};
 
-async fn run(client: &Client) -> idempost::Result<(u64, Vec<String>)> {
+async fn run(client: &Client, file: &Path) -> Result<(u64, Vec<String>), Box<dyn Error>> {
     let (mut seen, mut bounced) = (0, Vec::new());
-    let mut emails = client.emails().list().stream();
+    let stored = fs::read(file).ok();
+    let position: Option<ListPosition> = stored.map(|json| serde_json::from_slice(&json)).transpose()?;
+    let mut emails = client.emails().list().resume(position).stream();
     while let Some(email) = emails.try_next().await? {
         seen += 1;
         if email.last_event == Some(LastEvent::Bounced) {
             bounced.extend(email.to);
+        }
+        if seen % 100 == 0 {
+            fs::write(file, serde_json::to_vec(&emails.position())?)?;
         }
     }
     Ok((seen, bounced))
@@ -17,8 +24,8 @@ async fn run(client: &Client) -> idempost::Result<(u64, Vec<String>)> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the count is the program's result")]
-async fn main() -> idempost::Result<()> {
-    let (seen, bounced) = run(&Client::from_env()?).await?;
+async fn main() -> Result<(), Box<dyn Error>> {
+    let (seen, bounced) = run(&Client::from_env()?, "walk_a_list.json".as_ref()).await?;
     println!("{seen} emails, {} bounced: {}", bounced.len(), bounced.join(", "));
     Ok(())
 }
@@ -34,6 +41,8 @@ mod tests {
 
     #[tokio::test]
     async fn streaming_skips_and_repeats_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("position.json");
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         for _ in 0..3 {
@@ -48,6 +57,8 @@ mod tests {
             .await
             .unwrap();
         server.service().clock().advance(Duration::from_mins(1));
-        assert_eq!(run(&client).await.unwrap(), (226, vec!["bounced@x.test".to_owned()]));
+        assert_eq!(run(&client, &file).await.unwrap(), (226, vec!["bounced@x.test".to_owned()]));
+        // A run that stopped after the last write would continue with the rest.
+        assert_eq!(run(&client, &file).await.unwrap().0, 26);
     }
 }

@@ -31,6 +31,8 @@ mod token_endpoint;
 pub(crate) use credentials::{Credentials, Rejected, Token};
 #[cfg(feature = "redirect-listener")]
 pub use redirect_listener::RedirectListener;
+#[cfg(all(feature = "blocking", feature = "oauth"))]
+pub(crate) use session::used_sessions;
 #[cfg(feature = "oauth")]
 pub use {
     oauth::{

@@ -26,7 +26,7 @@ enum Chunk {
     Plain(Bytes),
     Encoded(Bytes),
     File { source: Arc<FileSource>, encoded: bool },
-    Stream(Arc<StreamSource>),
+    Stream { source: Arc<StreamSource>, encoded: bool },
 }
 
 /// A stream of a known length that can be opened again.
@@ -53,6 +53,13 @@ impl StreamSource {
 impl fmt::Debug for StreamSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StreamSource").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// The content is only known once it is read, so no other stream is equal.
+impl PartialEq for StreamSource {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
     }
 }
 
@@ -132,9 +139,16 @@ impl Body {
         self
     }
 
+    pub(crate) fn stream_source(mut self, source: Arc<StreamSource>) -> Self {
+        self.len += encoded_len(source.len);
+        self.chunks.push(Chunk::Stream { source, encoded: true });
+        self
+    }
+
+    /// Adds a stream without encoding it.
     pub(crate) fn plain_stream(mut self, source: Arc<StreamSource>) -> Self {
         self.len += source.len;
-        self.chunks.push(Chunk::Stream(source));
+        self.chunks.push(Chunk::Stream { source, encoded: false });
         self
     }
 
@@ -179,9 +193,9 @@ impl Body {
                     Some(Chunk::File { source, encoded }) => {
                         open = Some(OpenChunk::File { file: source.open().await?, encoded });
                     }
-                    Some(Chunk::Stream(source)) => {
+                    Some(Chunk::Stream { source, encoded }) => {
                         let (stream, left) = ((source.open)(), source.len);
-                        open = Some(OpenChunk::Stream { stream, left, unsent: Bytes::new() });
+                        open = Some(OpenChunk::Stream { stream, left, unsent: Bytes::new(), encoded });
                     }
                 }
             }
@@ -199,7 +213,8 @@ impl Body {
             Chunk::Encoded(bytes) => next(bytes.len() as u64),
             Chunk::File { source, encoded: true } => next(source.len()),
             Chunk::File { source, encoded: false } => BodyPart::File { bytes: source.len() },
-            Chunk::Stream(source) => BodyPart::File { bytes: source.len },
+            Chunk::Stream { source, encoded: true } => next(source.len),
+            Chunk::Stream { source, encoded: false } => BodyPart::File { bytes: source.len },
         };
         self.chunks.iter().map(part).collect()
     }
@@ -219,7 +234,7 @@ pub(crate) fn encoded_len(bytes: u64) -> u64 {
 enum OpenChunk {
     Memory { bytes: Bytes, encoded: bool },
     File { file: OpenFile, encoded: bool },
-    Stream { stream: ByteStream, left: u64, unsent: Bytes },
+    Stream { stream: ByteStream, left: u64, unsent: Bytes, encoded: bool },
 }
 
 impl OpenChunk {
@@ -227,12 +242,20 @@ impl OpenChunk {
         let (piece, encoded) = match self {
             Self::Memory { bytes, encoded } => (next_piece(bytes), *encoded),
             Self::File { file, encoded } => (file.next().await?, *encoded),
-            Self::Stream { stream, left, unsent } => {
-                while unsent.is_empty() {
-                    let Some(bytes) = next_of(stream, left).await? else { return Ok(None) };
-                    *unsent = bytes;
+            Self::Stream { stream, left, unsent, encoded } => {
+                // Base64 encodes three bytes at a time; only the last piece can have fewer.
+                let unit = if *encoded { 3 } else { 1 };
+                let mut ended = false;
+                while unsent.len() < unit && !ended {
+                    match next_of(stream, left).await? {
+                        Some(bytes) if unsent.is_empty() => *unsent = bytes,
+                        Some(bytes) => *unsent = [&unsent[..], &bytes].concat().into(),
+                        None => ended = true,
+                    }
                 }
-                (next_piece(unsent), false)
+                let whole = if ended { unsent.len() } else { unsent.len() / unit * unit };
+                let piece = unsent.split_to(whole.min(CHUNK));
+                ((!piece.is_empty()).then_some(piece), *encoded)
             }
         };
         Ok(piece.map(|piece| if encoded { encode(&piece) } else { piece }))
@@ -383,6 +406,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_stream_is_sent_as_base64_at_every_attempt_whatever_its_pieces_are() {
+        for (length, piece) in [(0, 1), (1, 1), (10, 1), (1_000, 2), (1_001, 4), (CHUNK * 2 + 77, CHUNK + 1)]
+        {
+            let content: Vec<u8> = (0..=255).cycle().take(length).collect();
+            let pieces: Vec<_> = content.chunks(piece).map(Bytes::copy_from_slice).collect();
+            // An empty piece isn't the end.
+            let open = move || stream::iter(pieces.clone().into_iter().chain([Bytes::new()])).map(Ok);
+            let source = Arc::new(StreamSource::new(length as u64, open));
+            let body = Body::default().plain("<").stream_source(source).plain(">");
+            let expected = format!("<{}>", STANDARD.encode(&content)).into_bytes();
+            assert_eq!(body.len(), expected.len() as u64);
+            assert_eq!(sent(&body).await.unwrap(), expected, "{length} {piece}");
+            assert_eq!(sent(&body).await.unwrap(), expected, "{length} {piece}");
+            assert!(body.parts().contains(&BodyPart::Encoded { attachment: 0, bytes: length as u64 }));
+        }
+    }
+
+    #[tokio::test]
     async fn content_in_memory_and_of_streams_is_sent_in_pieces_of_bounded_size() {
         let content = Bytes::from(vec![b'a'; CHUNK * 3 + 1]);
         let streamed = content.clone();
@@ -390,7 +431,8 @@ mod tests {
         let source = Arc::new(StreamSource::new(content.len() as u64, open));
         for body in [
             Body::default().plain(content.clone()).plain("\r\n"),
-            Body::default().plain_stream(source),
+            Body::default().plain_stream(Arc::clone(&source)),
+            Body::default().stream_source(source),
             Body::default().encoded(content.clone()),
         ] {
             let pieces: Vec<Bytes> = body.stream().try_collect().await.unwrap();
@@ -409,8 +451,13 @@ mod tests {
     async fn a_stream_must_have_the_promised_length() {
         for (len, reason) in [(2, "longer"), (4, "shorter")] {
             let source = StreamSource::new(len, || stream::iter([Ok(Bytes::from("abc"))]));
-            let error = sent(&Body::default().plain_stream(Arc::new(source))).await.unwrap_err();
-            assert!(error.to_string().contains(reason), "{error}");
+            let source = Arc::new(source);
+            for body in
+                [Body::default().plain_stream(Arc::clone(&source)), Body::default().stream_source(source)]
+            {
+                let error = sent(&body).await.unwrap_err();
+                assert!(error.to_string().contains(reason), "{error}");
+            }
         }
     }
 

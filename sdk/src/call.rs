@@ -22,4 +22,4 @@ pub use limiter::RateLimit;
 pub(crate) use operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS};
 pub use preview::Preview;
 pub(crate) use retry::Budget;
-pub use retry::{RetryEvent, RetryPolicy};
+pub use retry::{FailedAttempt, RetryEvent, RetryPolicy};

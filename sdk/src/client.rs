@@ -8,9 +8,9 @@ pub mod page;
 mod wait;
 
 #[cfg(feature = "blocking")]
-pub use blocking::BlockingIter;
-#[cfg(feature = "blocking")]
 pub(crate) use blocking::settled;
+#[cfg(feature = "blocking")]
+pub use blocking::{Blocking, BlockingIter};
 pub use builder::ClientBuilder;
 pub use handle::Client;
 pub(crate) use page::Item;

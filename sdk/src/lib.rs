@@ -4,7 +4,7 @@
 //! # async fn example() -> idempost::Result<()> {
 //! use idempost::{Client, Email};
 //!
-//! let client = Client::new("https://api.example.com", "re_…")?;
+//! let client = Client::resend("re_…")?;
 //! let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
 //! let accepted = client.emails().send(&email).await?;
 //! println!("accepted as {}", accepted.id);
@@ -41,8 +41,9 @@
 //! # }
 //! ```
 //!
-//! [`Client::request`] reaches an operation without a typed method. [`ClientBuilder`] has the settings of all calls; the defaults suit
-//! production.
+//! [`Client::request`] reaches an operation without a typed method, and [`Call::query`] and [`Call::json`] a parameter without one.
+//! [`ClientBuilder`] has the settings of all calls; the defaults suit production. [`Client::new`] has the base URL of another service than
+//! Resend, and [`Client::from_env`] takes both from the environment.
 //!
 //! # Errors
 //!
@@ -71,7 +72,8 @@
 //! - **All validation errors are reported at once**, each with its JSON pointer, before anything is sent: [`Email::check`].
 //! - **Additions to the API don't break the client**: unknown fields and enum values, other 2xx statuses, and both timestamp formats are
 //!   accepted.
-//! - **Large data is streamed**: an [`Attachment::from_file`] takes constant memory, and [`List::stream`] requests one page at a time.
+//! - **Large data is streamed**: an [`Attachment::from_file`] or [`from_stream`](Attachment::from_stream) takes constant memory, and
+//!   [`List::stream`] requests one page at a time.
 //! - **Webhook requests are verified** over the received bytes and in constant time: [`WebhookVerifier`].
 //! - **Secrets never appear** in `Debug` output, errors or `tracing` events.
 //!
@@ -95,7 +97,7 @@
 //! | `redirect-listener` | no | a loopback server that receives the browser's redirect; implies `oauth` |
 //! | `gzip` | no | compressed responses: smaller pages of long lists; implies `reqwest` |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
-//! | `blocking` | no | `blocking()` on calls, lists and waits, for programs without an async runtime |
+//! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -120,9 +122,11 @@ pub mod transport;
 pub use reqwest;
 pub use {bytes, http, serde_json, url};
 
-pub use call::{AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse};
+pub use call::{
+    AnnouncedLimit, Call, FailedAttempt, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
+};
 #[cfg(feature = "blocking")]
-pub use client::BlockingIter;
+pub use client::{Blocking, BlockingIter};
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
 pub use error::{
     ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, PagingError, RateLimitError,

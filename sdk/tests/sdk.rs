@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod sdk {
+    mod attachments;
     #[cfg(feature = "blocking")]
     mod blocking;
     mod calls;
@@ -13,7 +14,10 @@ mod sdk {
     #[cfg(feature = "oauth")]
     mod oauth;
     mod outcomes;
+    mod overrides;
     mod pages;
+    mod positions;
+    mod retries;
     mod script;
     #[cfg(feature = "oauth")]
     mod sessions;

@@ -124,17 +124,6 @@ impl Credentials {
         }
     }
 
-    /// Waits for a refresh in flight.
-    #[cfg(feature = "blocking")]
-    #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
-    pub(crate) async fn close(&self) {
-        match self {
-            Self::Fixed(_) => {}
-            #[cfg(feature = "oauth")]
-            Self::Session(session, _) => session.close().await,
-        }
-    }
-
     /// Records that the API rejected a token: the next call requests another one.
     pub(crate) fn reject(&self, token: &Token) {
         match self {

@@ -52,6 +52,8 @@ mod state;
 #[cfg(test)]
 mod state_check;
 mod token;
+#[cfg(feature = "blocking")]
+pub(crate) mod used_sessions;
 
 pub(crate) use self::token::Token;
 pub use self::{

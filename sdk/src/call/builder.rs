@@ -56,11 +56,6 @@ pub struct Call<T> {
 }
 
 impl<T> Call<T> {
-    #[cfg(feature = "blocking")]
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
-    }
-
     pub(crate) fn new(core: &Arc<Core>, operation: Operation) -> Self
     where
         T: DeserializeOwned,
@@ -188,28 +183,57 @@ impl Call<Bytes> {
     }
 }
 
-impl Call<serde_json::Value> {
-    /// Adds a query parameter. Name and value are percent-encoded.
+/// Parts of the request and the response that the operation's method doesn't set, such as a parameter that this version doesn't know.
+impl<T> Call<T> {
+    /// Adds a query parameter to those of the call. Name and value are percent-encoded.
     pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.reject_download();
         self.operation.query.push((Cow::Owned(name.into()), value.into()));
         self
     }
 
-    /// Returns the response body as bytes, for an operation whose response isn't JSON.
+    /// Returns the response body as bytes instead of the decoded value.
     pub fn bytes(self) -> Call<Bytes> {
         Call { core: self.core, operation: self.operation, decode: |answer| Ok(answer.into_body()) }
     }
 
-    /// Sets a request body with the given media type.
+    /// Sets a request body with the given media type. It replaces the body of the call, as [`json`](Self::json) does.
     pub fn body(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.replace_body();
         self.operation = self.operation.with_body(Body::from(bytes.into()));
         self.header(header::CONTENT_TYPE, content_type)
     }
 
-    /// Sets a JSON request body.
+    /// Sets a JSON request body. It replaces the input of the call with its attachments, and isn't validated.
+    ///
+    /// So a field that this version doesn't know can be added to the serialized input:
+    ///
+    /// ```
+    /// # async fn example(client: &idempost::Client, email: &idempost::Email) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut body = serde_json::to_value(email)?;
+    /// body["a_new_field"] = true.into();
+    /// let accepted = client.emails().send(email).json(&body).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn json(mut self, value: &(impl Serialize + ?Sized)) -> Self {
+        self.replace_body();
         self.operation = self.operation.with_json(&value);
         self
+    }
+
+    /// Discards what was derived from the input: its problems, and the number of IDs in the response.
+    fn replace_body(&mut self) {
+        self.reject_download();
+        self.operation.problems = None;
+        self.operation.ids = None;
+    }
+
+    /// The URL of a download is signed, and its host can be another one.
+    fn reject_download(&mut self) {
+        if self.operation.external_url.is_some() {
+            self.fault(Problem::new("", "url", "a download must not have a query or a body of its own"));
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     decode::{Decode, count_ids, recognized},
     limiter::{Permit, Verdict},
     operation::{IDEMPOTENCY_KEY, Operation},
-    retry::{Cause, RetryEvent, RetryPolicy},
+    retry::{Cause, FailedAttempt, RetryEvent, RetryPolicy},
     state::{AttemptResult, CallState},
 };
 use crate::{
@@ -155,6 +155,7 @@ struct Execution<'a> {
     url: Url,
     policy: RetryPolicy,
     attempt_timeout: Duration,
+    started: Instant,
     deadline: Option<Instant>,
     read_only: bool,
     state: CallState,
@@ -162,8 +163,8 @@ struct Execution<'a> {
     rejected: Option<Rejected>,
     /// Whether a 401 has already led to another token.
     reauthorized: bool,
-    /// The accepted response that could not be read.
-    unread: Option<Box<DecodeError>>,
+    /// The error of an accepted response that could not be read.
+    unread: Option<Error>,
     /// Whether a complete response could not be decoded.
     undecodable: bool,
     /// Status and request ID of the last response, for the span.
@@ -179,12 +180,14 @@ impl<'a> Execution<'a> {
         let default = BASE_TIMEOUT + Duration::from_secs(operation.body.len() / MIN_BYTES_PER_SECOND);
         let timeout = operation.timeout.or(core.timeout).unwrap_or(default);
         let key = operation.key.clone().filter(|_| operation.is_keyed());
+        let started = Instant::now();
         Self {
             core,
             url: address(&core.base_url, &operation),
             policy: operation.retry.clone().unwrap_or_else(|| core.retry.clone()),
             attempt_timeout: core.attempt_timeout.unwrap_or(default),
-            deadline: Instant::now().checked_add(timeout),
+            started,
+            deadline: started.checked_add(timeout),
             read_only: operation.method == Method::GET || operation.method == Method::HEAD,
             state: CallState::new(operation.name, operation.idempotency, key),
             rejected: None,
@@ -350,7 +353,7 @@ impl<'a> Execution<'a> {
         self.undecodable |= !incomplete;
         let retry = again.then(|| Cause::unreadable(error.status));
         if matches!(result, AttemptResult::Accepted { .. }) {
-            self.unread = Some(error);
+            self.unread = Some(Error::Decode(error.after(self.state.summary())));
             return Err(Failure { error: None, retry });
         }
         Err(Failure::new(Error::Decode(error.after(self.state.summary())), retry))
@@ -372,11 +375,10 @@ impl<'a> Execution<'a> {
     async fn delay_after(&mut self, failure: Failure) -> Result<()> {
         let attempts = self.state.attempts;
         let Failure { error, retry } = failure;
-        let delay = retry.as_ref().and_then(|cause| self.delay(cause));
+        let delay = retry.as_ref().and_then(|cause| self.delay(cause, error.as_ref()));
         let (Some(cause), Some(delay)) = (retry, delay) else {
             // The caller has to learn that the service accepted, whatever the result of a later attempt.
-            let unread = self.unread.take().map(|unread| Error::Decode(unread.after(self.state.summary())));
-            let Some(mut error) = unread.or(error) else { return Ok(()) };
+            let Some(mut error) = self.unread().or(error) else { return Ok(()) };
             if self.withdrawn.is_none() {
                 error.exhaust_budget();
             }
@@ -395,11 +397,27 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    fn delay(&mut self, cause: &Cause) -> Option<Duration> {
-        let delay = self.policy.delay(self.state.attempts, cause, rand::random())?;
-        if cause.immediate {
-            return Some(Duration::ZERO);
+    /// Returns the error of the accepted response that could not be read, with the attempts since.
+    fn unread(&mut self) -> Option<Error> {
+        match self.unread.take()? {
+            Error::Decode(error) => Some(Error::Decode(error.after(self.state.summary()))),
+            error => Some(error),
         }
+    }
+
+    fn delay(&mut self, cause: &Cause, error: Option<&Error>) -> Option<Duration> {
+        let attempt = self.state.attempts;
+        let default = self.policy.delay(attempt, cause, rand::random());
+        if cause.immediate {
+            return default.map(|_| Duration::ZERO);
+        }
+        let delay = match self.unread.as_ref().or(error) {
+            Some(error) => {
+                let elapsed = self.started.elapsed();
+                self.policy.decide(&FailedAttempt { attempt, elapsed, error, default })?
+            }
+            None => default?,
+        };
         let in_time = self.deadline.is_none_or(|deadline| {
             Instant::now().checked_add(delay).is_some_and(|resumed| resumed < deadline)
         });

@@ -1,6 +1,7 @@
 //! The number of attempts and their delays. [`CallState`](super::state::CallState) decides whether a retry is safe.
 
 use std::{
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -11,7 +12,7 @@ use std::{
 use http::StatusCode;
 
 use crate::{
-    error::ApiError,
+    error::{ApiError, Error},
     transport::{TransportError, TransportErrorKind},
 };
 
@@ -22,12 +23,39 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 ///
 /// The delay before attempt n + 1 is a random part of min(`max_delay`, `base_delay` · 2ⁿ) ("full jitter"). A longer `Retry-After` of the service takes
 /// precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// [`decide_by`](Self::decide_by) adds rules of the application.
+#[derive(Clone, Debug)]
 pub struct RetryPolicy {
     max_attempts: u32,
     base_delay: Duration,
     max_delay: Duration,
     budget: u32,
+    decider: Option<Decider>,
+}
+
+#[derive(Clone)]
+struct Decider(Arc<dyn Fn(&FailedAttempt<'_>) -> Option<Duration> + Send + Sync>);
+
+impl fmt::Debug for Decider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Decider")
+    }
+}
+
+/// A failed attempt that can be repeated: see [`RetryPolicy::decide_by`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct FailedAttempt<'a> {
+    /// The number of the attempt, from 1.
+    pub attempt: u32,
+    /// The time since the call started.
+    pub elapsed: Duration,
+    /// The error that the call ends with if it isn't repeated.
+    pub error: &'a Error,
+    /// What the policy's own rules decide: the delay, or `None` after [`max_attempts`](RetryPolicy::max_attempts) and before a long
+    /// `Retry-After`.
+    pub default: Option<Duration>,
 }
 
 impl Default for RetryPolicy {
@@ -38,6 +66,7 @@ impl Default for RetryPolicy {
             base_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(20),
             budget: 500,
+            decider: None,
         }
     }
 }
@@ -79,6 +108,38 @@ impl RetryPolicy {
     pub fn budget(mut self, retries: u32) -> Self {
         self.budget = retries;
         self
+    }
+
+    /// Lets a function decide about each retry: it returns the delay before the next attempt, or `None` to end the call with the error.
+    ///
+    /// It is asked only about attempts whose repetition is safe and can succeed, so it can't make an email be sent twice. The call's timeout
+    /// and the client's [`budget`](Self::budget) still apply. Another attempt after a token refresh is no retry in this sense, nor is the
+    /// resumption of a download.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use idempost::RetryPolicy;
+    ///
+    /// // Waits up to five minutes for a service in maintenance, however many attempts that takes.
+    /// let policy = RetryPolicy::default().decide_by(|failed| {
+    ///     let maintenance = failed.error.status().is_some_and(|status| status == 503);
+    ///     let patient = maintenance && failed.elapsed < Duration::from_secs(300);
+    ///     if patient { Some(Duration::from_secs(10)) } else { failed.default }
+    /// });
+    /// # drop(policy);
+    /// ```
+    #[must_use]
+    pub fn decide_by(
+        mut self,
+        decide: impl Fn(&FailedAttempt<'_>) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Self {
+        self.decider = Some(Decider(Arc::new(decide)));
+        self
+    }
+
+    pub(super) fn decide(&self, failed: &FailedAttempt<'_>) -> Option<Duration> {
+        self.decider.as_ref().map_or(failed.default, |Decider(decide)| decide(failed))
     }
 
     pub(crate) fn attempt_limit(&self) -> u32 {

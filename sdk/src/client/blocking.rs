@@ -4,77 +4,134 @@ use std::{
     cell::Cell,
     fmt,
     future::{Future, IntoFuture},
-    io,
-    sync::{Arc, OnceLock, mpsc},
+    io::{self, Write},
+    pin::Pin,
+    sync::OnceLock,
+    task::{Context, Poll},
+    thread,
 };
 
-use futures_util::StreamExt as _;
-use tokio::runtime::{Builder, Runtime};
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use tokio::{
+    io::AsyncWrite,
+    runtime::{Builder, Handle, Runtime},
+};
 
 use super::{
-    page::{Item, List, Page, Paginator},
+    page::{Item, List, ListPosition, Page, Paginator},
     wait::Wait,
 };
+#[cfg(feature = "oauth")]
+use crate::auth::used_sessions;
 use crate::{
-    call::{Call, Core},
+    call::Call,
     error::{Error, Result},
     problem::SettingsError,
 };
 
 thread_local! {
-    /// Whether the thread belongs to the runtime below.
-    static IS_WORKER: Cell<bool> = const { Cell::new(false) };
+    /// Whether the thread runs a blocking call, or belongs to the runtime below.
+    static IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The runtime of all blocking calls: two threads, started by the first of them.
+/// The runtime of all blocking calls: two threads, started by the first of them. A call itself runs on its caller's thread.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let start = || {
         Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("idempost")
-            .on_thread_start(|| IS_WORKER.set(true))
+            .on_thread_start(|| IN_CALL.set(true))
             .enable_all()
             .build()
     };
-    RUNTIME.get_or_init(start).as_ref().map_err(|error| {
-        Error::from(
-            SettingsError::new("blocking", "requires a runtime thread, which couldn't be started")
-                .found(error.to_string()),
-        )
-    })
+    RUNTIME.get_or_init(start).as_ref().map_err(no_thread)
 }
 
-/// Runs a future on that runtime, and blocks until it has completed and the client's token refresh is saved. Within another runtime, it blocks
-/// that runtime's thread.
-pub(crate) fn settled<T: Send + 'static>(
-    core: Arc<Core>,
-    future: impl Future<Output = Result<T>> + Send + 'static,
-) -> Result<T> {
-    wait_for(async move {
-        let outcome = future.await;
-        core.credentials.close().await;
-        outcome
-    })
+fn no_thread(error: &io::Error) -> Error {
+    let rule = "requires a runtime thread, which couldn't be started";
+    SettingsError::new("blocking", rule).found(error.to_string()).into()
 }
 
-/// Runs a future on that runtime, and blocks until it completes.
-fn wait_for<T: Send + 'static>(future: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-    if IS_WORKER.get() {
+/// Runs a future on that runtime, and blocks until it has completed and the token refreshes that it caused are saved. Within another runtime, it
+/// blocks that runtime's thread.
+pub(crate) fn settled<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
+    if IN_CALL.get() {
         let rule = "can't be used in a callback of a blocking call, which would wait for itself";
         return Err(SettingsError::new("blocking", rule).into());
     }
-    let (done, value) = mpsc::sync_channel(1);
-    let task = runtime()?.spawn(async move {
-        // The receiver waits below.
-        let _ = done.send(future.await);
-    });
-    match value.recv() {
-        Ok(value) => value,
-        Err(_) => match runtime()?.block_on(task) {
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            _ => Err(SettingsError::new("blocking", "requires a runtime thread, which has stopped").into()),
-        },
+    let runtime = runtime()?;
+    let run = || {
+        let _running = InCall::enter();
+        runtime.block_on(async {
+            let outcome = future.await;
+            #[cfg(feature = "oauth")]
+            used_sessions::close().await;
+            outcome
+        })
+    };
+    if Handle::try_current().is_err() {
+        return run();
+    }
+    // A thread within another runtime can't drive this one.
+    thread::scope(|scope| {
+        let running = thread::Builder::new().spawn_scoped(scope, run).map_err(|error| no_thread(&error))?;
+        running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Marks the thread while it runs a blocking call.
+struct InCall;
+
+impl InCall {
+    fn enter() -> Self {
+        IN_CALL.set(true);
+        #[cfg(feature = "oauth")]
+        used_sessions::begin();
+        Self
+    }
+}
+
+impl Drop for InCall {
+    fn drop(&mut self) {
+        IN_CALL.set(false);
+    }
+}
+
+/// Blocks the thread until an async function of this crate completes, in programs without an async runtime (feature `blocking`).
+///
+/// [`Call`], [`List`] and [`Wait`] have the method without the trait. With it, every other future of this crate has it, too:
+///
+/// ```no_run
+/// # fn example() -> idempost::Result<()> {
+/// use idempost::{Attachment, Blocking as _, Client, Email};
+///
+/// let report = Attachment::from_file("report.pdf").blocking()?;
+/// let email = Email::new("hi@acme.test", "ada@example.com", "Your report").text("It is attached.").attach(report);
+/// let client = Client::from_env()?;
+/// client.emails().send(&email).blocking()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The future runs on the crate's own runtime, and a token refresh that it causes is saved before the method returns, so such a program needs no
+/// [`Session::close`](crate::auth::Session::close).
+pub trait Blocking<T>: IntoFuture<Output = Result<T>> {
+    /// Runs the future, and blocks the thread until it completes.
+    ///
+    /// # Errors
+    /// Those of the future; [`Error::Settings`] in a callback of another blocking call, which would wait for itself.
+    fn blocking(self) -> Result<T>;
+}
+
+impl<F, T> Blocking<T> for F
+where
+    F: IntoFuture<Output = Result<T>, IntoFuture: Send>,
+    T: Send,
+{
+    fn blocking(self) -> Result<T> {
+        settled(self.into_future())
     }
 }
 
@@ -93,7 +150,7 @@ impl<T: Send + 'static> Call<T> {
     /// # Errors
     /// Those of the call.
     pub fn blocking(self) -> Result<T> {
-        settled(Arc::clone(self.core()), self.into_future())
+        settled(self.into_future())
     }
 }
 
@@ -103,12 +160,52 @@ impl<T: Item> List<T> {
     /// # Errors
     /// Those of the call.
     pub fn blocking(self) -> Result<Page<T>> {
-        settled(Arc::clone(self.call().core()), self.into_future())
+        settled(self.into_future())
     }
 
     /// Returns all items, page by page, as [`stream`](Self::stream) yields them. Each page request blocks the thread (feature `blocking`).
     pub fn blocking_iter(self) -> BlockingIter<T> {
-        BlockingIter { core: Arc::clone(self.call().core()), items: Some(self.stream()) }
+        BlockingIter { items: self.stream(), failed: false }
+    }
+}
+
+impl Call<Bytes> {
+    /// Writes the body to `writer` as [`write_to`](Self::write_to) does, and blocks the thread until it is complete (feature `blocking`).
+    ///
+    /// ```no_run
+    /// # fn example(client: &idempost::Client, url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut file = std::fs::File::create("report.pdf")?;
+    /// let bytes = client.received().download(url).blocking_write_to(&mut file)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`write_to`](Self::write_to).
+    pub fn blocking_write_to(self, writer: &mut (impl Write + Send)) -> Result<u64> {
+        settled(self.write_to(&mut BlockingWriter(writer)))
+    }
+}
+
+/// A writer on the thread of a blocking call, which it may block.
+struct BlockingWriter<'a, W>(&'a mut W);
+
+impl<W: Write> AsyncWrite for BlockingWriter<'_, W> {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            match self.0.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                written => return Poll::Ready(written),
+            }
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.0.flush())
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(context)
     }
 }
 
@@ -118,15 +215,22 @@ impl<T: Send + 'static> Wait<T> {
     /// # Errors
     /// Those of the wait.
     pub fn blocking(self) -> Result<T> {
-        settled(self.core(), self.into_future())
+        settled(self.into_future())
     }
 }
 
 /// An iterator over the items of a list: [`List::blocking_iter`].
 #[must_use = "an iterator does nothing until it is used"]
 pub struct BlockingIter<T> {
-    core: Arc<Core>,
-    items: Option<Paginator<T>>,
+    items: Paginator<T>,
+    failed: bool,
+}
+
+impl<T> BlockingIter<T> {
+    /// Returns the position after the last item: see [`Paginator::position`].
+    pub fn position(&self) -> Option<ListPosition> {
+        self.items.position()
+    }
 }
 
 impl<T> fmt::Debug for BlockingIter<T> {
@@ -139,17 +243,11 @@ impl<T: Item> Iterator for BlockingIter<T> {
     type Item = Result<T>;
 
     fn next(&mut self) -> Option<Result<T>> {
-        let mut items = self.items.take()?;
-        let next = settled(Arc::clone(&self.core), async move {
-            let item = items.next().await;
-            Ok((item, items))
-        });
-        match next {
-            Ok((item, items)) => {
-                self.items = item.is_some().then_some(items);
-                item
-            }
-            Err(error) => Some(Err(error)),
+        if self.failed {
+            return None;
         }
+        let next = settled(self.items.try_next());
+        self.failed = next.is_err();
+        next.transpose()
     }
 }

@@ -1,5 +1,7 @@
 //! The settings of a client.
 
+mod environment;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::handle::Client;
@@ -29,13 +31,15 @@ impl Client {
         Self::builder().base_url(base_url).api_key(api_key).build()
     }
 
-    /// Creates a client from environment variables: see [`ClientBuilder::from_env`].
+    /// The base URL of Resend's API.
+    pub const RESEND_BASE_URL: &str = "https://api.resend.com";
+
+    /// Creates a client for Resend, with an API key and default settings.
     ///
     /// # Errors
-    /// A variable is missing or malformed.
-    #[cfg(feature = "reqwest")]
-    pub fn from_env() -> Result<Self> {
-        ClientBuilder::from_env().build()
+    /// The key is malformed.
+    pub fn resend(api_key: &str) -> Result<Self> {
+        Self::new(Self::RESEND_BASE_URL, api_key)
     }
 
     /// Returns a builder for a client with custom settings.
@@ -47,7 +51,7 @@ impl Client {
 /// Builds a [`Client`]; [`build`](Self::build) validates all settings.
 #[must_use]
 pub struct ClientBuilder {
-    base_url: Option<String>,
+    base_url: Option<Result<String, SettingsError>>,
     credentials: Option<Result<Credentials, SettingsError>>,
     user_agent: Option<String>,
     default_headers: Vec<(String, String)>,
@@ -83,24 +87,9 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// Reads settings from `IDEMPOST_BASE_URL` and `IDEMPOST_API_KEY` or `IDEMPOST_ACCESS_TOKEN` (the API key takes precedence). An empty variable counts
-    /// as unset.
-    pub fn from_env() -> Self {
-        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let mut builder = Self::default();
-        if let Some(url) = set("IDEMPOST_BASE_URL") {
-            builder = builder.base_url(url);
-        }
-        match (set("IDEMPOST_API_KEY"), set("IDEMPOST_ACCESS_TOKEN")) {
-            (Some(key), _) => builder.api_key(key),
-            (None, Some(token)) => builder.access_token(token),
-            (None, None) => builder,
-        }
-    }
-
     /// Sets the service's base URL (required): `https`, or `http` for a loopback address. It may have a path prefix.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.base_url = Some(url.into());
+        self.base_url = Some(Ok(url.into()));
         self
     }
 
@@ -201,8 +190,8 @@ impl ClientBuilder {
     /// # Errors
     /// The first setting that is missing or invalid, by name. Nothing is sent.
     pub fn build(self) -> Result<Client> {
-        let given = self.base_url.as_deref().unwrap_or_default();
-        let base_url = base_url(given, self.allow_plain_http)?;
+        let given = self.base_url.transpose()?.unwrap_or_default();
+        let base_url = base_url(&given, self.allow_plain_http)?;
         let credentials = self.credentials.ok_or_else(|| {
             SettingsError::new("api_key", "is missing; set an API key, an access token or a session")
         })??;

@@ -3,6 +3,8 @@
 //! Items are listed newest first. `after` pages towards older items, `before` towards newer ones, and `has_more` refers to the requested
 //! direction. (The specification is silent on the order.)
 
+mod position;
+
 use std::{
     borrow::Cow,
     collections::{HashSet, VecDeque},
@@ -21,6 +23,8 @@ use serde::{
     de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, Visitor},
 };
 
+use self::position::Cursor;
+pub use self::position::ListPosition;
 use super::handle::Client;
 use crate::{
     call::{Call, Operation, RetryPolicy},
@@ -116,13 +120,6 @@ impl<T: Item> Page<T> {
     }
 }
 
-/// Where a page begins. The service rejects a request with both (`SPEC.md`, Common list parameters).
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Cursor {
-    After(String),
-    Before(String),
-}
-
 /// A lazy list request: `.await` it for one page, or [`stream`](Self::stream) it for all items.
 ///
 /// ```
@@ -145,12 +142,21 @@ pub struct List<T> {
     operation: Operation,
     page_size: Option<u8>,
     cursor: Option<Cursor>,
+    /// The list that the position belongs to from which it continues.
+    resumed: Option<String>,
     item: PhantomData<fn() -> T>,
 }
 
 impl<T: Item> List<T> {
     pub(crate) fn new(client: &Client, operation: Operation) -> Self {
-        Self { client: client.clone(), operation, page_size: None, cursor: None, item: PhantomData }
+        Self {
+            client: client.clone(),
+            operation,
+            page_size: None,
+            cursor: None,
+            resumed: None,
+            item: PhantomData,
+        }
     }
 
     /// Adds a query parameter, which filters this list.
@@ -178,6 +184,29 @@ impl<T: Item> List<T> {
         self
     }
 
+    /// Continues after the items that another stream of the same list has yielded, in its direction and even in another process; `None` changes
+    /// nothing. Replaces [`after`](Self::after) and [`before`](Self::before).
+    ///
+    /// The call fails with [`Error::Invalid`], and nothing is sent, if the position is that of another list, base URL or filters, or if
+    /// `after` or `before` was set for the other direction.
+    pub fn resume(mut self, position: impl Into<Option<ListPosition>>) -> Self {
+        let Some(ListPosition { list, cursor }) = position.into() else { return self };
+        if let Some(given) = self.cursor.as_ref().filter(|given| given.is_newer() != cursor.is_newer()) {
+            let (from, to) = (cursor.direction(), given.direction());
+            let rule = format!("a position towards {from} items can't continue a list towards {to} ones");
+            self.operation.faults.push(Problem::new("", "position", rule));
+        }
+        (self.cursor, self.resumed) = (Some(cursor), Some(list));
+        self
+    }
+
+    /// Returns the URL of the list with its filters, in the same order for each of their orders.
+    fn url(&self) -> String {
+        let mut operation = self.operation.clone();
+        operation.query.sort();
+        format!("{}{}", self.client.base_url().as_str().trim_end_matches('/'), operation.path_and_query())
+    }
+
     /// Sets the timeout of each page request, including its retries.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.operation.timeout = Some(limit);
@@ -197,6 +226,7 @@ impl<T: Item> List<T> {
             operation: self.operation,
             page_size: self.page_size,
             cursor: self.cursor,
+            resumed: self.resumed,
             item: PhantomData,
         }
     }
@@ -212,6 +242,11 @@ impl<T: Item> List<T> {
             }
             operation.query.push((Cow::Borrowed("limit"), limit.to_string()));
         }
+        let other = self.resumed.as_ref().map(|list| (list, self.url())).filter(|(list, url)| *list != url);
+        if let Some((list, url)) = other {
+            let rule = format!("a position in {list} can't continue the list {url}");
+            operation.faults.push(Problem::new("", "position", rule));
+        }
         match &self.cursor {
             Some(Cursor::After(id)) => operation.query.push((Cow::Borrowed("after"), id.clone())),
             Some(Cursor::Before(id)) => operation.query.push((Cow::Borrowed("before"), id.clone())),
@@ -225,15 +260,17 @@ impl<T: Item> List<T> {
     ///
     /// From [`before`](Self::before) the stream goes towards newer items, beginning with the oldest of them.
     ///
-    /// An error ends the stream. The items before it were yielded, and a new list [`after`](Self::after) the last of them resumes without a gap.
+    /// An error ends the stream. The items before it were yielded, and [`resume`](Self::resume) from the [position](Paginator::position) after them
+    /// continues without a gap.
     pub fn stream(self) -> Paginator<T> {
-        Paginator { pages: self.pages(), items: VecDeque::new() }
+        Paginator { position: self.cursor.clone(), pages: self.pages(), items: VecDeque::new() }
     }
 
     /// Returns all pages as a stream.
     pub fn pages(mut self) -> Pages<T> {
         self.page_size = Some(self.page_size.unwrap_or(limits::PAGE_SIZE_MAX));
-        Pages { list: Some(self), request: None, seen: RecentCursors::default() }
+        let (url, position) = (self.url(), self.cursor.clone());
+        Pages { list: Some(self), request: None, seen: RecentCursors::default(), url, position }
     }
 }
 
@@ -245,6 +282,7 @@ impl<T> Clone for List<T> {
             operation: self.operation.clone(),
             page_size: self.page_size,
             cursor: self.cursor.clone(),
+            resumed: self.resumed.clone(),
             item: PhantomData,
         }
     }
@@ -278,6 +316,21 @@ pub struct Pages<T> {
     request: Option<PageRequest<T>>,
     /// The cursors of the pages so far.
     seen: RecentCursors,
+    /// The URL of the list with its filters.
+    url: String,
+    /// After the last page.
+    position: Option<Cursor>,
+}
+
+impl<T> Pages<T> {
+    /// Returns the position after the last page that was yielded, from which [`List::resume`] continues; `None` at the beginning of the list.
+    pub fn position(&self) -> Option<ListPosition> {
+        self.at(self.position.as_ref())
+    }
+
+    fn at(&self, cursor: Option<&Cursor>) -> Option<ListPosition> {
+        cursor.map(|cursor| ListPosition { list: self.url.clone(), cursor: cursor.clone() })
+    }
 }
 
 impl<T: Item> Pages<T> {
@@ -290,7 +343,7 @@ impl<T: Item> Pages<T> {
         if !page.has_more {
             return Ok(None);
         }
-        let newer = matches!(list.cursor, Some(Cursor::Before(_)));
+        let newer = list.cursor.as_ref().is_some_and(Cursor::is_newer);
         let edge = if newer { page.data.first() } else { page.data.last() };
         let edge = edge.ok_or(PagingError::EmptyPage)?.cursor().ok_or(PagingError::NoId)?.to_owned();
         let next = if newer { Cursor::Before(edge.clone()) } else { Cursor::After(edge.clone()) };
@@ -344,9 +397,14 @@ impl<T: Item> Stream for Pages<T> {
         let list = this.list.take();
         Poll::Ready(Some(answer.and_then(|page| {
             let page = page.checked(list.as_ref().and_then(|list| list.page_size));
+            let newer = this.position.as_ref().is_some_and(Cursor::is_newer);
             this.list = list
                 .map_or(Ok(None), |list| Self::follow(&mut this.seen, list, &page))
                 .map_err(Error::from)?;
+            Cursor::advance(
+                &mut this.position,
+                if newer { page.previous_cursor() } else { page.next_cursor() },
+            );
             Ok(page)
         })))
     }
@@ -363,6 +421,16 @@ impl<T> fmt::Debug for Pages<T> {
 pub struct Paginator<T> {
     pages: Pages<T>,
     items: VecDeque<T>,
+    /// After the last item.
+    position: Option<Cursor>,
+}
+
+impl<T> Paginator<T> {
+    /// Returns the position after the last item that was yielded, from which [`List::resume`] continues; `None` at the beginning of the list. An
+    /// item without an ID doesn't count.
+    pub fn position(&self) -> Option<ListPosition> {
+        self.pages.at(self.position.as_ref())
+    }
 }
 
 impl<T: Item> Stream for Paginator<T> {
@@ -371,10 +439,10 @@ impl<T: Item> Stream for Paginator<T> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(item) = self.items.pop_front() {
+                Cursor::advance(&mut self.position, item.cursor());
                 return Poll::Ready(Some(Ok(item)));
             }
-            let newer =
-                self.pages.list.as_ref().is_some_and(|list| matches!(list.cursor, Some(Cursor::Before(_))));
+            let newer = self.position.as_ref().is_some_and(Cursor::is_newer);
             match ready!(Pin::new(&mut self.pages).poll_next(context)) {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),

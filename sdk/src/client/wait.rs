@@ -77,11 +77,6 @@ pub struct Wait<T> {
 }
 
 impl<T> Wait<T> {
-    #[cfg(feature = "blocking")]
-    pub(super) fn core(&self) -> std::sync::Arc<crate::call::Core> {
-        std::sync::Arc::clone((self.poll)().core())
-    }
-
     pub(crate) fn new(poll: impl Fn() -> Call<T> + Send + Sync + 'static, state: fn(&T) -> State) -> Self {
         Self { poll: Box::new(poll), state, max_wait: MAX_WAIT, max_interval: MAX_INTERVAL, on_poll: None }
     }

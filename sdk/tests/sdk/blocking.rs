@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use idempost::{Client, Email, Error, RateLimit};
+use idempost::{Attachment, Blocking as _, Client, Email, Error, NewContactImport, RateLimit};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -56,11 +56,125 @@ fn a_client_can_be_used_from_several_runtimes() {
     assert_eq!(requests.len(), 4, "no request was sent again");
 }
 
-#[cfg(feature = "oauth")]
 #[test]
-fn a_blocking_call_returns_once_the_refresh_that_it_started_is_saved() {
-    // D-14
-    use idempost::auth::{MemoryStore, Session, TokenRecord, TokenStore as _};
+fn files_downloads_and_fingerprints_need_no_runtime() {
+    let (_serving, server) = server();
+    let client = Client::new(&server.base_url(), "sb_test").unwrap();
+    let path = std::env::temp_dir().join(format!("idempost-blocking-{}", std::process::id()));
+    std::fs::write(&path, "email\nada@example.com\n").unwrap();
+    let file = Attachment::from_file(&path).blocking().unwrap();
+    client.emails().send(&email().attach(file)).blocking().unwrap();
+    let people = NewContactImport::from_file(&path).blocking().unwrap();
+    assert_eq!(people.size(), 22);
+    std::fs::remove_file(&path).unwrap();
+    let missing = Attachment::from_file(&path).blocking().unwrap_err();
+    assert!(matches!(missing, Error::File(_)), "{missing:?}");
+    assert_eq!(client.account_fingerprint(b"salt").blocking().unwrap().unwrap().len(), 32);
+
+    let script = Script::of([Step::Text(200, "a report"), Step::Text(200, "a report")]).odd();
+    let download = || script.client().received().download("https://files.example.com/report");
+    let (mut written, mut streamed) = (Vec::new(), Vec::new());
+    assert_eq!(download().blocking_write_to(&mut written).unwrap(), 8);
+    assert_eq!(download().write_to(&mut streamed).blocking().unwrap(), 8);
+    assert_eq!((written, streamed), (b"a report".to_vec(), b"a report".to_vec()));
+}
+
+#[test]
+fn an_iterator_has_the_position_after_its_last_item() {
+    let page = |ids: &[&str]| {
+        let data: Vec<_> = ids.iter().map(|id| json!({ "id": id })).collect();
+        Step::Answer(200, json!({"data": data, "has_more": ids.len() > 1}))
+    };
+    let script = Script::of([page(&["c", "b"]), page(&["a"])]);
+    let list = || script.client().emails().list().as_json();
+    let mut first = list().blocking_iter();
+    assert_eq!(first.next().unwrap().unwrap()["id"], "c");
+    let rest: Vec<_> = list().resume(first.position()).blocking_iter().map(Result::unwrap).collect();
+    assert_eq!(rest, [json!({"id": "a"})]);
+    assert!(script.seen()[1].url.ends_with("after=c"));
+}
+
+#[test]
+fn borrowed_futures_block_a_thread_of_another_runtime_too() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let script = Script::of([Step::Text(200, "a report")]).odd();
+    let mut written = Vec::new();
+    runtime.block_on(async {
+        let call = script.client().received().download("https://files.example.com/report");
+        call.write_to(&mut written).blocking().unwrap();
+    });
+    assert_eq!(written, b"a report");
+}
+
+#[test]
+#[should_panic = "the listener panicked"]
+fn a_panic_in_a_callback_reaches_the_caller_within_another_runtime() {
+    let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
+    let client = Script::of([Step::Answer(503, busy)]).client();
+    let call = client.emails().send(&email()).on_retry(|_| panic!("the listener panicked"));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _ = runtime.block_on(async { call.blocking() });
+}
+
+#[cfg(feature = "redirect-listener")]
+#[test]
+fn a_login_needs_no_runtime() {
+    use idempost::auth::{
+        AuthorizationServer, MemoryStore, NewOAuthClient, RedirectListener, Revocation, Scope, Session,
+    };
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpStream,
+        thread,
+    };
+
+    let (_serving, server) = server();
+    let discovered = AuthorizationServer::discover(&server.base_url()).blocking().unwrap();
+    let registration = NewOAuthClient::new("Mailer", "http://127.0.0.1/callback");
+    let client_id = discovered.register(&registration).blocking().unwrap().client_id;
+    assert!(discovered.is_registered(&client_id, "http://127.0.0.1/callback").blocking().unwrap());
+
+    let tokens =
+        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
+    let script = Script::of([Step::Answer(200, tokens), Step::Answer(200, json!({}))]).odd();
+    let server = AuthorizationServer::new("http://127.0.0.1:9").unwrap().transport(script.clone());
+    let receiver = RedirectListener::bind().blocking().unwrap();
+    let redirect_uri = receiver.redirect_uri().to_owned();
+    let authorization = server.authorize("c", &redirect_uri).scope(Scope::EmailsSend).build().unwrap();
+    let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
+    let browser = thread::spawn(move || {
+        let host = redirect_uri.trim_start_matches("http://").trim_end_matches("/callback");
+        let get = |path: &str| {
+            let mut connection = TcpStream::connect(host).unwrap();
+            write!(connection, "GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+            let mut page = String::new();
+            connection.read_to_string(&mut page).unwrap();
+            page
+        };
+        (get(&format!("/callback?code=the-code&state={state}")), get("/done"))
+    });
+    let code = receiver.wait(&authorization, Duration::from_secs(60)).blocking().unwrap();
+    let (redirected, page) = browser.join().unwrap();
+    assert!(
+        redirected.starts_with("HTTP/1.1 303 ") && page.starts_with("HTTP/1.1 200 "),
+        "{redirected} {page}"
+    );
+
+    let record = server.exchange(&authorization, &code).blocking().unwrap();
+    let builder = Session::builder().transport(script.clone());
+    let session = builder.start(MemoryStore::new(), &record).blocking().unwrap();
+    assert_eq!(session.access_token().blocking().unwrap().expose(), "at");
+    assert_eq!(session.record().blocking().unwrap().unwrap().generation, 1);
+    assert!(matches!(session.logout().blocking().unwrap(), Revocation::Revoked));
+    assert!(matches!(session.access_token().blocking().unwrap_err(), Error::Auth(_)));
+}
+
+#[cfg(feature = "oauth")]
+use idempost::auth::{MemoryStore, Session, TokenRecord, TokenStore as _};
+
+/// A session whose next call refreshes the token, which takes a second, and can still use the old one.
+#[cfg(feature = "oauth")]
+fn refreshing() -> (Runtime, ReferenceServer, MemoryStore, Session) {
     use idempost_reference_server::faults::{Action, Rule};
 
     let (runtime, server) = server();
@@ -71,14 +185,35 @@ fn a_blocking_call_returns_once_the_refresh_that_it_started_is_saved() {
     record.access_token = serde_json::from_value(issued.access_token.into()).unwrap();
     record.expires_in = Duration::from_mins(15);
     let store = MemoryStore::new();
-    // A minute before it expires, a call refreshes the token and can still use it.
+    // A minute before the token expires.
     let later = record.obtained_at + Duration::from_mins(14);
     let starting = Session::builder().wall_clock(move || later).start(store.clone(), &record);
     let session = runtime.block_on(starting).unwrap();
     let slow = Action::Delay(Duration::from_secs(1));
     server.service().faults().add(Rule::new(slow).on(http::Method::POST, "/oauth/token"));
+    (runtime, server, store, session)
+}
+
+#[cfg(feature = "oauth")]
+#[test]
+fn a_blocking_call_returns_once_the_refresh_that_it_started_is_saved() {
+    // D-14
+    let (runtime, server, store, session) = refreshing();
     let client = Client::builder().base_url(server.base_url()).session(session).build().unwrap();
     // The call itself is over long before.
     let _ = client.emails().list().timeout(Duration::from_millis(100)).blocking();
+    assert_eq!(runtime.block_on(store.read()).unwrap().unwrap().generation, 2);
+}
+
+#[cfg(feature = "oauth")]
+#[test]
+fn a_blocking_future_returns_once_the_refresh_that_it_started_is_saved() {
+    // D-14
+    let (runtime, _server, store, session) = refreshing();
+    let impatient = async {
+        let limit = Duration::from_millis(100);
+        Ok::<_, Error>(tokio::time::timeout(limit, session.access_token()).await.is_err())
+    };
+    assert!(impatient.blocking().unwrap());
     assert_eq!(runtime.block_on(store.read()).unwrap().unwrap().generation, 2);
 }

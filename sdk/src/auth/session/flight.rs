@@ -1,7 +1,8 @@
 //! Refreshes in flight: one at a time, in its own task, with an outcome that all callers share.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
+use futures_util::future::select;
 use tokio::sync::watch;
 
 use super::{
@@ -38,6 +39,15 @@ impl Shared {
                 Ready::After(flight, is_valid)
             }
         }
+    }
+
+    /// Waits until no refresh is in flight.
+    pub(super) async fn landed(&self) {
+        let flight = self.state().flight.clone();
+        let Some(mut flight) = flight else { return };
+        let mut resting = self.resting.subscribe();
+        // An error also means that it has ended.
+        select(pin!(flight.wait_for(Option::is_some)), pin!(resting.wait_for(|resting| *resting))).await;
     }
 
     async fn refresh(

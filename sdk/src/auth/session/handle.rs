@@ -1,8 +1,7 @@
 //! A login in use.
 
-use std::{fmt, pin::pin, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use futures_util::future::select;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{
@@ -103,13 +102,9 @@ impl Session {
 
     /// Waits until no refresh of this process is in flight, at most 30 s for each request. Await it before the program or its runtime ends: a
     /// call doesn't always wait for the refresh that it started, and tokens that arrive later are lost, and the login with them. The
-    /// session can still be used afterwards. A call's `blocking()` awaits it by itself.
+    /// session can still be used afterwards. `blocking()` awaits it by itself.
     pub async fn close(&self) {
-        let flight = self.shared.state().flight.clone();
-        let Some(mut flight) = flight else { return };
-        let mut resting = self.shared.resting.subscribe();
-        // An error also means that it has ended.
-        select(pin!(flight.wait_for(Option::is_some)), pin!(resting.wait_for(|resting| *resting))).await;
+        self.shared.landed().await;
     }
 
     /// Logs out: waits for a refresh in flight, revokes the grant if the service has a revocation endpoint, and removes the record
@@ -155,6 +150,8 @@ impl Session {
     }
 
     async fn token(&self, origin: Option<&str>) -> Result<Token, Arc<AuthError>> {
+        #[cfg(feature = "blocking")]
+        super::used_sessions::add(&self.shared);
         let shared = &self.shared;
         loop {
             let current = {

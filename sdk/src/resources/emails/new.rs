@@ -107,8 +107,8 @@ macro_rules! message {
 
         /// Serializes to the service's JSON.
         ///
-        /// Content in memory becomes Base64. An attachment from a file can't be serialized: it is read while it is sent, so a stored
-        /// email would depend on the file. Attach its bytes instead.
+        /// Content in memory becomes Base64. An attachment from a file or a stream can't be serialized: it is read while it is sent, so a stored
+        /// email would depend on its source. Attach its bytes instead.
         impl Serialize for $email {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 self.fields().serialize(serializer)

@@ -57,7 +57,7 @@ impl Forward {
     /// Those of the preparation.
     #[cfg(feature = "blocking")]
     pub fn blocking(self) -> Result<Email> {
-        crate::client::settled(std::sync::Arc::clone(&self.client.core), self.into_future())
+        crate::client::settled(self.into_future())
     }
 
     async fn prepare(self) -> Result<Email> {

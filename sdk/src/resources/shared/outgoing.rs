@@ -1,14 +1,15 @@
 //! Attachments of emails to send.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{io, path::PathBuf, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
+use futures_core::Stream;
 use serde::{Serialize, Serializer, ser::Error as _};
 use url::Url;
 
 use crate::{
-    body::{Body, FileSource, encoded_len},
+    body::{Body, FileSource, StreamSource, encoded_len},
     error::{Error, FileError},
     problem::Validator,
 };
@@ -28,6 +29,7 @@ pub struct Attachment {
 enum Source {
     Bytes(Bytes),
     File(Arc<FileSource>),
+    Stream(Arc<StreamSource>),
     Url(String),
 }
 
@@ -79,6 +81,34 @@ impl Attachment {
         }
     }
 
+    /// Creates an attachment from a stream of `length` bytes before Base64, with a file name. It is encoded while it is sent, so its size
+    /// costs no memory. `open` is called for each attempt and has to return the same content, from its start.
+    ///
+    /// The length has to be known, since a request announces that of its body. A stream of another length, or one that fails, fails the send
+    /// with [`Error::File`], and nothing is accepted.
+    ///
+    /// ```
+    /// # fn example(pages: Vec<bytes::Bytes>) -> idempost::Email {
+    /// use idempost::{Attachment, Email};
+    ///
+    /// let length = pages.iter().map(|page| page.len() as u64).sum();
+    /// let open = move || futures_util::stream::iter(pages.clone().into_iter().map(Ok));
+    /// Email::new("hi@acme.test", "ada@example.com", "Your report")
+    ///     .text("The report is attached.")
+    ///     .attach(Attachment::from_stream("report.pdf", length, open))
+    /// # }
+    /// ```
+    pub fn from_stream<S>(
+        filename: impl Into<String>,
+        length: u64,
+        open: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Self
+    where
+        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+    {
+        Self::new(Source::Stream(Arc::new(StreamSource::new(length, open)))).filename(filename)
+    }
+
     /// Creates an attachment that the service fetches from an `http` or `https` URL after it has accepted the email.
     pub fn from_url(url: impl Into<String>) -> Self {
         Self::new(Source::Url(url.into()))
@@ -110,6 +140,7 @@ impl Attachment {
         match &self.source {
             Source::Bytes(bytes) => Some(bytes.len() as u64),
             Source::File(file) => Some(file.len()),
+            Source::Stream(stream) => Some(stream.len()),
             Source::Url(_) => None,
         }
     }
@@ -142,6 +173,7 @@ impl Attachment {
         match &self.source {
             Source::Bytes(bytes) => body.encoded(bytes.clone()),
             Source::File(file) => body.file(Arc::clone(file)),
+            Source::Stream(stream) => body.stream_source(Arc::clone(stream)),
             Source::Url(_) => body,
         }
         .plain(r#""}"#)
@@ -170,16 +202,16 @@ impl Attachment {
     }
 }
 
-/// Serializes to the service's JSON, with content in memory as Base64. An attachment from a file is an error: it is read while it is sent.
+/// Serializes to the service's JSON, with content in memory as Base64. An attachment from a file or a stream is an error: it is read while it is
+/// sent.
 impl Serialize for Attachment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let content = match &self.source {
             Source::Bytes(bytes) => Some(STANDARD.encode(bytes)),
             Source::Url(_) => None,
-            Source::File(_) => {
+            Source::File(_) | Source::Stream(_) => {
                 let name = self.filename.as_deref().unwrap_or("without a name");
-                let reason =
-                    "is read from its file while it is sent; attach its bytes with `Attachment::from_bytes`";
+                let reason = "is read while it is sent; attach its bytes with `Attachment::from_bytes`";
                 return Err(S::Error::custom(format!(
                     "the attachment `{name}` {reason} to serialize the email"
                 )));

@@ -1,0 +1,35 @@
+//! The sessions that a blocking call uses: it returns once their refreshes are saved, since the program may end then.
+//!
+//! A blocking call runs on its caller's thread, so that thread collects them.
+
+use std::{cell::RefCell, sync::Arc};
+
+use super::shared::Shared;
+
+thread_local! {
+    /// `None` if the thread runs no blocking call.
+    static USED: RefCell<Option<Vec<Arc<Shared>>>> = const { RefCell::new(None) };
+}
+
+/// Begins a blocking call on this thread.
+pub(crate) fn begin() {
+    USED.set(Some(Vec::new()));
+}
+
+/// Adds a session to those of this thread's blocking call.
+pub(super) fn add(session: &Arc<Shared>) {
+    USED.with_borrow_mut(|used| {
+        if let Some(used) = used
+            && !used.iter().any(|known| Arc::ptr_eq(known, session))
+        {
+            used.push(Arc::clone(session));
+        }
+    });
+}
+
+/// Waits until the refreshes of all these sessions are saved, and ends the blocking call.
+pub(crate) async fn close() {
+    for session in USED.take().unwrap_or_default() {
+        session.landed().await;
+    }
+}

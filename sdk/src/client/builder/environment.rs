@@ -1,0 +1,158 @@
+//! Settings from environment variables.
+
+use super::ClientBuilder;
+use crate::{client::handle::Client, problem::SettingsError};
+
+impl Client {
+    /// Creates a client from environment variables: see [`ClientBuilder::from_env`].
+    ///
+    /// # Errors
+    /// A variable is missing or malformed.
+    #[cfg(feature = "reqwest")]
+    pub fn from_env() -> crate::error::Result<Self> {
+        ClientBuilder::from_env().build()
+    }
+}
+
+impl ClientBuilder {
+    /// Reads base URL and credential from one of two sets of environment variables, the first that has any variable:
+    ///
+    /// 1. `IDEMPOST_BASE_URL`, and `IDEMPOST_API_KEY` or `IDEMPOST_ACCESS_TOKEN` (the API key takes precedence), for any service
+    /// 2. `RESEND_API_KEY`, and `RESEND_BASE_URL` (default: [`Client::RESEND_BASE_URL`])
+    ///
+    /// The sets are never mixed, so that a key reaches only the service that it was set for, and a base URL for tests is never ignored: what the
+    /// first set lacks has to be set in code, and [`build`](Self::build) names the variable otherwise. An empty variable counts as unset.
+    pub fn from_env() -> Self {
+        // A value that isn't UTF-8 is invalid, not unset.
+        Self::from_variables(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
+    }
+
+    fn from_variables(get: impl Fn(&str) -> Option<String>) -> Self {
+        let get = |name| get(name).filter(|value| !value.is_empty());
+        let (base_url, key) = (get("IDEMPOST_BASE_URL"), get("IDEMPOST_API_KEY"));
+        let token = get("IDEMPOST_ACCESS_TOKEN");
+        if base_url.is_none() && key.is_none() && token.is_none() {
+            return Self::from_resend_variables(get("RESEND_BASE_URL"), get("RESEND_API_KEY"));
+        }
+        let given = if key.is_some() { "IDEMPOST_API_KEY" } else { "IDEMPOST_ACCESS_TOKEN" };
+        let base_url = base_url.ok_or_else(|| {
+            let rule = format!("is missing beside {given}; for Resend, set {}", Client::RESEND_BASE_URL);
+            SettingsError::new("IDEMPOST_BASE_URL", rule)
+        });
+        let builder = Self { base_url: Some(base_url), ..Self::default() };
+        match (key, token) {
+            (Some(key), _) => builder.api_key(key),
+            (None, Some(token)) => builder.access_token(token),
+            (None, None) => builder.without_key("IDEMPOST_API_KEY", "is missing beside IDEMPOST_BASE_URL"),
+        }
+    }
+
+    fn from_resend_variables(base_url: Option<String>, key: Option<String>) -> Self {
+        let rule = match (&base_url, &key) {
+            (None, None) => "is missing; set it, or IDEMPOST_BASE_URL and IDEMPOST_API_KEY",
+            _ => "is missing beside RESEND_BASE_URL",
+        };
+        let builder =
+            Self::default().base_url(base_url.unwrap_or_else(|| Client::RESEND_BASE_URL.to_owned()));
+        match key {
+            Some(key) => builder.api_key(key),
+            None => builder.without_key("RESEND_API_KEY", rule),
+        }
+    }
+
+    fn without_key(mut self, variable: &str, rule: &str) -> Self {
+        self.credentials = Some(Err(SettingsError::new(variable, rule)));
+        self
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "reqwest")]
+mod tests {
+    use super::*;
+    use crate::auth::Credentials;
+
+    const NAMES: [&str; 5] = [
+        "IDEMPOST_BASE_URL",
+        "IDEMPOST_API_KEY",
+        "IDEMPOST_ACCESS_TOKEN",
+        "RESEND_BASE_URL",
+        "RESEND_API_KEY",
+    ];
+    /// A value of each variable; those of the two sets differ.
+    const VALUES: [&str; 5] =
+        ["http://127.0.0.1:4010", "re_own", "token_own", "http://127.0.0.1:4020", "re_resend"];
+
+    /// A builder with the variables whose bit is set.
+    fn with(set: usize) -> ClientBuilder {
+        ClientBuilder::from_variables(|name| {
+            let i = NAMES.iter().position(|known| *known == name).unwrap();
+            (set & 1 << i > 0).then(|| VALUES[i].to_owned())
+        })
+    }
+
+    /// The base URL and the credential of a client.
+    fn used(builder: ClientBuilder) -> Option<(String, String)> {
+        let client = builder.build().ok()?;
+        let Credentials::Fixed(header) = &client.core.credentials else { return None };
+        let credential = header.to_str().unwrap().trim_start_matches("Bearer ").to_owned();
+        Some((client.base_url().as_str().trim_end_matches('/').to_owned(), credential))
+    }
+
+    fn pair(base_url: &str, credential: &str) -> Option<(String, String)> {
+        Some((base_url.to_owned(), credential.to_owned()))
+    }
+
+    #[test]
+    fn no_combination_of_variables_sends_a_key_to_another_service() {
+        for set in 0..32 {
+            let has = |variable: usize| set & (1 << variable) > 0;
+            let expected = match [has(0), has(1), has(2), has(3), has(4)] {
+                [true, true, ..] => pair(VALUES[0], VALUES[1]),
+                [true, false, true, ..] => pair(VALUES[0], VALUES[2]),
+                [false, false, false, true, true] => pair(VALUES[3], VALUES[4]),
+                [false, false, false, false, true] => pair(Client::RESEND_BASE_URL, VALUES[4]),
+                _ => None,
+            };
+            let names: Vec<_> = (0..5).filter(|variable| has(*variable)).map(|i| NAMES[i]).collect();
+            assert_eq!(used(with(set)), expected, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_variable_is_named() {
+        for (set, message) in [
+            (0b0_0000, "RESEND_API_KEY is missing; set it, or IDEMPOST_BASE_URL and IDEMPOST_API_KEY"),
+            (0b0_0001, "IDEMPOST_API_KEY is missing beside IDEMPOST_BASE_URL"),
+            (0b1_0001, "IDEMPOST_API_KEY is missing beside IDEMPOST_BASE_URL"),
+            (
+                0b0_1010,
+                "IDEMPOST_BASE_URL is missing beside IDEMPOST_API_KEY; for Resend, set https://api.resend.com",
+            ),
+            (
+                0b0_0100,
+                "IDEMPOST_BASE_URL is missing beside IDEMPOST_ACCESS_TOKEN; for Resend, set https://api.resend.com",
+            ),
+            (0b0_1000, "RESEND_API_KEY is missing beside RESEND_BASE_URL"),
+        ] {
+            assert_eq!(with(set).build().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn code_replaces_what_the_environment_lacks() {
+        let other = "http://127.0.0.1:4030";
+        assert_eq!(used(with(0b0_0010).base_url(other)), pair(other, "re_own"));
+        assert_eq!(used(with(0b0_0001).api_key("re_code")), pair(VALUES[0], "re_code"));
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_unset() {
+        let from = ClientBuilder::from_variables(|name| {
+            Some(if name == "RESEND_API_KEY" { "re_x" } else { "" }.to_owned())
+        });
+        assert_eq!(used(from), pair(Client::RESEND_BASE_URL, "re_x"));
+        let resend = Client::resend("re_x").unwrap();
+        assert_eq!(resend.base_url().as_str(), format!("{}/", Client::RESEND_BASE_URL));
+    }
+}

@@ -1,0 +1,78 @@
+//! Attachments from streams.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures_util::stream;
+use idempost::{Attachment, Client, Email, Error, Outcome};
+use idempost_reference_server::ReferenceServer;
+use serde_json::{Value, json};
+
+use super::script::{Script, Step};
+
+fn email(attachment: Attachment) -> Email {
+    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works").attach(attachment)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_opened_again_for_each_attempt_and_sent_as_base64() {
+    let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
+    let script = Script::of([Step::Answer(503, busy), Step::Lost, Step::Answer(200, json!({"id": "e1"}))]);
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&opened);
+    let report = Attachment::from_stream("/tmp/report.csv", 10, move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        stream::iter(["appl", "es", ",17\n"].map(|piece| Ok(Bytes::from(piece))))
+    });
+    assert_eq!((report.file_name(), report.size()), (Some("report.csv"), Some(10)));
+    let email = email(report.clone().content_type("text/csv"));
+    assert!(email.check().is_ok());
+    assert!(serde_json::to_value(&email).unwrap_err().to_string().contains("report.csv"));
+    assert_eq!(report, report.clone());
+    script.client().emails().send(&email).await.unwrap();
+    let seen = script.seen();
+    assert_eq!((seen.len(), opened.load(Ordering::Relaxed)), (3, 3));
+    for sent in &seen {
+        assert_eq!(sent.body, seen[0].body);
+    }
+    let body: Value = serde_json::from_slice(&seen[0].body).unwrap();
+    let expected =
+        json!({"filename": "report.csv", "content_type": "text/csv", "content": "YXBwbGVzLDE3Cg=="});
+    assert_eq!(body["attachments"], json!([expected]));
+}
+
+#[tokio::test]
+async fn a_stream_of_another_length_or_that_fails_sends_nothing() {
+    let server = ReferenceServer::start().await;
+    let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+    let pieces = |failing: bool| {
+        move || {
+            let last = if failing { Err(io::Error::other("the disk is on fire")) } else { Ok("fg".into()) };
+            stream::iter([Ok(Bytes::from("abcde")), last])
+        }
+    };
+    for (attachment, reason) in [
+        (Attachment::from_stream("a", 6, pieces(false)), "longer"),
+        (Attachment::from_stream("a", 8, pieces(false)), "shorter"),
+        (Attachment::from_stream("a", 7, pieces(true)), "on fire"),
+    ] {
+        let error = client.emails().send(&email(attachment)).await.unwrap_err();
+        let Error::File(source) = &error else { panic!("{error:?}") };
+        assert!(source.source.to_string().contains(reason), "{source:?}");
+        assert_eq!((error.outcome(), error.is_retryable()), (Outcome::NotSent, false));
+    }
+    client.emails().send(&email(Attachment::from_stream("a", 7, pieces(false)))).await.unwrap();
+    assert_eq!(server.service().mails("sb_test").len(), 1);
+}
+
+#[test]
+fn streams_count_towards_the_maximum_size() {
+    let attachment = Attachment::from_stream("a", 40 << 20, stream::empty);
+    assert_eq!(email(attachment).check().unwrap_err()[0].code, "size");
+}

@@ -1,0 +1,123 @@
+//! Rules of the application about retries.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use http::Method;
+use idempost::{Email, Error, FailedAttempt, Outcome, RetryPolicy};
+use serde_json::json;
+
+use super::script::{Script, Step};
+
+const PAUSE: Duration = Duration::from_secs(10);
+
+fn email() -> Email {
+    Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
+}
+
+fn refusal(status: u16, name: &str) -> Step {
+    Step::Answer(status, json!({"statusCode": status, "name": name, "message": "no"}))
+}
+
+fn busy() -> Step {
+    refusal(503, "service_unavailable")
+}
+
+fn accepted() -> Step {
+    Step::Answer(200, json!({"id": "e1"}))
+}
+
+/// A policy that repeats every attempt it is asked about.
+fn insistent() -> RetryPolicy {
+    RetryPolicy::default().decide_by(|_| Some(PAUSE))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_decides_when_an_attempt_is_repeated() {
+    let script = Script::of([busy(), busy(), busy(), Step::Refused, accepted()]);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let policy = RetryPolicy::default().decide_by(move |failed: &FailedAttempt<'_>| {
+        let status = failed.error.status().map(|status| status.as_u16());
+        log.lock().unwrap().push((failed.attempt, failed.elapsed, status, failed.default.is_some()));
+        Some(PAUSE)
+    });
+    script.client().emails().send(&email()).retry(policy).await.unwrap();
+    let seen = script.seen();
+    assert!(seen.len() == 5 && seen.windows(2).all(|pair| pair[1].at - pair[0].at == PAUSE));
+    assert!(seen.iter().all(|sent| sent.header("idempotency-key") == seen[0].header("idempotency-key")));
+    // The default is three attempts.
+    let expected = [
+        (1, PAUSE * 0, Some(503), true),
+        (2, PAUSE, Some(503), true),
+        (3, PAUSE * 2, Some(503), false),
+        (4, PAUSE * 3, None, false),
+    ];
+    assert_eq!(*asked.lock().unwrap(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_can_end_a_call_before_its_other_rules_do() {
+    let script = Script::of([busy()]);
+    let client = script.builder().retry(RetryPolicy::default().decide_by(|_| None)).build().unwrap();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.status().unwrap().as_u16(), error.attempts()), (503, 1));
+    assert!(error.is_retryable() && !error.retry_budget_exhausted());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_is_never_asked_about_an_unsafe_or_useless_retry() {
+    // B-02
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let policy = RetryPolicy::default().decide_by(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Some(Duration::ZERO)
+    });
+    for step in [Step::Lost, busy(), refusal(500, "application_error"), refusal(422, "validation_error")] {
+        let script = Script::of([step]).odd();
+        let call = script.client().request(Method::POST, "/broadcasts").json(&json!({}));
+        call.retry(policy.clone()).await.unwrap_err();
+        assert_eq!(script.seen().len(), 1);
+    }
+    for step in [Step::Untrusted, refusal(422, "validation_error"), refusal(401, "invalid_api_key")] {
+        let script = Script::of([step]);
+        script.client().emails().send(&email()).retry(policy.clone()).await.unwrap_err();
+        assert_eq!(script.seen().len(), 1);
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadline_and_budget_limit_a_function_that_always_repeats() {
+    let script = Script::of((0..3).map(|_| busy()));
+    let call = script.client().emails().send(&email()).retry(insistent());
+    let error = call.timeout(PAUSE * 2 + Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!((error.attempts(), error.retry_budget_exhausted()), (3, false));
+
+    let script = Script::of((0..3).map(|_| busy()));
+    let client = script.builder().retry(insistent().budget(2)).build().unwrap();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.attempts(), error.retry_budget_exhausted()), (3, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_learns_that_the_service_has_accepted() {
+    let script = Script::of([Step::Text(200, r#"{"id":"e1"} <!-- -->"#), refusal(422, "validation_error")]);
+    let seen = Arc::new(Mutex::new(None));
+    let outcome = Arc::clone(&seen);
+    let policy = RetryPolicy::default().decide_by(move |failed| {
+        *outcome.lock().unwrap() = Some((failed.error.outcome(), matches!(failed.error, Error::Decode(_))));
+        failed.default
+    });
+    let error = script.client().emails().send(&email()).retry(policy).await.unwrap_err();
+    let found = *seen.lock().unwrap();
+    assert_eq!(found, Some((error.outcome(), true)));
+    assert!(matches!(error, Error::Decode(_)) && error.attempts() == 2, "{error:?}");
+    assert_eq!(error.outcome(), Outcome::Accepted);
+}
