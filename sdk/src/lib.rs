@@ -94,6 +94,7 @@
 //! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists and waits, for programs without an async runtime |
+//! | `testing` | no | the module `testing`: a scripted transport, recorded exchanges, and records from JSON, for unit tests |
 //!
 //! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.
 
@@ -113,6 +114,8 @@ mod client;
 mod error;
 pub mod guide;
 pub mod resources;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod transport;
 
 /// Crates whose types are part of this API.

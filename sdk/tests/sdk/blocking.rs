@@ -7,7 +7,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 fn email() -> Email {
     Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
@@ -16,7 +16,7 @@ fn email() -> Email {
 #[test]
 fn a_blocking_call_in_a_callback_of_another_fails() {
     let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let script = Script::of([Step::Answer(503, busy), Step::Answer(200, json!({"id": "e1"}))]);
+    let script = Script::of([Reply::json(503, busy), Reply::json(200, json!({"id": "e1"}))]);
     let client = script.client();
     let (results, nested) = mpsc::channel();
     let inner = client.clone();
