@@ -58,6 +58,7 @@ examples! {
     tickets
     topics
     tracing
+    unit_test
     walk_a_list
     webhook_axum
     webhook_hyper

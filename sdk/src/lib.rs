@@ -98,6 +98,7 @@
 //! | `gzip` | no | compressed responses: smaller pages of long lists; implies `reqwest` |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
+//! | `testing` | no | the module `testing`: a scripted transport, recorded exchanges, and records from JSON, for unit tests |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -115,6 +116,8 @@ mod client;
 mod error;
 pub mod guide;
 pub mod resources;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod transport;
 
 /// Crates whose types are part of this API.

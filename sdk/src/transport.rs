@@ -71,6 +71,19 @@ pub struct TransportRequest {
 }
 
 impl TransportRequest {
+    /// Creates a request without headers and body, with an idle timeout of 30 s.
+    pub fn new(method: Method, url: Url) -> Self {
+        Self {
+            method,
+            url,
+            headers: HeaderMap::new(),
+            body: Body::default(),
+            idle_timeout: Duration::from_secs(30),
+            new_connection: false,
+            upload: Arc::default(),
+        }
+    }
+
     /// Reports that the request has no connection yet, so no byte of it was sent. If a deadline drops the future of
     /// [`send`](Transport::send) before [`uploaded`](Self::uploaded) is called, the request counts as [`RequestDelivery::NotSent`], and as
     /// [`RequestDelivery::Unknown`] without this report.
@@ -132,6 +145,11 @@ fn authority(url: &Url) -> Option<String> {
 
 /// How far a failed request got, which decides whether it may be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    any(test, feature = "testing"),
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum RequestDelivery {
     /// No byte of the request reached the service: a retry can't act twice.
@@ -142,6 +160,11 @@ pub enum RequestDelivery {
 
 /// The kind of a transport failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    any(test, feature = "testing"),
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
     /// The host name could not be resolved, or the connection was refused.

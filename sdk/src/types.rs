@@ -13,6 +13,8 @@ mod open_enum;
 mod patch;
 mod schedule;
 mod secret;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod strict;
 mod timestamp;
 pub(crate) mod wall_clock;
 

@@ -48,10 +48,10 @@ macro_rules! operations {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         pub struct $handle<'a> {
-            client: &'a $crate::Client,
+            client: &'a $crate::client::Client,
         }
 
-        impl $crate::Client {
+        impl $crate::client::Client {
             $(#[$accessor_meta])*
             pub fn $accessor(&self) -> $handle<'_> {
                 $handle { client: self }

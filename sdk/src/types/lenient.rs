@@ -369,6 +369,8 @@ impl Malformed {
         }
         let (read, sent) = T::take(value);
         let Some(sent) = sent else { return read.ok_or_else(|| format!("missing field `{name}`")) };
+        #[cfg(any(test, feature = "testing"))]
+        crate::types::strict::report(|| format!("`{name}` can't be {sent}"));
         let kind = match sent {
             Value::Null => "null",
             Value::Bool(_) => "a boolean",
@@ -733,7 +735,10 @@ macro_rules! record {
             }
         }
     };
-    (@write $self:ident $map:ident $name:expr, $field:ident secret) => {};
+    (@write $self:ident $map:ident $name:expr, $field:ident secret) => {
+        #[cfg(any(test, feature = "testing"))]
+        $crate::types::strict::write_name(&mut $map, $name)?;
+    };
     (@write $self:ident $map:ident $name:expr, $field:ident) => {
         $self.malformed.write(&mut $map, $name, &$self.$field)?;
     };

@@ -14,7 +14,7 @@ use idempost::{Attachment, Client, Email, Error, Outcome};
 use idempost_reference_server::ReferenceServer;
 use serde_json::{Value, json};
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 fn email(attachment: Attachment) -> Email {
     Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works").attach(attachment)
@@ -23,7 +23,7 @@ fn email(attachment: Attachment) -> Email {
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_opened_again_for_each_attempt_and_sent_as_base64() {
     let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let script = Script::of([Step::Answer(503, busy), Step::Lost, Step::Answer(200, json!({"id": "e1"}))]);
+    let script = Script::of([Reply::json(503, busy), Reply::lost(), Reply::json(200, json!({"id": "e1"}))]);
     let opened = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&opened);
     let report = Attachment::from_stream("/tmp/report.csv", 10, move || {

@@ -7,7 +7,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 fn email() -> Email {
     Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
@@ -16,7 +16,7 @@ fn email() -> Email {
 #[test]
 fn a_blocking_call_in_a_callback_of_another_fails() {
     let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let script = Script::of([Step::Answer(503, busy), Step::Answer(200, json!({"id": "e1"}))]);
+    let script = Script::of([Reply::json(503, busy), Reply::json(200, json!({"id": "e1"}))]);
     let client = script.client();
     let (results, nested) = mpsc::channel();
     let inner = client.clone();
@@ -71,7 +71,7 @@ fn files_downloads_and_fingerprints_need_no_runtime() {
     assert!(matches!(missing, Error::File(_)), "{missing:?}");
     assert_eq!(client.account_fingerprint(b"salt").blocking().unwrap().unwrap().len(), 32);
 
-    let script = Script::of([Step::Text(200, "a report"), Step::Text(200, "a report")]).odd();
+    let script = Script::of([Reply::bytes(200, "a report"), Reply::bytes(200, "a report")]).odd();
     let download = || script.client().received().download("https://files.example.com/report");
     let (mut written, mut streamed) = (Vec::new(), Vec::new());
     assert_eq!(download().blocking_write_to(&mut written).unwrap(), 8);
@@ -83,7 +83,7 @@ fn files_downloads_and_fingerprints_need_no_runtime() {
 fn an_iterator_has_the_position_after_its_last_item() {
     let page = |ids: &[&str]| {
         let data: Vec<_> = ids.iter().map(|id| json!({ "id": id })).collect();
-        Step::Answer(200, json!({"data": data, "has_more": ids.len() > 1}))
+        Reply::json(200, json!({"data": data, "has_more": ids.len() > 1}))
     };
     let script = Script::of([page(&["c", "b"]), page(&["a"])]);
     let list = || script.client().emails().list().as_json();
@@ -91,13 +91,13 @@ fn an_iterator_has_the_position_after_its_last_item() {
     assert_eq!(first.next().unwrap().unwrap()["id"], "c");
     let rest: Vec<_> = list().resume(first.position()).blocking_iter().map(Result::unwrap).collect();
     assert_eq!(rest, [json!({"id": "a"})]);
-    assert!(script.seen()[1].url.ends_with("after=c"));
+    assert!(script.seen()[1].url.as_str().ends_with("after=c"));
 }
 
 #[test]
 fn borrowed_futures_block_a_thread_of_another_runtime_too() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let script = Script::of([Step::Text(200, "a report")]).odd();
+    let script = Script::of([Reply::bytes(200, "a report")]).odd();
     let mut written = Vec::new();
     runtime.block_on(async {
         let call = script.client().received().download("https://files.example.com/report");
@@ -110,7 +110,7 @@ fn borrowed_futures_block_a_thread_of_another_runtime_too() {
 #[should_panic = "the listener panicked"]
 fn a_panic_in_a_callback_reaches_the_caller_within_another_runtime() {
     let busy = json!({"statusCode": 503, "name": "service_unavailable", "message": "no"});
-    let client = Script::of([Step::Answer(503, busy)]).client();
+    let client = Script::of([Reply::json(503, busy)]).client();
     let call = client.emails().send(&email()).on_retry(|_| panic!("the listener panicked"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _ = runtime.block_on(async { call.blocking() });
@@ -136,7 +136,7 @@ fn a_login_needs_no_runtime() {
 
     let tokens =
         json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
-    let script = Script::of([Step::Answer(200, tokens), Step::Answer(200, json!({}))]).odd();
+    let script = Script::of([Reply::json(200, tokens), Reply::json(200, json!({}))]).odd();
     let server = AuthorizationServer::new("http://127.0.0.1:9").unwrap().transport(script.clone());
     let receiver = RedirectListener::bind().blocking().unwrap();
     let redirect_uri = receiver.redirect_uri().to_owned();

@@ -9,18 +9,18 @@ use std::{
 use idempost::{ApiErrorKind, BatchEmail, Email, Error, Outcome, RateLimit, RetryPolicy};
 use serde_json::json;
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script, silent, unread, untrusted};
 
 fn email() -> Email {
     Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
 }
 
-fn accepted() -> Step {
-    Step::Answer(200, json!({"id": "e1"}))
+fn accepted() -> Reply {
+    Reply::json(200, json!({"id": "e1"}))
 }
 
-fn refusal(status: u16, name: &str) -> Step {
-    Step::Answer(status, json!({"statusCode": status, "name": name, "message": "no"}))
+fn refusal(status: u16, name: &str) -> Reply {
+    Reply::error(status, name)
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,7 +31,7 @@ async fn a_send_is_one_authorized_json_request_with_a_key() {
     assert_eq!(answer.id.as_str(), "e1");
     let seen = script.seen();
     assert_eq!((seen.len(), seen[0].method.as_str()), (1, "POST"));
-    assert_eq!(seen[0].url, "http://127.0.0.1:9/prefix/emails");
+    assert_eq!(seen[0].url.as_str(), "http://127.0.0.1:9/prefix/emails");
     assert_eq!(seen[0].header("authorization"), "Bearer re_test");
     assert_eq!(seen[0].header("content-type"), "application/json");
     assert_eq!(seen[0].header("idempotency-key").len(), 36);
@@ -45,7 +45,7 @@ async fn a_send_is_one_authorized_json_request_with_a_key() {
 #[tokio::test(start_paused = true)]
 async fn attempts_share_one_key_and_one_body_and_calls_do_not() {
     // IDEM-05, IDEM-06, A-19
-    let script = Script::of([refusal(503, "service_unavailable"), Step::Lost, accepted(), accepted()]);
+    let script = Script::of([refusal(503, "service_unavailable"), Reply::lost(), accepted(), accepted()]);
     let client = script.client();
     client.emails().send(&email()).await.unwrap();
     client.emails().send(&email()).await.unwrap();
@@ -58,7 +58,7 @@ async fn attempts_share_one_key_and_one_body_and_calls_do_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_is_an_unknown_outcome_with_a_key_to_retry() {
-    let script = Script::of([Step::Lost, Step::Lost, Step::Lost]);
+    let script = Script::of([Reply::lost(), Reply::lost(), Reply::lost()]);
     let error = script.client().emails().send(&email()).idempotency_key("order-17").await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
     assert_eq!((error.outcome(), error.attempts(), error.is_retryable()), (Outcome::Unknown, 3, true));
@@ -69,10 +69,10 @@ async fn a_lost_response_is_an_unknown_outcome_with_a_key_to_retry() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_connection_after_a_lost_response_is_still_unknown() {
-    let script = Script::of([Step::Lost, Step::Refused, Step::Refused]);
+    let script = Script::of([Reply::lost(), Reply::refused(), Reply::refused()]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown);
-    let script = Script::of([Step::Lost, refusal(422, "validation_error")]);
+    let script = Script::of([Reply::lost(), refusal(422, "validation_error")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.status().unwrap().as_u16()), (Outcome::Unknown, 422));
 }
@@ -80,23 +80,26 @@ async fn a_refused_connection_after_a_lost_response_is_still_unknown() {
 #[tokio::test(start_paused = true)]
 async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
     // B-02
-    for step in [Step::Lost, refusal(500, "application_error"), refusal(503, ""), refusal(408, "")] {
+    for step in [Reply::lost(), refusal(500, "application_error"), refusal(503, ""), refusal(408, "")] {
         let script = Script::of([step]).odd();
         let call = script.client().request(http::Method::POST, "/broadcasts").json(&json!({}));
         let error = call.await.unwrap_err();
         assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Unknown, false), "{error:?}");
         assert_eq!(script.seen().len(), 1);
     }
-    let script =
-        Script::of([Step::Refused, refusal(429, "rate_limit_exceeded"), Step::Answer(201, json!({"id": 1}))])
-            .odd();
+    let script = Script::of([
+        Reply::refused(),
+        refusal(429, "rate_limit_exceeded"),
+        Reply::json(201, json!({"id": 1})),
+    ])
+    .odd();
     script.client().request(http::Method::POST, "/broadcasts").await.unwrap();
     assert_eq!(script.seen().len(), 3, "attempts that certainly had no effect are retried");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_read_has_no_unknown_outcome() {
-    let script = Script::of([Step::Lost, Step::Lost, Step::Lost]);
+    let script = Script::of([Reply::lost(), Reply::lost(), Reply::lost()]);
     let error = script.client().emails().list().await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable()), (Outcome::NotSent, true));
 }
@@ -104,7 +107,7 @@ async fn a_failed_read_has_no_unknown_outcome() {
 #[tokio::test(start_paused = true)]
 async fn an_untrusted_peer_is_not_retried() {
     // B-24
-    let script = Script::of([Step::Untrusted]);
+    let script = Script::of([untrusted()]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), error.attempts()), (Outcome::NotSent, false, 1));
 }
@@ -112,20 +115,14 @@ async fn an_untrusted_peer_is_not_retried() {
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_respected_up_to_a_minute() {
     // LIM-16, B-10, F-11
-    let limited = |after: &'static [(&'static str, &'static str)]| {
-        Step::Headers(
-            429,
-            json!({"statusCode": 429, "name": "rate_limit_exceeded", "message": "slow down"}),
-            after,
-        )
-    };
-    let script = Script::of([limited(&[("retry-after", "7")]), accepted()]);
+    let limited = |after| refusal(429, "rate_limit_exceeded").header("retry-after", after);
+    let script = Script::of([limited("7"), accepted()]);
     script.builder().rate_limit(RateLimit::Off).build().unwrap().emails().send(&email()).await.unwrap();
     let seen = script.seen();
     let pause = (seen[1].at - seen[0].at).as_secs_f64();
     assert!((7.0..=8.8).contains(&pause), "{pause}");
 
-    let script = Script::of([limited(&[("retry-after", "61")])]);
+    let script = Script::of([limited("61")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(61)));
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Rejected, 1));
@@ -150,19 +147,18 @@ async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
 #[tokio::test(start_paused = true)]
 async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
     // A-51, B-04
-    let script = Script::of([Step::Silent, Step::Silent, accepted()]);
+    let script = Script::of([silent(), silent(), accepted()]);
     let client = script.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
     client.emails().send(&email()).await.unwrap();
     assert_eq!(script.seen().len(), 3);
 
-    let script = Script::of([Step::Silent]);
+    let script = Script::of([silent()]);
     let start = tokio::time::Instant::now();
     let error = script.client().emails().send(&email()).timeout(Duration::from_secs(3)).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown);
     assert_eq!(start.elapsed().as_secs(), 3);
 
-    let slow = Step::Slow(Duration::from_secs(50), 200, json!({"id": "e1"}));
-    let script = Script::of([slow]);
+    let script = Script::of([accepted().after(Duration::from_secs(50))]);
     script.client().emails().send(&email()).timeout(Duration::MAX).await.unwrap();
 }
 
@@ -193,7 +189,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
     assert_eq!((script.seen().len(), exhausted), (110, 95));
 
     // A response that can't be read, too.
-    let script = Script::of([Step::Text(200, "{")]);
+    let script = Script::of([Reply::bytes(200, "{")]);
     let client = script.builder().retry(RetryPolicy::default().budget(0)).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
     assert!(error.retry_budget_exhausted(), "{error:?}");
@@ -238,16 +234,16 @@ async fn an_unreadable_success_is_requested_once_more_and_then_reported() {
         ("{\"status\":\"ok\"}", Outcome::Unknown),
         ("{\"id\":\"e1\"} x", Outcome::Accepted),
     ] {
-        let script = Script::of([Step::Text(200, text), Step::Text(200, text)]);
+        let script = Script::of([Reply::bytes(200, text), Reply::bytes(200, text)]);
         let error = script.client().emails().send(&email()).await.unwrap_err();
         assert_eq!((error.outcome(), error.is_retryable()), (outcome, true), "{text}: {error:?}");
         assert_eq!(error.to_string().contains("a wrong base URL?"), outcome == Outcome::Unknown, "{error}");
         assert!(error.idempotency_key().is_some());
         assert_eq!(script.seen().len(), 2);
     }
-    let script = Script::of([Step::Text(200, "{"), accepted()]);
+    let script = Script::of([Reply::bytes(200, "{"), accepted()]);
     assert!(script.client().emails().send(&email()).await.is_ok());
-    let path = Script::of([Step::Answer(200, json!({"data": [{"id": [7]}]}))]);
+    let path = Script::of([Reply::json(200, json!({"data": [{"id": [7]}]}))]);
     let error = path.client().emails().list().await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Accepted);
     let Error::Decode(unreadable) = error else { panic!("{error:?}") };
@@ -264,7 +260,7 @@ async fn a_change_without_a_response_of_the_api_is_never_a_success() {
         (200, "[]"),
         (204, ""),
     ] {
-        let script = Script::of((0..12).map(|_| Step::Text(status, text))).odd();
+        let script = Script::of((0..12).map(|_| Reply::bytes(status, text))).odd();
         let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
         let event = idempost::EventOccurrence::for_email("user.created", "ada@example.com");
         let emails = json!({"from": "a@x.test", "to": "b@x.test", "subject": "s", "text": "t"});
@@ -298,7 +294,7 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
         (0..3).map(|i| BatchEmail::new("a@x.test", "b@x.test", i.to_string()).text("t")).collect();
     let answer = |ids: &[&str]| {
         let data: Vec<_> = ids.iter().map(|id| json!({"id": id})).collect();
-        Step::Answer(200, json!({"data": data}))
+        Reply::json(200, json!({"data": data}))
     };
     let script = Script::of([answer(&["x", "y", "z"])]);
     let accepted = script.client().emails().send_batch(&batch).await.unwrap();
@@ -310,7 +306,7 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
         assert_eq!((error.outcome(), error.attempts()), (outcome, 2), "{error:?}");
     }
     let left_out = json!({"data": [{"id": "x"}], "errors": [{"index": 1, "message": "no"}, {"index": 2, "message": "no"}]});
-    let script = Script::of([Step::Answer(200, left_out)]);
+    let script = Script::of([Reply::json(200, left_out)]);
     let accepted = script.client().emails().send_batch(&batch).permissive().await.unwrap();
     assert_eq!(accepted.errors[1].index, 2);
     assert_eq!(script.seen()[0].header("x-batch-validation"), "permissive");
@@ -320,15 +316,15 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
 async fn every_2xx_is_a_success() {
     // B-06
     for status in [200, 201, 202, 206, 299] {
-        let script = Script::of([Step::Answer(status, json!({"id": "e1", "object": "email", "new": [1]}))]);
+        let script = Script::of([Reply::json(status, json!({"id": "e1", "object": "email", "new": [1]}))]);
         let raw = script.client().emails().send(&email()).with_response().await.unwrap();
         assert_eq!((raw.status.as_u16(), raw.value.id.as_str()), (status, "e1"));
         assert!(raw.body.starts_with(b"{"));
     }
-    let script = Script::of([Step::Text(200, "From: a@x.test\r\n\r\nHi")]).odd();
+    let script = Script::of([Reply::bytes(200, "From: a@x.test\r\n\r\nHi")]).odd();
     let mail = script.client().request(http::Method::GET, "/raw").bytes().await.unwrap();
     assert!(mail.starts_with(b"From:"));
-    let script = Script::of([Step::Text(204, "")]).odd();
+    let script = Script::of([Reply::bytes(204, "")]).odd();
     let nothing = script.client().request(http::Method::DELETE, "/x").await.unwrap();
     assert!(nothing.is_null());
 }
@@ -343,7 +339,8 @@ async fn a_response_states_the_used_quota_and_whether_it_is_a_repeated_one() {
         (&[("idempotent-replayed", "True"), ("x-resend-daily-quota", "many")], true, (None, None)),
         (&[("idempotent-replayed", "false")], false, (None, None)),
     ] {
-        let script = Script::of([Step::Headers(200, json!({"id": "e1"}), headers)]);
+        let answer = headers.iter().fold(accepted(), |answer, (name, value)| answer.header(name, value));
+        let script = Script::of([answer]);
         let raw = script.client().emails().send(&email()).with_response().await.unwrap();
         let quota = raw.quota_used();
         assert_eq!((raw.replayed(), (quota.daily, quota.monthly)), (replayed, used), "{headers:?}");
@@ -352,7 +349,7 @@ async fn a_response_states_the_used_quota_and_whether_it_is_a_repeated_one() {
 
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_was_not_sent_leaves_its_slot_to_the_next() {
-    for (first, waits) in [(Step::Refused, false), (Step::Lost, true)] {
+    for (first, waits) in [(Reply::refused(), false), (Reply::lost(), true)] {
         let script = Script::of([first, accepted()]);
         let client = script.builder().rate_limit(RateLimit::PerSecond(0.1)).build().unwrap();
         client.emails().send(&email()).await.unwrap();
@@ -363,11 +360,11 @@ async fn an_attempt_that_was_not_sent_leaves_its_slot_to_the_next() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_cannot_be_read_is_an_error_of_its_file() {
-    let script = Script::of([Step::Unread]);
+    let script = Script::of([unread()]);
     let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
     assert!(matches!(error, Error::File(_)), "{error:?}");
     assert_eq!(error.outcome(), Outcome::NotSent);
-    let script = Script::of([Step::Lost, Step::Unread]);
+    let script = Script::of([Reply::lost(), unread()]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
 }
@@ -376,8 +373,8 @@ async fn a_body_that_cannot_be_read_is_an_error_of_its_file() {
 async fn a_redirect_is_an_error_that_shows_only_the_host() {
     // AUTH-09, B-15
     for status in [301, 302, 303, 307, 308] {
-        let to: &[_] = &[("location", "https://evil.test/emails?token=sentinel")];
-        let script = Script::of([Step::Headers(status, json!(null), to)]);
+        let redirect = Reply::bytes(status, "").header("location", "https://evil.test/emails?token=sentinel");
+        let script = Script::of([redirect]);
         let error = script.client().emails().send(&email()).await.unwrap_err();
         let text = error.to_string();
         assert!(text.contains("evil.test") && !text.contains("sentinel"), "{text}");
@@ -405,10 +402,10 @@ async fn invalid_input_is_reported_and_sent_only_if_unchecked() {
 async fn ids_become_one_path_segment_and_dot_segments_are_rejected() {
     // GEN-31
     let found = json!({"id": "x", "to": [], "from": "a@x.test", "created_at": "2026-11-21 04:46:00+00", "subject": "s"});
-    let script = Script::of([Step::Answer(200, found)]);
+    let script = Script::of([Reply::json(200, found)]);
     let client = script.client();
     client.emails().get("a/b?c#d e").await.unwrap();
-    assert_eq!(script.seen()[0].url, "http://127.0.0.1:9/prefix/emails/a%2Fb%3Fc%23d%20e");
+    assert_eq!(script.seen()[0].url.as_str(), "http://127.0.0.1:9/prefix/emails/a%2Fb%3Fc%23d%20e");
     for id in ["", ".", ".."] {
         assert!(matches!(client.emails().get(id).await.unwrap_err(), Error::Invalid(_)));
     }
@@ -440,7 +437,7 @@ async fn listeners_are_notified_of_retries_and_previews_send_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_policy_of_one_attempt_sends_once() {
     // A-51
-    let script = Script::of([Step::Refused]);
+    let script = Script::of([Reply::refused()]);
     let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
     assert_eq!((error.attempts(), error.outcome()), (1, Outcome::NotSent));
 }
@@ -448,8 +445,8 @@ async fn a_policy_of_one_attempt_sends_once() {
 #[tokio::test(start_paused = true)]
 async fn no_error_repeats_a_credential_or_a_body() {
     // AUTH-08, F-12
-    for step in [Step::Lost, Step::Refused, refusal(422, "validation_error"), Step::Text(200, "{")] {
-        let script = Script::of([step, Step::Text(200, "{"), Step::Refused]);
+    for step in [Reply::lost(), Reply::refused(), refusal(422, "validation_error"), Reply::bytes(200, "{")] {
+        let script = Script::of([step, Reply::bytes(200, "{"), Reply::refused()]);
         let client = script.builder().api_key("re_sentinel").retry(RetryPolicy::never()).build().unwrap();
         let error = client.emails().send(&email().text("sentinel")).await.unwrap_err();
         assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
@@ -458,7 +455,7 @@ async fn no_error_repeats_a_credential_or_a_body() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_send_is_repeated_with_its_key() {
-    let script = Script::of([Step::Silent, accepted(), accepted()]);
+    let script = Script::of([silent(), accepted(), accepted()]);
     let client = script.client();
     let (email, mut keys) = (email(), Vec::new());
     let call = client.emails().send(&email);
@@ -511,7 +508,7 @@ async fn a_malformed_headers_value_is_not_repeated() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_response_shows_no_secret_in_debug() {
-    let script = Script::of([Step::Text(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
+    let script = Script::of([Reply::bytes(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
     let error = script.client().api_keys().create(&idempost::NewApiKey::new("ci")).await.unwrap_err();
     let Error::Decode(decode) = &error else { panic!("{error:?}") };
     assert!(decode.sample.contains("re_sentinel"), "the sample contains it");
@@ -521,10 +518,10 @@ async fn an_unreadable_response_shows_no_secret_in_debug() {
 #[tokio::test(start_paused = true)]
 async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
     for second in
-        [Step::Text(422, r#"{"name":"validation_error"}"#), Step::Refused, Step::Lost, Step::Untrusted]
+        [Reply::bytes(422, r#"{"name":"validation_error"}"#), Reply::refused(), Reply::lost(), untrusted()]
     {
-        let unreadable = Step::Text(200, "{\"id\":\"e1\"} x");
-        let script = Script::of([unreadable, second, Step::Refused, Step::Refused]);
+        let unreadable = Reply::bytes(200, "{\"id\":\"e1\"} x");
+        let script = Script::of([unreadable, second, Reply::refused(), Reply::refused()]);
         let error = script.client().emails().send(&email()).idempotency_key("k").await.unwrap_err();
         assert_eq!(error.outcome(), Outcome::Accepted, "{error:?}");
         assert_eq!(error.idempotency_key().unwrap().as_str(), "k");
@@ -535,17 +532,17 @@ async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
 #[tokio::test(start_paused = true)]
 async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empty() {
     let event = idempost::EventOccurrence::for_email("user.created", "ada@example.com");
-    let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
+    let script = Script::of([Reply::bytes(204, ""), Reply::bytes(204, "")]).odd();
     let error = script.client().events().send(&event).idempotency_key("k").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Unknown, false, 1));
-    let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
+    let script = Script::of([Reply::bytes(204, ""), Reply::bytes(204, "")]).odd();
     script.client().broadcasts().send("b1").idempotency_key("k").await.unwrap_err();
     assert_eq!(script.seen().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_policy_of_one_attempt_sends_one_request_whatever_its_response() {
-    for step in [Step::Text(200, "{"), Step::Lost, Step::Text(503, ""), Step::Text(401, "")] {
+    for step in [Reply::bytes(200, "{"), Reply::lost(), Reply::bytes(503, ""), Reply::bytes(401, "")] {
         let script = Script::of([step]);
         let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
         client.emails().send(&email()).await.unwrap_err();
@@ -555,14 +552,14 @@ async fn a_policy_of_one_attempt_sends_one_request_whatever_its_response() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_read_leaves_nothing_open_and_an_oversized_response_is_not_retried() {
-    let script = Script::of([Step::Text(503, ""), Step::Text(503, ""), Step::Text(503, "")]);
+    let script = Script::of([Reply::bytes(503, ""), Reply::bytes(503, ""), Reply::bytes(503, "")]);
     let error = script.client().emails().get("e1").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Rejected, true));
-    let script = Script::of([Step::Text(200, "0123456789")]).odd();
+    let script = Script::of([Reply::bytes(200, "0123456789")]).odd();
     let client = script.builder().response_limit(9).build().unwrap();
     let error = client.request(http::Method::GET, "/x").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::NotSent, false, 1));
-    let script = Script::of([Step::Text(200, "0123456789")]);
+    let script = Script::of([Reply::bytes(200, "0123456789")]);
     let client = script.builder().response_limit(9).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
     assert_eq!(
@@ -575,7 +572,7 @@ async fn a_failed_read_leaves_nothing_open_and_an_oversized_response_is_not_retr
 #[tokio::test(start_paused = true)]
 async fn a_switch_of_protocols_leaves_the_outcome_of_a_send_unknown() {
     // B-16
-    let script = Script::of([Step::Text(101, "")]);
+    let script = Script::of([Reply::bytes(101, "")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(
         (error.outcome(), error.status().map(|status| status.as_u16())),
@@ -585,13 +582,13 @@ async fn a_switch_of_protocols_leaves_the_outcome_of_a_send_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn the_query_of_a_path_is_sent_as_it_was_written() {
-    let script = Script::of([Step::Answer(200, json!({})), Step::Answer(200, json!({}))]).odd();
+    let script = Script::of([Reply::json(200, json!({})), Reply::json(200, json!({}))]).odd();
     let client = script.client();
     for query in ["a=%7Eb+c&x&y=&a=2", "a=1&after=a%26b%20c&z"] {
         let call = client.request(http::Method::GET, format!("/emails?{query}")).query("limit", "a b");
         let expected = format!("/emails?{query}&limit=a+b");
         assert_eq!(call.clone().preview().unwrap().path_and_query(), expected);
         call.await.unwrap();
-        assert_eq!(script.seen()[0].url, format!("http://127.0.0.1:9/prefix{expected}"));
+        assert_eq!(script.seen()[0].url.as_str(), format!("http://127.0.0.1:9/prefix{expected}"));
     }
 }

@@ -6,7 +6,7 @@ use idempost::{
 };
 use serde_json::{Value, json};
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 fn domain() -> Value {
     json!({"id": "d1", "name": "acme.test", "created_at": "2026-11-21 04:46:00.123456+00", "status": "not_started",
@@ -21,10 +21,10 @@ fn domain() -> Value {
 #[tokio::test(start_paused = true)]
 async fn every_operation_has_its_method_and_path() {
     // DOM-33, DOM-35
-    let named = || Step::Answer(200, json!({ "object": "domain", "id": "d/1" }));
-    let deleted = Step::Answer(200, json!({ "object": "domain", "id": "d/1", "deleted": true }));
+    let named = || Reply::json(200, json!({ "object": "domain", "id": "d/1" }));
+    let deleted = Reply::json(200, json!({ "object": "domain", "id": "d/1", "deleted": true }));
     let script =
-        Script::of([Step::Answer(201, domain()), Step::Answer(200, domain()), named(), deleted, named()]);
+        Script::of([Reply::json(201, domain()), Reply::json(200, domain()), named(), deleted, named()]);
     let client = script.client();
     client.domains().create(&NewDomain::new("acme.test")).await.unwrap();
     client.domains().get("d/1").await.unwrap();
@@ -34,7 +34,7 @@ async fn every_operation_has_its_method_and_path() {
     let seen: Vec<_> = script
         .seen()
         .into_iter()
-        .map(|seen| (seen.method, seen.url.replace("http://127.0.0.1:9/prefix", ""), seen.body))
+        .map(|seen| (seen.method, seen.url.as_str().replace("http://127.0.0.1:9/prefix", ""), seen.body))
         .collect();
     let expected = [
         (Method::POST, "/domains", r#"{"name":"acme.test"}"#),
@@ -52,7 +52,7 @@ async fn every_operation_has_its_method_and_path() {
 #[tokio::test(start_paused = true)]
 async fn a_domain_is_decoded_as_documented() {
     // DOM-01, DOM-07, DOM-08, DOM-09, DOM-10, DOM-11, DOM-12, DOM-13, DOM-15, DOM-16
-    let script = Script::of([Step::Answer(201, domain())]);
+    let script = Script::of([Reply::json(201, domain())]);
     let found = script.client().domains().create(&NewDomain::new("acme.test")).await.unwrap();
     assert_eq!((found.status, found.region), (Some(DomainStatus::NotStarted), Some(Region::EuWest1)));
     assert_eq!(
@@ -80,9 +80,9 @@ async fn added_and_missing_fields_are_tolerated() {
     let bare =
         json!({"id": "d2", "name": "b.test", "created_at": "someday", "records": null, "capabilities": {}});
     let script = Script::of([
-        Step::Answer(200, strange),
-        Step::Answer(200, bare.clone()),
-        Step::Answer(200, json!({ "object": "list", "data": [bare] })),
+        Reply::json(200, strange),
+        Reply::json(200, bare.clone()),
+        Reply::json(200, json!({ "object": "list", "data": [bare] })),
     ]);
     let client = script.client();
     let found = client.domains().get("d1").await.unwrap();
@@ -105,18 +105,18 @@ async fn an_invalid_domain_is_sent_only_if_unchecked() {
     assert_eq!(problems.len(), 2);
     assert!(client.domains().update("d1", &DomainPatch::new()).await.is_err());
     assert!(script.seen().is_empty());
-    let script = Script::of([Step::Answer(201, domain())]).odd();
+    let script = Script::of([Reply::json(201, domain())]).odd();
     script.client().domains().create(&NewDomain::new("acme")).unchecked().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_verification_is_retried_and_a_registration_is_not() {
     // DOM-36
-    let named = Step::Answer(200, json!({ "object": "domain", "id": "d1" }));
-    let script = Script::of([Step::Lost, named]);
+    let named = Reply::json(200, json!({ "object": "domain", "id": "d1" }));
+    let script = Script::of([Reply::lost(), named]);
     script.client().domains().verify("d1").await.unwrap();
     assert_eq!(script.seen().len(), 2);
-    let script = Script::of([Step::Lost]);
+    let script = Script::of([Reply::lost()]);
     let error = script.client().domains().create(&NewDomain::new("acme.test")).await.unwrap_err();
     assert_eq!((error.outcome(), script.seen().len()), (Outcome::Unknown, 1));
 }
@@ -124,8 +124,8 @@ async fn a_verification_is_retried_and_a_registration_is_not() {
 #[tokio::test(start_paused = true)]
 async fn an_email_is_rescheduled_and_canceled_by_its_id() {
     // EMAIL-16
-    let named = || Step::Answer(200, json!({ "object": "email", "id": "e1" }));
-    let script = Script::of([named(), Step::Lost, named()]);
+    let named = || Reply::json(200, json!({ "object": "email", "id": "e1" }));
+    let script = Script::of([named(), Reply::lost(), named()]);
     let client = script.client();
     assert_eq!(client.emails().reschedule("e1", "in 2 hours").await.unwrap().id.as_str(), "e1");
     client.emails().cancel("e1").await.unwrap();
@@ -135,7 +135,7 @@ async fn an_email_is_rescheduled_and_canceled_by_its_id() {
         (seen[0].method.as_str(), &*seen[0].body),
         ("PATCH", &br#"{"scheduled_at":"in 2 hours"}"#[..])
     );
-    assert!(seen[0].url.ends_with("/emails/e1"));
+    assert!(seen[0].url.as_str().ends_with("/emails/e1"));
     assert_eq!((seen[2].method.as_str(), seen[2].body.len(), seen.len()), ("POST", 0, 3));
-    assert!(seen[2].url.ends_with("/emails/e1/cancel"));
+    assert!(seen[2].url.as_str().ends_with("/emails/e1/cancel"));
 }

@@ -1,14 +1,8 @@
 //! Downloads from signed URLs, which may be on another host.
 
-use idempost::{
-    Error,
-    transport::{
-        BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
-        TransportRequest,
-    },
-};
+use idempost::{Error, testing::ScriptedTransport, transport::TransportErrorKind};
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 #[tokio::test(start_paused = true)]
 async fn no_credential_or_default_header_is_sent_to_a_download_url() {
@@ -18,7 +12,7 @@ async fn no_credential_or_default_header_is_sent_to_a_download_url() {
         "http://127.0.0.1:9/prefix/_/received/word",
         "http://files.other.test/x",
     ] {
-        let script = Script::of([Step::Text(503, "soon"), Step::Text(200, "bytes")]).odd();
+        let script = Script::of([Reply::bytes(503, "soon"), Reply::bytes(200, "bytes")]).odd();
         let bytes = script.client().received().download(url).await.unwrap();
         assert_eq!(bytes, "bytes");
         for seen in script.seen() {
@@ -49,66 +43,36 @@ async fn an_invalid_url_is_rejected_and_not_repeated() {
     assert!(script.seen().is_empty());
 }
 
-/// The response to one range request.
-struct Files {
-    content: Vec<u8>,
-    /// The number of bytes after which each connection breaks.
-    breaks: std::sync::Mutex<Vec<usize>>,
-    ranges: bool,
-    asked: std::sync::Mutex<Vec<Option<String>>>,
-}
-
-impl Transport for Files {
-    fn send(
-        &self,
-        request: TransportRequest,
-    ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
-        let range = request.headers.get("range").map(|range| range.to_str().unwrap().to_owned());
-        let start = range.as_deref().filter(|_| self.ranges).map_or(0, |range| {
-            range.trim_start_matches("bytes=").trim_end_matches('-').parse::<usize>().unwrap()
-        });
-        self.asked.lock().unwrap().push(range);
-        let rest = self.content[start..].to_vec();
-        let end = self.breaks.lock().unwrap().pop().unwrap_or(rest.len()).min(rest.len());
-        let mut response = http::Response::builder().status(if start > 0 { 206 } else { 200 });
-        if self.ranges {
-            response = response.header("accept-ranges", "bytes").header("etag", "\"v1\"");
+/// A file that is sent from the start of each range request up to the next of the `breaks`, after which the connection breaks.
+fn files(content: Vec<u8>, breaks: &[usize], ranges: bool) -> ScriptedTransport {
+    let mut breaks = breaks.to_vec().into_iter();
+    ScriptedTransport::from_fn(move |request| {
+        let start = request.header("range").trim_start_matches("bytes=").trim_end_matches('-');
+        let start = if ranges { start.parse().unwrap_or(0) } else { 0 };
+        let rest = content[start..].to_vec();
+        let end = breaks.next().unwrap_or(rest.len()).min(rest.len());
+        let mut reply = Reply::bytes(if start > 0 { 206 } else { 200 }, rest[..end].to_vec());
+        if ranges {
+            reply = reply.header("accept-ranges", "bytes").header("etag", "\"v1\"");
         }
         if start > 0 {
-            let range = format!("bytes {start}-{}/{}", self.content.len() - 1, self.content.len());
-            response = response.header("content-range", range);
+            let range = format!("bytes {start}-{}/{}", content.len() - 1, content.len());
+            reply = reply.header("content-range", &range);
         }
-        let lost = || TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed);
-        let mut chunks: Vec<_> =
-            rest[..end].chunks(7).map(|chunk| Ok(bytes::Bytes::copy_from_slice(chunk))).collect();
-        if end < rest.len() {
-            chunks.push(Err(lost()));
-        }
-        let body = ResponseBody::stream(futures_util::stream::iter(chunks));
-        Box::pin(std::future::ready(Ok(response.body(body).unwrap())))
-    }
+        if end < rest.len() { reply.cut(TransportErrorKind::Closed) } else { reply }
+    })
 }
 
 async fn downloaded(
     breaks: &[usize],
     ranges: bool,
-) -> (idempost::Result<u64>, Vec<u8>, Vec<Option<String>>, Vec<u8>) {
+) -> (idempost::Result<u64>, Vec<u8>, Vec<String>, Vec<u8>) {
     let content: Vec<u8> = (0..=255).cycle().take(1_000).collect();
-    let files = std::sync::Arc::new(Files {
-        content: content.clone(),
-        breaks: std::sync::Mutex::new(breaks.iter().rev().copied().collect()),
-        ranges,
-        asked: std::sync::Mutex::default(),
-    });
-    let client = idempost::Client::builder()
-        .base_url("http://127.0.0.1:9")
-        .api_key("re_x")
-        .transport(std::sync::Arc::clone(&files))
-        .build()
-        .unwrap();
+    let script = files(content.clone(), breaks, ranges);
     let mut written = Vec::new();
-    let result = client.received().download("http://127.0.0.1:9/file").write_to(&mut written).await;
-    let asked = files.asked.lock().unwrap().clone();
+    let call = script.client().received().download("https://files.test/file");
+    let result = call.write_to(&mut written).await;
+    let asked = script.finish().iter().map(|request| request.header("range").to_owned()).collect();
     (result, written, asked, content)
 }
 
@@ -116,7 +80,7 @@ async fn downloaded(
 async fn an_interrupted_download_resumes_where_it_stopped() {
     let (result, written, asked, content) = downloaded(&[100, 50], true).await;
     assert_eq!((result.unwrap(), written), (1_000, content));
-    assert_eq!(asked, [None, Some("bytes=100-".to_owned()), Some("bytes=150-".to_owned())]);
+    assert_eq!(asked, ["", "bytes=100-", "bytes=150-"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use idempost::{Error, HtmlFormat};
 use serde_json::{Value, json};
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 fn email() -> Value {
     json!({
@@ -12,8 +12,8 @@ fn email() -> Value {
     })
 }
 
-fn list(files: &Value) -> Step {
-    Step::Answer(200, json!({ "object": "list", "has_more": false, "data": files }))
+fn list(files: &Value) -> Reply {
+    Reply::json(200, json!({ "object": "list", "has_more": false, "data": files }))
 }
 
 fn file(url: &str, more: &Value) -> Value {
@@ -28,9 +28,9 @@ fn file(url: &str, more: &Value) -> Value {
 async fn the_files_are_fetched_without_the_credential() {
     let url = "https://files.other.test/a?signature=1";
     let script = Script::of([
-        Step::Answer(200, email()),
+        Reply::json(200, email()),
         list(&json!([file(url, &json!({}))])),
-        Step::Text(200, "bytes"),
+        Reply::bytes(200, "bytes"),
     ])
     .odd();
     let client = script.client();
@@ -38,7 +38,7 @@ async fn the_files_are_fetched_without_the_credential() {
     assert_eq!(copy.fields().attachments[0].size(), Some(5));
     let seen = script.seen();
     assert!(
-        seen[0].url.ends_with(&format!("/emails/receiving/e1?html_format={}", HtmlFormat::Cid)),
+        seen[0].url.as_str().ends_with(&format!("/emails/receiving/e1?html_format={}", HtmlFormat::Cid)),
         "{}",
         seen[0].url
     );
@@ -46,7 +46,7 @@ async fn the_files_are_fetched_without_the_credential() {
     assert_eq!((seen[2].url.as_str(), seen[2].header("authorization")), (url, ""));
 
     let script =
-        Script::of([Step::Answer(200, email()), Step::Text(200, "Subject: Hi\r\n\r\nIt works")]).odd();
+        Script::of([Reply::json(200, email()), Reply::bytes(200, "Subject: Hi\r\n\r\nIt works")]).odd();
     let wrapped = script.client().received().forward_as_attachment("e1").await.unwrap();
     let attached = serde_json::to_value(wrapped.from("a@x.test").to("b@x.test").text("x")).unwrap();
     assert_eq!(attached["attachments"][0]["content_type"], "message/rfc822");
@@ -89,7 +89,7 @@ async fn hostile_files_and_urls_never_reach_the_copy() {
         (json!({ "filename": "a", "content_id": "é" }), "a", json!(null), json!(null)),
     ] {
         let files = json!([file("http://127.0.0.1:9/x", &fields)]);
-        let script = Script::of([Step::Answer(200, email()), list(&files), Step::Text(200, "x")]).odd();
+        let script = Script::of([Reply::json(200, email()), list(&files), Reply::bytes(200, "x")]).odd();
         let copy = script.client().received().forward("e1").await.unwrap().from("a@x.test").to("b@x.test");
         assert!(copy.check().is_ok(), "{fields}");
         let attachment = serde_json::to_value(&copy).unwrap()["attachments"][0].clone();
@@ -97,7 +97,7 @@ async fn hostile_files_and_urls_never_reach_the_copy() {
         assert_eq!(found, [json!(name), kind, id], "{fields}");
     }
     for url in ["", "file:///etc/passwd", "/relative"] {
-        let script = Script::of([Step::Answer(200, email()), list(&json!([file(url, &json!({}))]))]).odd();
+        let script = Script::of([Reply::json(200, email()), list(&json!([file(url, &json!({}))]))]).odd();
         let error = script.client().received().forward("e1").await.unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{url}: {error}");
     }
@@ -109,7 +109,7 @@ async fn an_email_that_is_too_large_or_has_no_raw_message_is_reported_before_any
         file("http://127.0.0.1:9/a", &json!({ "size": 31_000_000 })),
         file("http://127.0.0.1:9/b", &json!({ "size": u64::MAX })),
     ]);
-    let script = Script::of([Step::Answer(200, email()), list(&files)]).odd();
+    let script = Script::of([Reply::json(200, email()), list(&files)]).odd();
     let Error::Invalid(problems) = script.client().received().forward("e1").await.unwrap_err() else {
         panic!()
     };
@@ -117,7 +117,7 @@ async fn an_email_that_is_too_large_or_has_no_raw_message_is_reported_before_any
     for raw in [json!(null), json!({ "download_url": "" })] {
         let mut email = email();
         email["raw"] = raw;
-        let script = Script::of([Step::Answer(200, email)]).odd();
+        let script = Script::of([Reply::json(200, email)]).odd();
         let error = script.client().received().forward_as_attachment("e1").await.unwrap_err();
         let Error::Invalid(problems) = error else { panic!("{error}") };
         assert_eq!((problems[0].path.as_str(), problems[0].code), ("/raw", "required"));
@@ -126,16 +126,16 @@ async fn an_email_that_is_too_large_or_has_no_raw_message_is_reported_before_any
 
 #[tokio::test(start_paused = true)]
 async fn an_understated_size_does_not_exceed_the_limit() {
-    let large = "x".repeat(16 << 20).leak();
+    let large = || "x".repeat(16 << 20);
     let files = json!([
         file("http://127.0.0.1:9/a", &json!({ "size": 1 })),
         file("http://127.0.0.1:9/b", &json!({ "size": 1 })),
     ]);
     let script = Script::of([
-        Step::Answer(200, email()),
+        Reply::json(200, email()),
         list(&files),
-        Step::Text(200, large),
-        Step::Text(200, large),
+        Reply::bytes(200, large()),
+        Reply::bytes(200, large()),
     ])
     .odd();
     let Error::Invalid(problems) = script.client().received().forward("e1").await.unwrap_err() else {
@@ -148,12 +148,12 @@ async fn an_understated_size_does_not_exceed_the_limit() {
 async fn a_failed_request_ends_the_preparation() {
     let missing = json!({ "statusCode": 404, "name": "not_found", "message": "x" });
     for steps in [
-        vec![Step::Answer(404, missing.clone())],
-        vec![Step::Answer(200, email()), Step::Answer(404, missing.clone())],
+        vec![Reply::json(404, missing.clone())],
+        vec![Reply::json(200, email()), Reply::json(404, missing.clone())],
         vec![
-            Step::Answer(200, email()),
+            Reply::json(200, email()),
             list(&json!([file("http://127.0.0.1:9/a", &json!({}))])),
-            Step::Answer(403, missing.clone()),
+            Reply::json(403, missing.clone()),
         ],
     ] {
         let (requests, script) = (steps.len(), Script::of(steps).odd());

@@ -3,8 +3,19 @@
 use std::path::Path;
 
 /// Bottom to top; `macros` expands in all of them and imports nothing.
-const LAYERS: [&str; 10] =
-    ["macros", "problem", "types", "body", "transport", "error", "auth", "call", "client", "resources"];
+const LAYERS: [&str; 11] = [
+    "macros",
+    "problem",
+    "types",
+    "body",
+    "transport",
+    "error",
+    "auth",
+    "call",
+    "client",
+    "resources",
+    "testing",
+];
 
 #[test]
 fn no_file_imports_from_a_higher_layer() {

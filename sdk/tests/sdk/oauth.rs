@@ -13,7 +13,7 @@ use idempost::{
 use serde_json::json;
 use url::{Url, form_urlencoded};
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
@@ -51,7 +51,7 @@ async fn an_authorization_request_builds_a_url_and_sends_nothing() {
 #[tokio::test]
 async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
     // TOK-03, AUTHZ-16
-    let script = Script::of([Step::Answer(
+    let script = Script::of([Reply::json(
         200,
         json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "emails:send"}),
     )])
@@ -86,7 +86,7 @@ async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
 async fn a_token_response_without_a_scope_grants_the_requested_one() {
     let tokens =
         json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
-    let server = server(&Script::of([Step::Answer(200, tokens)]).odd());
+    let server = server(&Script::of([Reply::json(200, tokens)]).odd());
     let (authorization, code) = authorized(&server);
     assert_eq!(server.exchange(&authorization, &code).await.unwrap().scope, "emails:send");
 }
@@ -94,8 +94,7 @@ async fn a_token_response_without_a_scope_grants_the_requested_one() {
 #[tokio::test]
 async fn a_grant_is_revoked_by_its_refresh_token() {
     let script =
-        Script::of([Step::Answer(200, json!({})), Step::Answer(400, json!({"error": "invalid_client"}))])
-            .odd();
+        Script::of([Reply::json(200, json!({})), Reply::json(400, json!({"error": "invalid_client"}))]).odd();
     let server = server(&script);
     let token = "http://127.0.0.1:9/oauth/token";
     let mut record = TokenRecord::new("http://127.0.0.1:9", token, "c", "rt".to_owned().into());
@@ -105,7 +104,7 @@ async fn a_grant_is_revoked_by_its_refresh_token() {
     record.revocation_endpoint = Some("http://127.0.0.1:9/oauth/revoke".to_owned());
     server.revoke(&record).await.unwrap();
     let seen = script.seen();
-    assert_eq!(seen[0].url, "http://127.0.0.1:9/oauth/revoke");
+    assert_eq!(seen[0].url.as_str(), "http://127.0.0.1:9/oauth/revoke");
     assert_eq!(&seen[0].body[..], b"token=rt&token_type_hint=refresh_token&client_id=c");
     assert!(matches!(auth_error(server.revoke(&record).await.unwrap_err()), AuthError::Rejected(_)));
 }
@@ -114,11 +113,11 @@ async fn a_grant_is_revoked_by_its_refresh_token() {
 async fn a_code_is_sent_once_whatever_the_response() {
     // TOK-33, C-14
     for step in [
-        Step::Lost,
-        Step::Text(200, "not json"),
-        Step::Answer(200, json!({"access_token": "at", "token_type": "Bearer"})),
-        Step::Text(500, ""),
-        Step::Text(302, ""),
+        Reply::lost(),
+        Reply::bytes(200, "not json"),
+        Reply::json(200, json!({"access_token": "at", "token_type": "Bearer"})),
+        Reply::bytes(500, ""),
+        Reply::bytes(302, ""),
     ] {
         let script = Script::of([step]).odd();
         let server = server(&script);
@@ -127,7 +126,7 @@ async fn a_code_is_sent_once_whatever_the_response() {
         assert!(matches!(error, AuthError::CodeLost { .. }), "{error:?}");
         assert_eq!(script.seen().len(), 1);
     }
-    let script = Script::of([Step::Refused]).odd();
+    let script = Script::of([Reply::refused()]).odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
     let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
@@ -144,7 +143,7 @@ async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
         (400, "unauthorized_client", OAuthErrorCode::UnauthorizedClient),
     ] {
         let script =
-            Script::of([Step::Answer(status, json!({"error": name, "error_description": "why"}))]).odd();
+            Script::of([Reply::json(status, json!({"error": name, "error_description": "why"}))]).odd();
         let server = server(&script);
         let (authorization, redeemed) = authorized(&server);
         match auth_error(server.exchange(&authorization, &redeemed).await.unwrap_err()) {
@@ -159,7 +158,7 @@ async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
 
 #[tokio::test]
 async fn a_program_registers_as_a_public_client() {
-    let script = Script::of([Step::Answer(201, json!({"client_id": "c17", "scope": "emails:send"}))]).odd();
+    let script = Script::of([Reply::json(201, json!({"client_id": "c17", "scope": "emails:send"}))]).odd();
     let asked = NewOAuthClient::new("Mailer", "http://127.0.0.1/callback").scope(&Scope::EmailsSend);
     let client = server(&script).register(&asked).await.unwrap();
     assert_eq!(client.client_id, "c17");
@@ -173,7 +172,7 @@ async fn a_program_registers_as_a_public_client() {
         })
     );
     let script =
-        Script::of([Step::Answer(429, json!({"error": "too_many_requests", "error_description": "later"}))])
+        Script::of([Reply::json(429, json!({"error": "too_many_requests", "error_description": "later"}))])
             .odd();
     let error = auth_error(server(&script).register(&asked).await.unwrap_err());
     assert!(matches!(error, AuthError::Rejected(_)), "{error:?}");
@@ -183,9 +182,9 @@ async fn a_program_registers_as_a_public_client() {
 async fn one_transport_serves_the_authorization_server_a_session_and_a_client() {
     let tokens = |refresh: &str| json!({"access_token": refresh, "token_type": "Bearer", "expires_in": 900, "refresh_token": refresh, "scope": "emails:send"});
     let script = Script::of([
-        Step::Answer(200, tokens("one")),
-        Step::Answer(200, tokens("two")),
-        Step::Answer(200, json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"})),
+        Reply::json(200, tokens("one")),
+        Reply::json(200, tokens("two")),
+        Reply::json(200, json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"})),
     ])
     .odd();
     let transport: Arc<dyn Transport> = Arc::new(script.clone());
@@ -203,7 +202,7 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
         .unwrap();
     let email = idempost::Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await.unwrap();
-    let seen: Vec<_> = script.seen().iter().map(|seen| (seen.url.clone(), seen.new_connection)).collect();
+    let seen: Vec<_> = script.seen().iter().map(|seen| (seen.url.to_string(), seen.new_connection)).collect();
     let token = ("http://127.0.0.1:9/oauth/token".to_owned(), true);
     assert_eq!(seen, [token.clone(), token, ("http://127.0.0.1:9/emails".to_owned(), false)]);
 }
@@ -212,7 +211,7 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
 async fn an_exchange_whose_caller_was_dropped_returns_its_tokens_to_the_next() {
     // TOK-01: a code is valid for one use.
     let tokens = json!({"access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": "emails:send"});
-    let script = Script::of([Step::Refused, Step::Slow(Duration::from_secs(2), 200, tokens)]).odd();
+    let script = Script::of([Reply::refused(), Reply::json(200, tokens).after(Duration::from_secs(2))]).odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
     // A request that wasn't sent leaves the code as it is.

@@ -1,21 +1,13 @@
 //! Every sequence of results up to the attempt limit, through the public API: the number of requests, and the resulting error.
 
-use std::{
-    io::Write as _,
-    sync::{Arc, Mutex},
-    time::Duration,
+use std::{io::Write as _, time::Duration};
+
+use idempost::{
+    Client, Email, Error, EventOccurrence, Outcome, RateLimit, RetryPolicy, testing::ScriptedTransport,
+    transport::TransportErrorKind,
 };
 
-use bytes::Bytes;
-use futures_util::stream;
-use http::Response;
-use idempost::{
-    Client, Email, Error, EventOccurrence, Outcome, RateLimit, RetryPolicy,
-    transport::{
-        BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
-        TransportRequest,
-    },
-};
+use super::script::{Reply, untrusted};
 
 /// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,44 +69,27 @@ impl Step {
             )
     }
 
-    fn response(self) -> Result<Response<ResponseBody>, TransportError> {
-        let answer = |status, body: &'static str| {
-            Ok(Response::builder().status(status).body(ResponseBody::from(body)).unwrap())
-        };
+    fn reply(self) -> Reply {
         match self {
-            Self::Refused => Err(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Connect)),
-            Self::Untrusted => Err(TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Tls)),
-            Self::Lost => Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed)),
-            Self::Switching => answer(101, ""),
-            Self::Accepted => answer(200, r#"{"object":"x","id":"i","event":"e"}"#),
-            Self::Garbled => answer(200, r#"{"id":"i"} x"#),
+            Self::Refused => Reply::refused(),
+            Self::Untrusted => untrusted(),
+            Self::Lost => Reply::lost(),
+            Self::Switching => Reply::bytes(101, ""),
+            Self::Accepted => Reply::bytes(200, r#"{"object":"x","id":"i","event":"e"}"#),
+            Self::Garbled => Reply::bytes(200, r#"{"id":"i"} x"#),
             Self::Cut => {
-                let lost = TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Closed);
-                let chunks = stream::iter([Ok(Bytes::from_static(b"{\"id\":")), Err(lost)]);
-                let json = Response::builder().header("content-type", "application/json");
-                Ok(json.body(ResponseBody::stream(chunks)).unwrap())
+                let start = Reply::bytes(200, r#"{"id":"#).header("content-type", "application/json");
+                start.cut(TransportErrorKind::Closed)
             }
-            Self::Page => answer(200, "<!DOCTYPE html><title>Sign in</title>"),
-            Self::Invalid => answer(422, r#"{"name":"validation_error","message":"no"}"#),
-            Self::Unauthorized => answer(401, r#"{"name":"missing_api_key","message":"no"}"#),
-            Self::Concurrent => answer(409, r#"{"name":"concurrent_idempotent_requests","message":"no"}"#),
-            Self::Limited => answer(429, r#"{"name":"rate_limit_exceeded","message":"no"}"#),
-            Self::NotImplemented => answer(501, ""),
-            Self::Unavailable => answer(503, ""),
-            Self::MisnamedUnavailable => answer(502, r#"{"name":"validation_error","message":"no"}"#),
+            Self::Page => Reply::bytes(200, "<!DOCTYPE html><title>Sign in</title>"),
+            Self::Invalid => Reply::error(422, "validation_error"),
+            Self::Unauthorized => Reply::error(401, "missing_api_key"),
+            Self::Concurrent => Reply::error(409, "concurrent_idempotent_requests"),
+            Self::Limited => Reply::error(429, "rate_limit_exceeded"),
+            Self::NotImplemented => Reply::bytes(501, ""),
+            Self::Unavailable => Reply::bytes(503, ""),
+            Self::MisnamedUnavailable => Reply::error(502, "validation_error"),
         }
-    }
-}
-
-#[derive(Clone)]
-struct Sequence(Arc<Mutex<(Vec<Step>, usize)>>);
-
-impl Transport for Sequence {
-    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-        let mut state = self.0.lock().unwrap();
-        let step = state.0[state.1];
-        state.1 += 1;
-        Box::pin(std::future::ready(step.response()))
     }
 }
 
@@ -140,7 +115,7 @@ async fn run(operation: Operation, client: &Client) -> Result<(), Error> {
 }
 
 async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
-    let steps = Arc::new(Mutex::new((sequence.to_vec(), 0)));
+    let script = ScriptedTransport::new(sequence.iter().map(|step| step.reply()));
     let client = Client::builder()
         .base_url("http://127.0.0.1:9")
         .api_key("re_test")
@@ -148,11 +123,11 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
         .retry(
             RetryPolicy::default().max_attempts(u32::try_from(attempts).unwrap()).base_delay(Duration::ZERO),
         )
-        .transport(Sequence(Arc::clone(&steps)))
+        .transport(script.clone())
         .build()
         .unwrap();
     let result = run(operation, &client).await;
-    let sent = steps.lock().unwrap().1;
+    let sent = script.take_requests().len();
     let (seen, what) = (&sequence[..sent], format!("{operation:?} {sequence:?}: {result:?}"));
     let idempotent = operation != Operation::Event;
     let reads = operation == Operation::Read;

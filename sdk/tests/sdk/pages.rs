@@ -4,16 +4,16 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use idempost::{Error, LastEvent, PagingError};
 use serde_json::{Value, json};
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script};
 
 fn item(id: &str) -> Value {
     json!({"id": id, "message_id": "<m>", "to": ["b@x.test"], "from": "a@x.test", "subject": "s", "bcc": null,
         "created_at": "2026-11-21 04:46:00.123456+00", "last_event": "delivered", "scheduled_at": null})
 }
 
-fn page(ids: &[&str], has_more: bool) -> Step {
+fn page(ids: &[&str], has_more: bool) -> Reply {
     let data: Vec<_> = ids.iter().map(|id| item(id)).collect();
-    Step::Answer(200, json!({"object": "list", "data": data, "has_more": has_more}))
+    Reply::json(200, json!({"object": "list", "data": data, "has_more": has_more}))
 }
 
 #[tokio::test(start_paused = true)]
@@ -26,8 +26,11 @@ async fn only_given_parameters_are_sent() {
     client.emails().list().page_size(100).after("x y").await.unwrap();
     client.emails().list().before("b").await.unwrap();
     client.emails().list().after("a").before("b").await.unwrap();
-    let urls: Vec<_> =
-        script.seen().into_iter().map(|seen| seen.url.replace("http://127.0.0.1:9/prefix", "")).collect();
+    let urls: Vec<_> = script
+        .seen()
+        .into_iter()
+        .map(|seen| seen.url.as_str().replace("http://127.0.0.1:9/prefix", ""))
+        .collect();
     assert_eq!(urls, ["/emails", "/emails?limit=100&after=x+y", "/emails?before=b", "/emails?before=b"]);
     for limit in [0, 101, 255] {
         assert!(matches!(client.emails().list().page_size(limit).await.unwrap_err(), Error::Invalid(_)));
@@ -47,7 +50,7 @@ async fn a_listed_email_with_fields_of_other_types_is_preserved() {
     odd["last_event"] = json!(3);
     odd["message_id"] = json!(true);
     let sent = json!({"object": "list", "data": [item("b"), odd], "has_more": false});
-    let page = Script::of([Step::Answer(200, sent)]).client().emails().list().await.unwrap();
+    let page = Script::of([Reply::json(200, sent)]).client().emails().list().await.unwrap();
     assert_eq!(page.data[0].malformed_fields().count(), 0);
     let email = &page.data[1];
     assert_eq!((email.id.as_str(), email.subject.as_str(), email.from.as_str()), ("7", "", "a@x.test"));
@@ -71,8 +74,11 @@ async fn a_stream_ends_after_the_last_page() {
     let all: Vec<_> = script.client().emails().list().stream().try_collect().await.unwrap();
     let ids: Vec<_> = all.iter().map(|email: &idempost::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["e", "d", "c", "b", "a"]);
-    let queries: Vec<_> =
-        script.seen().into_iter().map(|seen| seen.url.split('?').nth(1).unwrap().to_owned()).collect();
+    let queries: Vec<_> = script
+        .seen()
+        .into_iter()
+        .map(|seen| seen.url.as_str().split('?').nth(1).unwrap().to_owned())
+        .collect();
     assert_eq!(queries, ["limit=100", "limit=100&after=d", "limit=100&after=b"]);
 }
 
@@ -82,7 +88,7 @@ async fn a_stream_towards_newer_items_yields_the_oldest_first() {
     let all: Vec<_> = script.client().emails().list().before("b").stream().try_collect().await.unwrap();
     let ids: Vec<_> = all.iter().map(|email: &idempost::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["c", "d", "e", "f"]);
-    assert!(script.seen()[1].url.ends_with("before=d"));
+    assert!(script.seen()[1].url.as_str().ends_with("before=d"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,7 +115,7 @@ async fn an_inconsistent_list_is_an_error_instead_of_a_loop() {
     let last = script.client().emails().list().stream().collect::<Vec<_>>().await.pop().unwrap();
     assert_eq!(paging(last.unwrap_err()), PagingError::Repeated("a".to_owned()));
 
-    let script = Script::of([Step::Answer(200, json!({"data": [{"x": 1}], "has_more": true}))]);
+    let script = Script::of([Reply::json(200, json!({"data": [{"x": 1}], "has_more": true}))]);
     let last = script.client().emails().list().as_json().stream().collect::<Vec<_>>().await.pop().unwrap();
     assert_eq!(paging(last.unwrap_err()), PagingError::NoId);
 }
@@ -123,7 +129,7 @@ async fn a_list_is_cloned_with_its_filters_and_read_with_its_response() {
     assert!(!read.body.is_empty());
     list.await.unwrap();
     for seen in script.seen() {
-        assert!(seen.url.ends_with("?segment_id=s1&limit=2"), "{}", seen.url);
+        assert!(seen.url.as_str().ends_with("?segment_id=s1&limit=2"), "{}", seen.url);
     }
 }
 
@@ -137,10 +143,10 @@ async fn a_list_whose_pages_cycle_ends_with_an_error() {
 }
 
 /// A page without `has_more`, or with a null.
-fn silent_page(ids: &[&str], null: bool) -> Step {
+fn silent_page(ids: &[&str], null: bool) -> Reply {
     let data: Vec<_> = ids.iter().map(|id| item(id)).collect();
     let page = if null { json!({"data": data, "has_more": null}) } else { json!({"data": data}) };
-    Step::Answer(200, page)
+    Reply::json(200, page)
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,7 +164,7 @@ async fn a_list_without_has_more_continues_after_each_full_page() {
             let ids: Vec<_> = all.iter().map(|email| email.id.as_str()).collect();
             assert_eq!(ids, [&["e", "d", "c", "b"], last].concat());
             let last = script.seen().pop().unwrap().url;
-            assert!(last.ends_with("/emails?limit=2&after=b"), "{last}");
+            assert!(last.as_str().ends_with("/emails?limit=2&after=b"), "{last}");
         }
     }
     // More items than requested, or fewer: the service returns complete lists.
@@ -196,7 +202,7 @@ async fn a_full_page_without_has_more_has_more() {
 #[tokio::test(start_paused = true)]
 async fn an_invalid_body_is_a_decode_error_and_not_an_empty_page() {
     for body in ["", "null", "\"x\"", "[]", "{}", "7", "[[],false]", "{\"data\":null}"] {
-        let script = Script::of([Step::Text(200, body), Step::Text(200, body)]);
+        let script = Script::of([Reply::bytes(200, body), Reply::bytes(200, body)]);
         let error = script.client().emails().list().await.unwrap_err();
         assert!(matches!(error, Error::Decode(_)), "{body}: {error:?}");
         let error = script.client().emails().list().as_json().await.unwrap_err();
@@ -215,7 +221,7 @@ async fn added_and_missing_fields_are_tolerated() {
     full["bcc"] = json!(["x@x.test"]);
     full["last_event"] = json!("opened");
     full["scheduled_at"] = json!("2026-12-01T00:00:00Z");
-    let script = Script::of([Step::Answer(200, json!({"data": [strange, bare, full]}))]);
+    let script = Script::of([Reply::json(200, json!({"data": [strange, bare, full]}))]);
     let page = script.client().emails().list().await.unwrap();
     assert!(!page.has_more);
     assert_eq!(page.data[0].last_event.as_ref().unwrap().as_str(), "teleported");

@@ -12,7 +12,7 @@ use http::Method;
 use idempost::{Email, Error, FailedAttempt, Outcome, RetryPolicy};
 use serde_json::json;
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script, untrusted};
 
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -20,16 +20,16 @@ fn email() -> Email {
     Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works")
 }
 
-fn refusal(status: u16, name: &str) -> Step {
-    Step::Answer(status, json!({"statusCode": status, "name": name, "message": "no"}))
+fn refusal(status: u16, name: &str) -> Reply {
+    Reply::json(status, json!({"statusCode": status, "name": name, "message": "no"}))
 }
 
-fn busy() -> Step {
+fn busy() -> Reply {
     refusal(503, "service_unavailable")
 }
 
-fn accepted() -> Step {
-    Step::Answer(200, json!({"id": "e1"}))
+fn accepted() -> Reply {
+    Reply::json(200, json!({"id": "e1"}))
 }
 
 /// A policy that repeats every attempt it is asked about.
@@ -39,7 +39,7 @@ fn insistent() -> RetryPolicy {
 
 #[tokio::test(start_paused = true)]
 async fn a_function_decides_when_an_attempt_is_repeated() {
-    let script = Script::of([busy(), busy(), busy(), Step::Refused, accepted()]);
+    let script = Script::of([busy(), busy(), busy(), Reply::refused(), accepted()]);
     let asked = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&asked);
     let policy = RetryPolicy::default().decide_by(move |failed: &FailedAttempt<'_>| {
@@ -79,13 +79,13 @@ async fn a_function_is_never_asked_about_an_unsafe_or_useless_retry() {
         count.fetch_add(1, Ordering::Relaxed);
         Some(Duration::ZERO)
     });
-    for step in [Step::Lost, busy(), refusal(500, "application_error"), refusal(422, "validation_error")] {
+    for step in [Reply::lost(), busy(), refusal(500, "application_error"), refusal(422, "validation_error")] {
         let script = Script::of([step]).odd();
         let call = script.client().request(Method::POST, "/broadcasts").json(&json!({}));
         call.retry(policy.clone()).await.unwrap_err();
         assert_eq!(script.seen().len(), 1);
     }
-    for step in [Step::Untrusted, refusal(422, "validation_error"), refusal(401, "invalid_api_key")] {
+    for step in [untrusted(), refusal(422, "validation_error"), refusal(401, "invalid_api_key")] {
         let script = Script::of([step]);
         script.client().emails().send(&email()).retry(policy.clone()).await.unwrap_err();
         assert_eq!(script.seen().len(), 1);
@@ -108,7 +108,7 @@ async fn deadline_and_budget_limit_a_function_that_always_repeats() {
 
 #[tokio::test(start_paused = true)]
 async fn a_function_learns_that_the_service_has_accepted() {
-    let script = Script::of([Step::Text(200, r#"{"id":"e1"} <!-- -->"#), refusal(422, "validation_error")]);
+    let script = Script::of([Reply::bytes(200, r#"{"id":"e1"} <!-- -->"#), refusal(422, "validation_error")]);
     let seen = Arc::new(Mutex::new(None));
     let outcome = Arc::clone(&seen);
     let policy = RetryPolicy::default().decide_by(move |failed| {

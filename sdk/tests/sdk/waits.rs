@@ -9,26 +9,26 @@ use idempost::{ApiErrorKind, DomainStatus, Error, LastEvent, RetryPolicy, WaitTi
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script, silent};
 
-fn email(last_event: impl Into<Value>) -> Step {
-    Step::Answer(
+fn email(last_event: impl Into<Value>) -> Reply {
+    Reply::json(
         200,
         json!({"object": "email", "id": "e1", "to": ["b@x.test"], "from": "a@x.test", "subject": "s",
             "created_at": "2026-11-21 04:46:00.123456+00", "last_event": last_event.into()}),
     )
 }
 
-fn domain(status: &str) -> Step {
-    Step::Answer(
+fn domain(status: &str) -> Reply {
+    Reply::json(
         200,
         json!({"object": "domain", "id": "d1", "name": "acme.test", "status": status,
             "created_at": "2026-11-21 04:46:00.123456+00"}),
     )
 }
 
-fn refusal(status: u16, name: &str) -> Step {
-    Step::Answer(status, json!({"statusCode": status, "name": name, "message": "no"}))
+fn refusal(status: u16, name: &str) -> Reply {
+    Reply::error(status, name)
 }
 
 /// The times of the polls, in milliseconds after the first.
@@ -107,9 +107,9 @@ async fn a_transient_failure_does_not_end_a_wait() {
     let script = Script::of([
         email("queued"),
         refusal(503, "service_unavailable"),
-        Step::Refused,
+        Reply::refused(),
         refusal(429, "rate_limit_exceeded"),
-        Step::Lost,
+        Reply::lost(),
         email("delivered"),
     ]);
     let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
@@ -126,7 +126,7 @@ async fn a_transient_failure_does_not_end_a_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unresponsive_service_makes_no_wait_endless() {
-    let script = Script::of([email("queued"), Step::Silent]);
+    let script = Script::of([email("queued"), silent()]);
     let begun = Instant::now();
     let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_secs(7));

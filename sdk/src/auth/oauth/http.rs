@@ -91,13 +91,11 @@ impl HttpClient {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         }
         let request = TransportRequest {
-            method,
-            url: url.clone(),
             headers,
             body: if body.is_empty() { Body::default() } else { Body::default().plain(body) },
             idle_timeout: TIMEOUT,
             new_connection: true,
-            upload: Arc::default(),
+            ..TransportRequest::new(method, url.clone())
         };
         let deadline = Instant::now() + TIMEOUT;
         // The timeout ends the wait for the head, and later the body; what has arrived of the body is kept.

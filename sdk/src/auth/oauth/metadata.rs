@@ -119,33 +119,13 @@ fn server(metadata: Metadata, base: &Url, http: HttpClient) -> Result<Authorizat
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use bytes::Bytes;
-    use http::Response;
 
     use super::*;
-    use crate::transport::{BoxFuture, Collected, ResponseBody, TransportError, TransportRequest};
-
-    /// Responds to each path with a fixed body, or with 404.
-    struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
-
-    impl Transport for Pages {
-        fn send(
-            &self,
-            request: TransportRequest,
-        ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-            let path = request.url.path().to_owned();
-            let page = self.0.iter().find(|(known, _)| *known == path);
-            let mut answer =
-                Response::new(page.map(|(_, page)| Bytes::from(page.clone())).unwrap_or_default());
-            if page.is_none() {
-                *answer.status_mut() = StatusCode::NOT_FOUND;
-            }
-            self.1.lock().unwrap().push(path);
-            Box::pin(async { Ok(answer.map(Into::into)) })
-        }
-    }
+    use crate::{
+        testing::{Reply, ScriptedTransport},
+        transport::Collected,
+    };
 
     async fn discover(
         issuer: &str,
@@ -160,7 +140,8 @@ mod tests {
             "code_challenge_methods_supported": ["S256"],
         });
         change(&mut page);
-        let pages = Pages(vec![(place, page.to_string())], Arc::default());
+        let pages = ScriptedTransport::new([Reply::bytes(404, "").repeated()]);
+        let pages = pages.on("GET", place, [Reply::json(200, page)]);
         AuthorizationServer::discover_with(issuer, pages).await
     }
 

@@ -138,28 +138,17 @@ impl AuthorizationServer {
 
 #[cfg(test)]
 mod tests {
-    use http::Response;
-
     use super::*;
-    use crate::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
+    use crate::testing::{Reply, ScriptedTransport};
 
     /// Responds to every request with this status and body.
-    struct Always(u16, &'static str);
-
-    impl Transport for Always {
-        fn send(
-            &self,
-            request: TransportRequest,
-        ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-            // The request shows no page to a user, and its URL holds no secret.
-            assert!(!request.url.query().unwrap_or_default().contains("code_challenge"));
-            let answer = Response::builder().status(self.0).body(ResponseBody::from(self.1));
-            Box::pin(async { Ok(answer.unwrap()) })
-        }
-    }
-
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
-        AuthorizationServer::new("https://api.example.com").unwrap().transport(Always(status, body))
+        let script = ScriptedTransport::from_fn(move |request| {
+            // The request shows no page to a user, and its URL holds no secret.
+            assert_eq!(request.query("code_challenge"), None);
+            Reply::bytes(status, body)
+        });
+        AuthorizationServer::new("https://api.example.com").unwrap().transport(script)
     }
 
     #[tokio::test]

@@ -1,56 +1,34 @@
 //! The limiter as an application uses it: through a client's calls.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::time::Duration;
 
 use futures_util::future::join_all;
-use http::Response;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     Client, Email, RateLimit, Result, RetryPolicy,
-    transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
+    testing::{Reply, ScriptedTransport},
 };
 
 type Answer = (u16, &'static [(&'static str, &'static str)]);
 
-/// Responds as scripted, and then accepts everything after 50 ms.
-#[derive(Default)]
-struct Service {
-    answers: Mutex<VecDeque<Answer>>,
-    departures: Mutex<Vec<Instant>>,
-}
+const ACCEPTED: &str = r#"{"id":"e1"}"#;
 
-struct Wire(Arc<Service>);
-
-impl Transport for Wire {
-    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-        self.0.departures.lock().unwrap().push(Instant::now());
-        let (status, headers) = self.0.answers.lock().unwrap().pop_front().unwrap_or((200, &[]));
-        let mut answer = Response::builder().status(status);
-        for (name, value) in headers {
-            answer = answer.header(*name, *value);
-        }
+/// Responds as scripted, and then accepts everything, each after 50 ms.
+fn client(limit: RateLimit, answers: &[Answer]) -> (Client, ScriptedTransport) {
+    let reply = |(status, headers): &Answer| {
         let body = match headers {
-            _ if status == 200 => r#"{"id":"e1"}"#,
+            _ if *status == 200 => ACCEPTED,
             [("x-error", "daily_quota_exceeded")] => r#"{"name":"daily_quota_exceeded"}"#,
             _ => r#"{"name":"rate_limit_exceeded"}"#,
         };
-        Box::pin(async move {
-            sleep(Duration::from_millis(50)).await;
-            Ok(answer.body(ResponseBody::from(body)).unwrap())
-        })
-    }
-}
-
-fn client(limit: RateLimit, answers: &[Answer]) -> (Client, Arc<Service>) {
-    let service = Arc::new(Service { answers: Mutex::new(answers.to_vec().into()), ..Service::default() });
+        let reply = Reply::bytes(*status, body).after(DELAY);
+        headers.iter().fold(reply, |reply, (name, value)| reply.header(name, value))
+    };
+    let last = Reply::bytes(200, ACCEPTED).after(DELAY).repeated();
+    let script = ScriptedTransport::new(answers.iter().map(reply).chain([last]));
     let builder = Client::builder().base_url("https://api.example.com").api_key("re_x").rate_limit(limit);
-    let client = builder.retry(RetryPolicy::never()).transport(Wire(Arc::clone(&service))).build();
-    (client.unwrap(), service)
+    (builder.retry(RetryPolicy::never()).transport(script.clone()).build().unwrap(), script)
 }
 
 /// Sends an email, and returns the time until it was sent, unless it failed.
@@ -58,18 +36,19 @@ async fn send(client: &Client, limit: Duration) -> Result<Duration> {
     let email = Email::new("a@example.com", "b@example.com", "Hi").text("Hi");
     let start = Instant::now();
     client.emails().send(&email).timeout(limit).await?;
-    Ok(start.elapsed().saturating_sub(Duration::from_millis(50)))
+    Ok(start.elapsed().saturating_sub(DELAY))
 }
 
 const MINUTE: Duration = Duration::from_mins(1);
+const DELAY: Duration = Duration::from_millis(50);
 
 #[tokio::test(start_paused = true)]
 async fn calls_without_a_slot_before_their_deadline_block_no_later_call() {
-    let (client, service) = client(RateLimit::PerSecond(2.0), &[]);
+    let (client, script) = client(RateLimit::PerSecond(2.0), &[]);
     let start = Instant::now();
     let sent = join_all((0..1_000).map(|_| send(&client, MINUTE))).await;
     let sent = sent.iter().filter(|sent| sent.is_ok()).count();
-    let left = service.departures.lock().unwrap().len();
+    let left = script.take_requests().len();
     assert_eq!((sent, left, start.elapsed().as_millis()), (120, 120, 59_550));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::ZERO);
@@ -96,12 +75,12 @@ async fn one_429_without_headers_slows_the_client_down_for_less_than_a_minute() 
 #[tokio::test(start_paused = true)]
 async fn a_429_does_not_speed_up_a_slow_limit() {
     let policy: &[_] = &[("ratelimit-policy", "10;w=60")];
-    let (client, service) = client(RateLimit::Adaptive, &[(200, policy), (429, policy)]);
+    let (client, script) = client(RateLimit::Adaptive, &[(200, policy), (429, policy)]);
     for answer in [200, 429, 200, 200, 200] {
         assert_eq!(send(&client, MINUTE).await.is_ok(), answer == 200);
     }
-    let departures = service.departures.lock().unwrap();
-    let gaps: Vec<_> = departures.windows(2).map(|two| (two[1] - two[0]).as_secs()).collect();
+    let sent = script.take_requests();
+    let gaps: Vec<_> = sent.windows(2).map(|two| (two[1].at - two[0].at).as_secs()).collect();
     assert_eq!(gaps, [6, 6, 6, 6]);
 }
 
@@ -139,33 +118,22 @@ async fn a_new_client_sends_all_its_calls_at_once() {
 }
 
 /// Admits a request per interval, like nginx's `limit_req`, and rejects the others with a page.
-struct Bucket {
-    interval: Duration,
-    next: Mutex<Option<Instant>>,
-}
-
-impl Transport for Bucket {
-    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-        let now = Instant::now();
-        let mut next = self.next.lock().unwrap();
-        let admitted = next.is_none_or(|next| next <= now);
+fn bucket(interval: Duration) -> ScriptedTransport {
+    let mut next = None;
+    ScriptedTransport::from_fn(move |request| {
+        let admitted = next.is_none_or(|next| next <= request.at);
         if admitted {
-            *next = Some(now + self.interval);
+            next = Some(request.at + interval);
         }
-        Box::pin(async move {
-            sleep(Duration::from_millis(50)).await;
-            let (status, body) =
-                if admitted { (200, r#"{"id":"e1"}"#) } else { (429, "<h1>Too Many Requests</h1>") };
-            Ok(Response::builder().status(status).body(ResponseBody::from(body)).unwrap())
-        })
-    }
+        let (status, body) = if admitted { (200, ACCEPTED) } else { (429, "<h1>Too Many Requests</h1>") };
+        Reply::bytes(status, body).after(DELAY)
+    })
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_200_calls_succeed_behind_a_proxy_that_admits_20_per_second_within_13_seconds() {
-    let bucket = Bucket { interval: Duration::from_millis(50), next: Mutex::default() };
     let builder = Client::builder().base_url("https://api.example.com").api_key("re_x");
-    let client = builder.transport(bucket).build().unwrap();
+    let client = builder.transport(bucket(Duration::from_millis(50))).build().unwrap();
     let start = Instant::now();
     for sent in join_all((0..200).map(|_| send(&client, MINUTE))).await {
         sent.unwrap();

@@ -2,11 +2,9 @@
 
 use std::io::Write as _;
 
-use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use http::Response;
-use idempost::transport::{
-    BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind, TransportRequest,
+use idempost::{
+    testing::{Reply, ScriptedTransport},
+    transport::TransportErrorKind,
 };
 
 use super::*;
@@ -41,33 +39,6 @@ async fn check(session: Session, store: &MemoryStore, length: usize, whole: usiz
     }
 }
 
-/// How a body ends early.
-#[derive(Clone, Copy)]
-enum End {
-    Error(TransportErrorKind),
-    Silence,
-}
-
-/// Sends the start of the response.
-struct Cut(usize, End);
-
-impl Transport for Cut {
-    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-        let body = response();
-        let start = Bytes::copy_from_slice(&body[..self.0]);
-        let chunks = stream::iter([Ok(start)]);
-        let body = match self.1 {
-            _ if self.0 == body.len() => ResponseBody::stream(chunks),
-            End::Error(kind) => {
-                let error = TransportError::new(RequestDelivery::Unknown, kind);
-                ResponseBody::stream(chunks.chain(stream::iter([Err(error)])))
-            }
-            End::Silence => ResponseBody::stream(chunks.chain(stream::pending())),
-        };
-        Box::pin(async { Ok(Response::new(body)) })
-    }
-}
-
 /// A login whose access token has expired by the session's clock.
 async fn expired(token_endpoint: &str) -> (MemoryStore, SessionBuilder) {
     let store = MemoryStore::new();
@@ -83,11 +54,17 @@ async fn expired(token_endpoint: &str) -> (MemoryStore, SessionBuilder) {
 async fn a_token_response_cut_at_any_byte_keeps_a_complete_refresh_token() {
     // D-12
     let whole = response().len();
-    for end in [End::Error(TransportErrorKind::Closed), End::Error(TransportErrorKind::Timeout), End::Silence]
-    {
+    let ends: [fn(Reply) -> Reply; 3] = [
+        |start| start.cut(TransportErrorKind::Closed),
+        |start| start.cut(TransportErrorKind::Timeout),
+        Reply::unfinished,
+    ];
+    for end in ends {
         for length in 0..=whole {
+            let start = Reply::bytes(200, response()[..length].to_vec());
+            let script = ScriptedTransport::new([if length == whole { start } else { end(start) }]);
             let (store, builder) = expired("http://127.0.0.1:9/oauth/token").await;
-            check(builder.transport(Cut(length, end)).open(store.clone()), &store, length, whole).await;
+            check(builder.transport(script).open(store.clone()), &store, length, whole).await;
         }
     }
 }

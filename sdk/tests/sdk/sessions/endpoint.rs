@@ -124,7 +124,7 @@ async fn the_timeout_of_a_call_limits_its_wait_for_a_lost_refresh() {
     let store = MemoryStore::new();
     Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
     let later = SystemTime::now() + Duration::from_secs(901);
-    let lost = super::super::script::Script::of([super::super::script::Step::Lost]).odd();
+    let lost = super::super::script::Script::of([super::super::script::Reply::lost()]).odd();
     let session = || Session::builder().wall_clock(move || later).transport(lost.clone()).open(store.clone());
     assert!(session().access_token().await.is_err());
     let client =

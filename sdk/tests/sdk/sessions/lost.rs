@@ -1,12 +1,13 @@
 //! Lost responses, late requests, and processes that end during a refresh.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, TryStreamExt as _};
 use http::{Request, Response};
 use idempost::{
     auth::{EndReason, SessionEvent},
+    testing::{Reply, ScriptedTransport},
     transport::{
         BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
         TransportRequest,
@@ -221,17 +222,6 @@ async fn the_settle_time_can_be_set() {
     session().access_token().await.unwrap();
 }
 
-/// A network on which no request leaves.
-struct Down(TransportErrorKind, Arc<AtomicUsize>);
-
-impl Transport for Down {
-    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-        self.1.fetch_add(1, Ordering::SeqCst);
-        let error = TransportError::new(RequestDelivery::NotSent, self.0);
-        Box::pin(async { Err(error) })
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
     let service = Service::new(Settings::default());
@@ -239,11 +229,11 @@ async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
         let store = MemoryStore::new();
         Session::start(store.clone(), &grant(&service, "http://127.0.0.1:9")).await.unwrap();
         let later = SystemTime::now() + Duration::from_secs(901);
-        let sent = Arc::new(AtomicUsize::new(0));
-        let builder = Session::builder().wall_clock(move || later).transport(Down(kind, Arc::clone(&sent)));
+        let down = ScriptedTransport::new([Reply::failure(RequestDelivery::NotSent, kind).repeated()]);
+        let builder = Session::builder().wall_clock(move || later).transport(down.clone());
         let error = builder.open(store).access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
-        assert_eq!(sent.load(Ordering::SeqCst), attempts, "{kind:?}");
+        assert_eq!(down.finish().len(), attempts, "{kind:?}");
     }
 }
 

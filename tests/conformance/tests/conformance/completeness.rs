@@ -94,7 +94,7 @@ fn every_client_method_sends_only_the_request_of_its_operation() {
         let asked =
             |method: &Method, path: &str| Contract::get().operation_id(method, path) == Some(operation.id);
         match sent.as_slice() {
-            [sent] if asked(&sent.method, &sent.path) => {}
+            [sent] if asked(&sent.method, sent.path()) => {}
             sent => wrong.push(format!("{}: {} sends {sent:?}, {came:?}", operation.id, operation.call)),
         }
     }

@@ -50,7 +50,7 @@ fn wrong(described: &Described, ids: [&str; 3], refused: bool) -> Option<String>
         // The client may have stricter rules for an ID than those of path segments.
         ([], Err(idempost::Error::Invalid(_))) => None,
         _ if refused => mismatch("is not refused"),
-        ([sent], _) if sent.path == path && sent.method == described.method => None,
+        ([sent], _) if sent.path() == path && sent.method == described.method => None,
         _ => mismatch("leads elsewhere"),
     }
 }

@@ -6,17 +6,11 @@
 mod document;
 mod table;
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{Arc, Mutex},
-};
+use std::{future::Future, pin::Pin};
 
-use bytes::Bytes;
-use http::{Method, Response};
 use idempost::{
     Client, RetryPolicy,
-    transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
+    testing::{RecordedRequest, Reply, ScriptedTransport},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -48,41 +42,14 @@ impl Operation {
         ids: [&str; 3],
         status: u16,
         answer: &Value,
-    ) -> (idempost::Result<Value>, Vec<Sent>) {
-        let line = Line { status, answer: answer.to_string().into(), sent: Arc::default() };
-        let sent = Arc::clone(&line.sent);
-        let client = Client::builder().base_url("http://127.0.0.1:9").api_key("sb_test").transport(line);
+    ) -> (idempost::Result<Value>, Vec<RecordedRequest>) {
+        let script = ScriptedTransport::new([Reply::bytes(status, answer.to_string()).repeated()]);
+        let client =
+            Client::builder().base_url("http://127.0.0.1:9").api_key("sb_test").transport(script.clone());
         let client = client.retry(RetryPolicy::never()).build().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let came = runtime.block_on((self.run)(&client, ids));
-        (came, std::mem::take(&mut *sent.lock().unwrap()))
-    }
-}
-
-/// The method and path of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-}
-
-/// A transport that returns one response to every request.
-struct Line {
-    status: u16,
-    answer: Bytes,
-    sent: Arc<Mutex<Vec<Sent>>>,
-}
-
-impl Transport for Line {
-    fn send(
-        &self,
-        request: TransportRequest,
-    ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-        let sent = Sent { method: request.method, path: request.url.path().to_owned() };
-        self.sent.lock().unwrap().push(sent);
-        let answer =
-            Response::builder().status(self.status).body(ResponseBody::from(self.answer.clone())).unwrap();
-        Box::pin(std::future::ready(Ok(answer)))
+        (came, script.take_requests())
     }
 }
 

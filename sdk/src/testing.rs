@@ -1,0 +1,53 @@
+//! Test doubles for applications: a scripted transport, recorded exchanges, and records from JSON (feature `testing`).
+//!
+//! [`ScriptedTransport`] replies to a client's requests from a script, so that a unit test needs neither a server nor a network:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> idempost::Result<()> {
+//! use idempost::{
+//!     Email,
+//!     testing::{Reply, ScriptedTransport},
+//! };
+//! use serde_json::json;
+//!
+//! let script = ScriptedTransport::new([Reply::error(503, "service_unavailable"), Reply::json(200, json!({"id": "e1"}))]);
+//! let accepted = script.client().emails().send(&Email::new("hi@acme.test", "ada@example.com", "Hello").text("Hi")).await?;
+//! assert_eq!(accepted.id.as_str(), "e1");
+//!
+//! let requests = script.finish();
+//! assert_eq!(requests.len(), 2, "the client retried");
+//! assert_eq!(requests[1].json()["to"], json!(["ada@example.com"]));
+//! assert_eq!(requests[0].header("idempotency-key"), requests[1].header("idempotency-key"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With a paused clock (`#[tokio::test(start_paused = true)]`, tokio's feature `test-util`) retries, delays and timeouts take no time.
+//!
+//! # Why the transport
+//!
+//! Other SDKs replace more: google-cloud-rust's clients take a stub that implements a trait per service (`from_stub`), and aws-smithy-mocks
+//! returns the output of an operation. Then a test proves neither what the application sends nor what the client makes of the response:
+//! validation, idempotency keys, retries and decoding don't run. A script at the transport runs all of them, needs no trait per resource,
+//! and can be recorded, as with the `dvr` of smithy-rs: a [`Recorder`] writes a [`Recording`] of a real service or of the sandbox, and
+//! [`ScriptedTransport::replay`] replays it.
+//!
+//! # Records
+//!
+//! Records are `#[non_exhaustive]`: [`record`] creates one from JSON, for code that takes a record. One function serves all types, the JSON
+//! is what the service sends (and `--json` of the program prints), and decoding is that of a response. Builders would double each record.
+
+mod record;
+mod recorder;
+mod recording;
+mod reply;
+mod request;
+mod script;
+
+pub use record::record;
+pub use recorder::Recorder;
+pub use recording::Recording;
+pub use reply::Reply;
+pub use request::RecordedRequest;
+pub use script::ScriptedTransport;

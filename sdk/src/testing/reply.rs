@@ -1,0 +1,191 @@
+//! The replies of a script.
+
+use std::{fmt, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use serde_json::{Value, json};
+
+use crate::transport::{RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest};
+
+/// What happens to one request.
+#[derive(Clone)]
+pub struct Reply {
+    action: Action,
+    delay: Duration,
+    pub(super) repeated: bool,
+}
+
+#[derive(Clone)]
+enum Action {
+    Respond { status: StatusCode, headers: HeaderMap, body: Bytes, end: End },
+    Fail(RequestDelivery, TransportErrorKind),
+    Stall(RequestDelivery),
+}
+
+/// How a body ends.
+#[derive(Clone, Copy)]
+enum End {
+    Complete,
+    Fails(TransportErrorKind),
+    Stalls,
+}
+
+impl Reply {
+    /// A response with JSON.
+    ///
+    /// # Panics
+    /// The status isn't between 100 and 999.
+    #[track_caller]
+    pub fn json(status: u16, body: impl Into<Value>) -> Self {
+        let body: Value = body.into();
+        Self::bytes(status, body.to_string()).header(CONTENT_TYPE.as_str(), "application/json")
+    }
+
+    /// A response with these bytes, and without a content type.
+    ///
+    /// # Panics
+    /// The status isn't between 100 and 999.
+    #[track_caller]
+    pub fn bytes(status: u16, body: impl Into<Bytes>) -> Self {
+        let Ok(status) = StatusCode::from_u16(status) else { panic!("{status} isn't an HTTP status") };
+        let (headers, body) = (HeaderMap::new(), body.into());
+        Self::of(Action::Respond { status, headers, body, end: End::Complete })
+    }
+
+    /// An error response of the API with this error name, such as `rate_limit_exceeded`.
+    ///
+    /// # Panics
+    /// The status isn't between 100 and 999.
+    #[track_caller]
+    pub fn error(status: u16, name: &str) -> Self {
+        Self::json(status, json!({ "statusCode": status, "name": name, "message": "scripted" }))
+    }
+
+    /// A request that fails without a response.
+    pub fn failure(delivery: RequestDelivery, kind: TransportErrorKind) -> Self {
+        Self::of(Action::Fail(delivery, kind))
+    }
+
+    /// A refused connection: nothing was sent.
+    pub fn refused() -> Self {
+        Self::failure(RequestDelivery::NotSent, TransportErrorKind::Connect)
+    }
+
+    /// A connection that broke before the response: the service may have acted.
+    pub fn lost() -> Self {
+        Self::failure(RequestDelivery::Unknown, TransportErrorKind::Closed)
+    }
+
+    /// No response, until a timeout ends the attempt: of a request that was sent, or of a connection that is never established
+    /// ([`RequestDelivery::NotSent`]).
+    pub fn stall(delivery: RequestDelivery) -> Self {
+        Self::of(Action::Stall(delivery))
+    }
+
+    /// Adds a header to a response.
+    ///
+    /// # Panics
+    /// The name or the value is invalid.
+    #[must_use]
+    #[track_caller]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) else {
+            panic!("`{name}: {value}` isn't a header")
+        };
+        if let Action::Respond { headers, .. } = &mut self.action {
+            headers.append(name, value);
+        }
+        self
+    }
+
+    /// Breaks the connection after the bytes of a response, before its body is complete.
+    #[must_use]
+    pub fn cut(self, kind: TransportErrorKind) -> Self {
+        self.ends(End::Fails(kind))
+    }
+
+    /// Sends nothing after the bytes of a response, although its body isn't complete.
+    #[must_use]
+    pub fn unfinished(self) -> Self {
+        self.ends(End::Stalls)
+    }
+
+    /// Delays the reply, by the clock of tokio.
+    #[must_use]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// Replies to all later requests too.
+    #[must_use]
+    pub fn repeated(mut self) -> Self {
+        self.repeated = true;
+        self
+    }
+
+    fn of(action: Action) -> Self {
+        Self { action, delay: Duration::ZERO, repeated: false }
+    }
+
+    fn ends(mut self, how: End) -> Self {
+        if let Action::Respond { end, .. } = &mut self.action {
+            *end = how;
+        }
+        self
+    }
+
+    /// Carries the reply out, for a request whose body has this length.
+    pub(super) async fn perform(
+        self,
+        request: &TransportRequest,
+        sent: u64,
+    ) -> Result<Response<ResponseBody>, TransportError> {
+        let reaches = !matches!(
+            self.action,
+            Action::Fail(RequestDelivery::NotSent, _) | Action::Stall(RequestDelivery::NotSent)
+        );
+        request.connecting();
+        if reaches {
+            request.uploaded(sent);
+        }
+        if !self.delay.is_zero() {
+            tokio::time::sleep(self.delay).await;
+        }
+        match self.action {
+            Action::Respond { status, headers, body, end } => {
+                let mut response = Response::new(ended(body, end));
+                *response.status_mut() = status;
+                *response.headers_mut() = headers;
+                Ok(response)
+            }
+            Action::Fail(delivery, kind) => Err(TransportError::new(delivery, kind)),
+            Action::Stall(_) => std::future::pending().await,
+        }
+    }
+}
+
+fn ended(body: Bytes, end: End) -> ResponseBody {
+    let start = stream::iter(Some(Ok(body.clone())).filter(|_| !body.is_empty()));
+    match end {
+        End::Complete => ResponseBody::from(body),
+        End::Fails(kind) => {
+            let error = TransportError::new(RequestDelivery::Unknown, kind);
+            ResponseBody::stream(start.chain(stream::iter([Err(error)])))
+        }
+        End::Stalls => ResponseBody::stream(start.chain(stream::pending())),
+    }
+}
+
+/// `Debug` leaves out headers and body: they can hold secrets.
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.action {
+            Action::Respond { status, .. } => write!(f, "{}", status.as_u16()),
+            Action::Fail(delivery, kind) => write!(f, "failure {kind:?} ({delivery:?})"),
+            Action::Stall(delivery) => write!(f, "stall ({delivery:?})"),
+        }
+    }
+}

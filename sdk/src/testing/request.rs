@@ -1,0 +1,86 @@
+//! Requests as a script received them.
+
+use std::fmt;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use http::{HeaderMap, Method};
+use serde_json::Value;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::transport::{RequestDelivery, TransportError, TransportErrorKind, TransportRequest};
+
+/// A request as the client sent it.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RecordedRequest {
+    /// The HTTP method.
+    pub method: Method,
+    /// The complete URL.
+    pub url: Url,
+    /// All headers, including the credential (marked sensitive).
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
+    /// When the request was sent, by the clock of tokio.
+    pub at: Instant,
+    /// Whether the request asked for a new connection.
+    pub new_connection: bool,
+}
+
+impl RecordedRequest {
+    /// Reads a request with its body.
+    pub(super) async fn read(request: &TransportRequest) -> Result<Self, TransportError> {
+        let pieces: Vec<Bytes> = request.body.stream().try_collect().await.map_err(|error| {
+            TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(error)
+        })?;
+        Ok(Self {
+            method: request.method.clone(),
+            url: request.url.clone(),
+            headers: request.headers.clone(),
+            body: pieces.concat().into(),
+            at: Instant::now(),
+            new_connection: request.new_connection,
+        })
+    }
+
+    /// Returns the path of the URL, including that of the base URL.
+    pub fn path(&self) -> &str {
+        self.url.path()
+    }
+
+    /// Returns the first value of a query parameter, decoded.
+    pub fn query(&self, name: &str) -> Option<String> {
+        self.url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// Returns the first value of a header; empty if the request has none.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Parses the body as JSON.
+    ///
+    /// # Panics
+    /// The body isn't JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        match serde_json::from_slice(&self.body) {
+            Ok(value) => value,
+            Err(error) => panic!("the body of {} {} isn't JSON: {error}", self.method, self.path()),
+        }
+    }
+}
+
+/// `Debug` masks the credential, and prints only the length of the body: token requests hold secrets in it.
+impl fmt::Debug for RecordedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordedRequest")
+            .field("method", &self.method)
+            .field("path", &self.path())
+            .field("headers", &self.headers)
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .finish_non_exhaustive()
+    }
+}
