@@ -29,7 +29,6 @@ async fn clean(client: &Client, id: &BroadcastId) -> idempost::Result<usize> {
         client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
     let (mut bounced, mut cleaned) = (bounced.stream(), 0);
     while let Some(recipient) = bounced.try_next().await? {
-        // The contact may have been deleted meanwhile.
         if let Some(contact) = recipient.contact_id {
             client.contacts().update(contact.as_str(), &ContactPatch::new().unsubscribed(true)).await?;
             cleaned += 1;

@@ -56,13 +56,7 @@ async fn main() -> Result<(), Failure> {
     // The job paces itself.
     let client = ClientBuilder::from_env().rate_limit(RateLimit::Off).build()?;
     let report = send_invoices(&client, Path::new("customers.db"), Path::new("jobs"), "2026-11").await?;
-    println!(
-        "{} sent, {} rejected, {} unknown",
-        report.counts.sent, report.counts.rejected, report.counts.unknown
-    );
-    for list in &report.files {
-        println!("see {}", list.display());
-    }
+    println!("{:?}; see {:?}", report.counts, report.files);
     Ok(())
 }
 

@@ -2,20 +2,10 @@
 //!
 //! It can be repeated at any time: a registered domain is verified again.
 
-use std::time::Duration;
+use std::{future::ready, pin::pin, time::Duration};
 
 use futures_util::TryStreamExt as _;
-use idempost::{Accepted, Client, DnsRecord, Domain, DomainId, DomainStatus, Email, NewDomain};
-
-async fn find(client: &Client, name: &str) -> idempost::Result<Option<DomainId>> {
-    let mut domains = client.domains().list().stream();
-    while let Some(domain) = domains.try_next().await? {
-        if domain.name == name {
-            return Ok(Some(domain.id));
-        }
-    }
-    Ok(None)
-}
+use idempost::{Accepted, Client, DnsRecord, Domain, DomainStatus, Email, NewDomain};
 
 /// Returns the domain after its verification: verified, or with the status of each record.
 async fn set_up(
@@ -24,8 +14,9 @@ async fn set_up(
     publish: impl Fn(&DnsRecord),
     max_interval: Duration,
 ) -> idempost::Result<Domain> {
-    let domain = match find(client, name).await? {
-        Some(id) => client.domains().get(id).await?,
+    let mut known = pin!(client.domains().list().stream().try_filter(|domain| ready(domain.name == name)));
+    let domain = match known.try_next().await? {
+        Some(known) => client.domains().get(known.id).await?,
         None => client.domains().create(&NewDomain::new(name)).await?,
     };
     domain.records.iter().for_each(publish);
@@ -44,8 +35,7 @@ async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let name = std::env::args().nth(1).unwrap_or_else(|| "acme.test".to_owned());
     let show = |record: &DnsRecord| {
-        let priority = record.priority.map(|priority| format!("{priority} ")).unwrap_or_default();
-        println!("{} {} {priority}{}", record.name, record.kind, record.value);
+        println!("{} {} {:?} {}", record.name, record.kind, record.priority, record.value);
     };
     let domain = set_up(&client, &name, show, Duration::from_secs(10)).await?;
     if domain.status == Some(DomainStatus::Verified) {

@@ -39,8 +39,6 @@ async fn subscribed(client: &Client) -> idempost::Result<Vec<(String, u64)>> {
 #[expect(clippy::print_stdout, reason = "the report is the program's result")]
 async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
-    let totals = client.emails().metrics(&EmailMetricsQuery::new()).await?.totals;
-    println!("{:?} sent, {:?} % delivered", totals.sent, totals.delivery_rate);
     for row in alarming(&client, "2026-07-01").await? {
         let (day, domain) = (row.period.unwrap_or_default(), row.domain_name.unwrap_or_default());
         println!("{day} {domain}: {:?} % bounced, {:?} % complained", row.bounce_rate, row.complaint_rate);

@@ -61,7 +61,6 @@ examples! {
     unit_test
     walk_a_list
     webhook_axum
-    webhook_hyper
     weekly_broadcast
     welcome_series
 }

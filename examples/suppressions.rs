@@ -33,19 +33,14 @@ async fn reason(client: &Client, address: &str) -> idempost::Result<Option<Suppr
     }
 }
 
-/// Called when a customer has confirmed the address again.
-async fn allow(client: &Client, addresses: &[&str]) -> idempost::Result<usize> {
-    let removed = client.suppressions().remove_batch(addresses.iter().copied()).await?;
-    Ok(removed.data.len())
-}
-
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the list is the program's result")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::from_env()?;
     copy(&client, &["ada@example.com", "bob@example.com"]).await?;
     println!("ada@example.com: {:?}", reason(&client, "ada@example.com").await?);
-    println!("removed {}", allow(&client, &["ada@example.com"]).await?);
+    // When a customer has confirmed the address again.
+    client.suppressions().remove_batch(["ada@example.com"]).await?;
     for entry in client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data {
         println!("{} bounced, email {:?}", entry.email, entry.source_id);
     }
@@ -82,7 +77,8 @@ mod tests {
         assert_eq!(send().await, Some(LastEvent::Bounced));
         assert_eq!(reason(&client, "BOUNCED@example.com").await.unwrap(), Some(SuppressionOrigin::Bounce));
         assert_eq!(send().await, Some(LastEvent::Suppressed));
-        assert_eq!(allow(&client, &["bounced@example.com", "unknown@example.com"]).await.unwrap(), 1);
+        let allowed = client.suppressions().remove_batch(["bounced@example.com", "unknown@example.com"]);
+        assert_eq!(allowed.await.unwrap().data.len(), 1);
         assert_eq!(send().await, Some(LastEvent::Bounced));
     }
 
