@@ -100,8 +100,8 @@ impl Run {
         self.0.next().await
     }
 
-    /// Lets the requests in flight finish, and sends no others.
-    pub fn drain(&self) {
+    /// Stops once the requests in flight have finished. Sends no others.
+    pub fn stop(&self) {
         self.0.stop(Stop::Drain);
     }
 

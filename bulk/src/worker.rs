@@ -102,8 +102,8 @@ impl Worker {
         self.0.next().await
     }
 
-    /// Lets the requests in flight finish, and sends no others. Batches that wait for a retry return to the queue.
-    pub fn drain(&self) {
+    /// Stops once the requests in flight have finished. Sends no others; batches that wait for a retry return to the queue.
+    pub fn stop(&self) {
         self.0.stop(Stop::Drain);
     }
 

@@ -256,7 +256,7 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
             if random.gen_bool(0.5) {
                 run.abort();
             } else {
-                run.drain();
+                run.stop();
             }
             let report = run.finish().await.unwrap();
             replayed += report.replayed;

@@ -131,16 +131,16 @@ async fn a_batch_whose_worker_dies_between_intent_and_result_is_sent_again_under
 
 #[needs("nats-server")]
 #[tokio::test]
-async fn a_worker_that_drains_returns_what_it_cannot_finish() {
+async fn a_stopped_worker_returns_what_it_cannot_finish() {
     let server = Server::start();
     let service = Service::with(|_, _| Action::FailAfter);
     let folder = tempfile::tempdir().expect("a folder");
     let job = planned(folder.path(), &service.client(), 6).await;
     let run = distribute(&server, &job).await;
-    let draining = worker(&server, &service, &job, &folder.path().join("first")).await;
+    let stopping = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.requests() >= 3).await;
-    draining.drain();
-    assert_eq!(draining.finish().await.expect("a report").ending, WorkerEnding::Stopped);
+    stopping.stop();
+    assert_eq!(stopping.finish().await.expect("a report").ending, WorkerEnding::Stopped);
     let queue = backend(&server, &job).await;
     let control = until_leased(&queue, 0).await;
     assert_eq!(control, 0);
@@ -431,7 +431,7 @@ async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_i
     let mut workers = workers(&server, &service, &job, folder.path(), 2).await;
     let run = distribute(&server, &job).await;
     until(|| service.delivered() >= 10).await;
-    run.drain();
+    run.stop();
     assert_eq!(run.finish().await.expect("a report").ending, Ending::Stopped);
     job.cancel().await.expect("canceled");
     assert!(job.is_distributed());
@@ -463,7 +463,7 @@ async fn a_job_that_the_queue_has_lost_can_be_canceled() {
     let job = planned(folder.path(), &service.client(), 50).await;
     let run = distribute(&server, &job).await;
     follow(&backend(&server, &job).await).await;
-    run.drain();
+    run.stop();
     run.finish().await.expect("a report");
     server.kill();
     server.delete_store();

@@ -184,7 +184,7 @@ pub(super) async fn run(
             signal = signals.next() => {
                 let note = match stopped_by.replace(signal) {
                     None => {
-                        run.drain();
+                        run.stop();
                         "stopping"
                     }
                     Some(first) => {

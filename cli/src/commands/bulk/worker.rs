@@ -155,7 +155,7 @@ async fn serve(
                 if stopped.replace(signal).is_some() {
                     worker.abort();
                 } else {
-                    worker.drain();
+                    worker.stop();
                     context.out.note("stopping after the requests in flight; interrupt again to stop at once");
                 }
             }
