@@ -236,16 +236,17 @@ message!(BatchEmail);
 
 impl From<Email> for BatchEmail {
     fn from(email: Email) -> Self {
-        Self::of(email.message)
+        Self { message: email.message, schedule: false }
     }
 }
 
 impl BatchEmail {
+    /// An email that was stored: only one whose schedule was permitted is valid.
     fn of(message: Message) -> Self {
-        Self { message, schedule: false }
+        Self { schedule: message.scheduled_at.is_some(), message }
     }
 
-    /// Permits the schedule that the email has from an [`Email`] or from JSON.
+    /// Permits the schedule that the email has from an [`Email`]. An email that is deserialized has this permission: its JSON doesn't contain it.
     ///
     /// This is beyond the specification, which doesn't support schedules in a batch: a service that follows it rejects the batch with 422, and
     /// so does a sandbox without `--compat live`. Resend supports them.
@@ -276,11 +277,12 @@ impl BatchEmail {
     fn read_at(v: &mut Validator, json: &Value) -> Self {
         let message = from_json::message(v, json);
         for field in ["attachments", "scheduled_at"] {
-            if json.get(field).is_some() {
+            // A null is an unset field.
+            if json.get(field).is_some_and(|value| !value.is_null()) {
                 unsupported(v, field);
             }
         }
-        Self::of(message)
+        Self { message, schedule: false }
     }
 
     fn validate(&self, v: &mut Validator) {
@@ -767,6 +769,39 @@ mod tests {
         assert!(check_batch(&emails(100)).is_ok());
         assert_eq!(check_batch(&emails(101)).unwrap_err()[0].path, "/100");
         assert_eq!(emails(1)[0].clone().from("nobody").check().unwrap_err()[0].path, "/from");
+    }
+
+    #[test]
+    fn an_email_with_a_permitted_schedule_survives_its_json() {
+        let email: BatchEmail = good().scheduled_at("in 1 min").into();
+        for email in [email.allow_schedule(), good().into()] {
+            let stored = serde_json::to_string(&email).unwrap();
+            let restored: BatchEmail = serde_json::from_str(&stored).unwrap();
+            assert_eq!((&restored, restored.check()), (&email, Ok(())), "{stored}");
+        }
+    }
+
+    #[test]
+    fn a_null_is_an_unset_field() {
+        let mut json = serde_json::to_value(good()).unwrap();
+        for field in [
+            "cc",
+            "bcc",
+            "reply_to",
+            "html",
+            "template",
+            "headers",
+            "topic_id",
+            "tags",
+            "scheduled_at",
+            "attachments",
+        ] {
+            json[field] = Value::Null;
+        }
+        assert_eq!(Email::from_json(&json), Ok(good()));
+        let (email, shape) = BatchEmail::read(&json);
+        assert_eq!((email, shape), (good().into(), Ok(())));
+        assert_eq!(serde_json::from_value::<BatchEmail>(json).unwrap(), good().into());
     }
 
     #[tokio::test]
