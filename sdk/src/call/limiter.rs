@@ -21,10 +21,12 @@
 //! # How it learns a limit that the service doesn't announce
 //!
 //! A new client sends without limit. The first 429 sets a ceiling at the rate of the last second, which is too low if the requests before it
-//! were sent at once: the rate doubles every second until the next 429, and only then is the ceiling a measured one. From then on the rate
-//! follows CUBIC's curve: just below the ceiling at first, flat around it, then increasing faster above it. A 429 late on the curve confirms
-//! the ceiling, and the next attempt to exceed it takes twice as long; an early one shows that the ceiling was wrong, and halves it. A curve
-//! that ends without a 429 shows that the limit no longer applies: the client forgets it.
+//! were sent at once: the rate triples every second until the next 429, and only then is the ceiling a measured one. A service that counts
+//! requests in windows has admitted as many in the last second. One that admits them one by one, like nginx's `limit_req`, admits a burst only in
+//! part, and then every request at up to its own rate: there the last rate is the measure, a 429 needs no long pause, and no request may
+//! make up for a late one. From then on the rate follows CUBIC's curve: just below the ceiling at first, flat around it, then increasing
+//! faster above it. A 429 late on the curve confirms the ceiling, and the next attempt to exceed it takes twice as long; an early one shows that
+//! the ceiling was wrong, and halves it. A curve that ends without a 429 shows that the limit no longer applies: the client forgets it.
 
 use std::{
     sync::{
@@ -59,12 +61,12 @@ const UNPACED: f64 = 10_000.0;
 /// The longest interval between two requests.
 const MAX_INTERVAL: Duration = Duration::from_hours(24 * 365);
 
-/// The pause after a 429 without `Retry-After`.
+/// The pause after a 429 without `Retry-After`. Another 429 within this time or its pause belongs to the same incident.
 const DEFAULT_HOLD: Duration = Duration::from_secs(1);
+/// The same if the service doesn't count in windows, and while the rate triples.
+const SHORT_HOLD: Duration = Duration::from_millis(300);
 /// The longest pause that a 429 imposes on other calls.
 const MAX_HOLD: Duration = Duration::from_mins(1);
-/// A 429 within this time of another one, or during its pause, belongs to the same incident.
-const INCIDENT: Duration = Duration::from_secs(1);
 
 /// The lowest ceiling that 429s lead to, in requests per second, unless a lower limit is announced or configured.
 const FLOOR: f64 = 0.5;
@@ -72,8 +74,16 @@ const FLOOR: f64 = 0.5;
 const MIN_CUT: f64 = 0.02;
 /// The same for the first 429 while no limit is known: the rate of the last second can be two windows' limit.
 const FIRST_CUT: f64 = 0.1;
-/// The same for the 429 that ends the doubling of the rate, relative to the rate of a second before or that of the last second.
-const DOUBLING_CUT: f64 = 0.05;
+/// How much faster the rate becomes every second until the second 429.
+const GROWTH: f64 = 3.0;
+/// Where that begins at least, in requests per second.
+const MIN_START: f64 = 3.0;
+/// The same for the 429 that ends this growth, relative to the rate of a second before or that of the last second.
+const GROWTH_CUT: f64 = 0.05;
+/// A service whose second 429 comes at so many times the rate of the first doesn't count in windows: within one, the growth is smaller.
+const SPACED: f64 = 8.0;
+/// How far the rate has exceeded such a service's limit when the 429 arrives, relative to that rate.
+const SPACED_EXCESS: f64 = 0.13;
 /// The same for a series of early 429s, each of which doubles the cut.
 const MAX_CUT: f64 = 0.5;
 /// How far below the ceiling the curve starts, relative to the ceiling.
@@ -92,8 +102,8 @@ const EARLY: u32 = 4;
 /// All clones of a client share one limiter. Waiting calls are served in the order in which they were made. A call
 /// whose slot comes after its deadline fails immediately, and nothing is sent.
 ///
-/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (1 s without
-/// one, at most 60 s) and slows the client down for a while.
+/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (at most
+/// 60 s; without one, at most 1 s) and slows the client down for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum RateLimit {
@@ -393,9 +403,15 @@ impl State {
         Ok(Slot::Free)
     }
 
-    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance.
+    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance. After a longer time, an
+    /// announced or a configured limit permits the next request to be early by the tolerance; a service whose limit was learned may not.
     fn base(&self, at: Instant) -> Instant {
-        self.next.map_or(at, |next| next.max(at.checked_sub(TOLERANCE).unwrap_or(at)))
+        let earliest = at.checked_sub(TOLERANCE).unwrap_or(at);
+        match self.next {
+            Some(next) if next >= earliest => next,
+            Some(_) if self.learned.is_none() => earliest,
+            _ => at,
+        }
     }
 
     /// The slot of a call with `ahead` calls before it.
@@ -406,10 +422,10 @@ impl State {
             return head;
         }
         let wait = match self.learned {
-            Some(ceiling) if ceiling.doubles => {
-                // The integral of pace · 2ᵗ is the number of calls.
-                let calls = f64::from(ahead) * std::f64::consts::LN_2 / pace;
-                Duration::try_from_secs_f64(calls.ln_1p() / std::f64::consts::LN_2).unwrap_or(MAX_INTERVAL)
+            Some(Ceiling { grows_from: Some(_), .. }) => {
+                // The integral of pace · GROWTHᵗ is the number of calls.
+                let calls = f64::from(ahead) * GROWTH.ln() / pace;
+                Duration::try_from_secs_f64(calls.ln_1p() / GROWTH.ln()).unwrap_or(MAX_INTERVAL)
             }
             _ => interval(pace).saturating_mul(ahead),
         };
@@ -445,31 +461,48 @@ impl State {
     }
 
     fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
-        let held = self.hold(retry_after.unwrap_or(DEFAULT_HOLD), now);
+        let grows = |ceiling: Ceiling| ceiling.spaced || ceiling.grows_from.is_some();
+        let hold = if self.learned.is_some_and(grows) { SHORT_HOLD } else { DEFAULT_HOLD };
+        let held = self.hold(retry_after.unwrap_or(hold), now);
+        let since = held.max(later(now, hold));
         let pace = self.pace(now).unwrap_or_else(|| self.recent.rate(now));
         let cap = self.cap();
-        let (pace, cut, span) = match &mut self.learned {
+        let floor = cap.map_or(FLOOR, |cap| cap.min(FLOOR));
+        let learn = |rate: f64, cut: f64, span| Ceiling {
+            rate: (rate * (1.0 - cut)).max(floor),
+            cut,
+            since,
+            span,
+            grows_from: None,
+            spaced: false,
+        };
+        self.learned = Some(match &mut self.learned {
             Some(ceiling) if now < ceiling.since => {
                 ceiling.since = ceiling.since.max(held);
                 return;
             }
+            Some(Ceiling { grows_from: Some(first), .. }) if pace >= SPACED * *first => {
+                Ceiling { spaced: true, ..learn(pace * (1.0 - SPACED_EXCESS), MIN_CUT, MIN_SPAN) }
+            }
             // The rate of a second ago caused no 429.
-            Some(ceiling) if ceiling.doubles => {
-                let passed = now.checked_sub(Recent::SECOND).map_or(0.0, |then| ceiling.pace(then));
-                (self.recent.rate(now).max(passed), DOUBLING_CUT, MIN_SPAN)
+            Some(ceiling) if ceiling.grows_from.is_some() => {
+                let then = now.checked_sub(Recent::SECOND).filter(|then| *then >= ceiling.since);
+                let passed = then.map_or(0.0, |then| ceiling.pace(then));
+                learn(self.recent.rate(now).max(passed), GROWTH_CUT, MIN_SPAN)
             }
             Some(ceiling) if now - ceiling.since < ceiling.span / EARLY => {
-                (pace, (ceiling.cut * 2.0).min(MAX_CUT), (ceiling.span / 2).max(MIN_SPAN))
+                let span = (ceiling.span / 2).max(MIN_SPAN);
+                Ceiling { spaced: ceiling.spaced, ..learn(pace, (ceiling.cut * 2.0).min(MAX_CUT), span) }
             }
-            Some(ceiling) => (pace, MIN_CUT, (ceiling.span * 2).min(MAX_SPAN)),
-            None if cap.is_some() => (pace, MIN_CUT, MIN_SPAN),
-            None => (pace, FIRST_CUT, MIN_SPAN),
-        };
-        let doubles = self.learned.is_none() && cap.is_none();
-        let floor = cap.map_or(FLOOR, |cap| cap.min(FLOOR));
-        let since = held.max(later(now, INCIDENT));
-        let rate = (pace * (1.0 - cut)).max(floor);
-        self.learned = Some(Ceiling { rate, cut, since, span, doubles });
+            Some(ceiling) => {
+                Ceiling { spaced: ceiling.spaced, ..learn(pace, MIN_CUT, (ceiling.span * 2).min(MAX_SPAN)) }
+            }
+            None if cap.is_some() => learn(pace, MIN_CUT, MIN_SPAN),
+            None => {
+                let first = learn(pace, FIRST_CUT, MIN_SPAN);
+                Ceiling { rate: first.rate.max(MIN_START), grows_from: Some(first.rate), ..first }
+            }
+        });
     }
 
     /// Pauses all calls; returns the end of the pause.
@@ -497,22 +530,24 @@ struct Ceiling {
     since: Instant,
     /// The time from there to the ceiling.
     span: Duration,
-    /// Whether the rate doubles every second instead of following the curve, since the ceiling isn't measured yet.
-    doubles: bool,
+    /// The rate at the first 429. The rate triples every second instead of following the curve, since the ceiling isn't measured yet.
+    grows_from: Option<f64>,
+    /// Whether the service admits requests one by one instead of counting them in windows.
+    spaced: bool,
 }
 
 impl Ceiling {
     fn pace(self, now: Instant) -> f64 {
-        if self.doubles {
+        if self.grows_from.is_some() {
             let seconds = now.saturating_duration_since(self.since).as_secs_f64();
-            return self.rate * seconds.exp2();
+            return self.rate * GROWTH.powf(seconds);
         }
         let spans = now.saturating_duration_since(self.since).div_duration_f64(self.span);
         self.rate * (1.0 + DIP * (spans - 1.0).powi(3))
     }
 
     fn is_over(self, now: Instant) -> bool {
-        if self.doubles {
+        if self.grows_from.is_some() {
             return self.pace(now) >= UNPACED;
         }
         now.saturating_duration_since(self.since) >= self.span * SPANS

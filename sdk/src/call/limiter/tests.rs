@@ -287,25 +287,51 @@ async fn concurrency_is_not_limited_while_no_limit_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_the_first_429_the_rate_doubles_every_second_until_the_next() {
+async fn after_the_first_429_the_rate_triples_every_second_until_the_next() {
     let limiter = open();
-    limiter.learn(&HeaderMap::new(), Verdict::Admitted);
+    (0..10).for_each(|_| limiter.learn(&HeaderMap::new(), Verdict::Admitted));
     limiter.learn(&HeaderMap::new(), BARE_429);
     advance(SECOND).await;
-    for rate in [0.9, 1.8, 3.6, 7.2, 14.4] {
-        assert_pace(&limiter, rate);
-        advance(SECOND).await;
-    }
+    assert_pace(&limiter, 9.0);
+    advance(SECOND).await;
+    assert_pace(&limiter, 27.0);
+    advance(SECOND / 2).await;
     limiter.learn(&HeaderMap::new(), BARE_429);
-    assert_pace(&limiter, 14.4 * 0.95 * 0.95);
-    advance(SECOND * 9).await;
-    assert_pace(&limiter, 14.4 * 0.95);
+    // The rate of a second ago.
+    let ceiling = 9.0 * 3_f64.sqrt() * 0.95;
+    assert_pace(&limiter, ceiling * 0.95);
+    advance(SHORT_HOLD + SECOND * 8).await;
+    assert_pace(&limiter, ceiling);
     // Without another 429, the limit was a passing one.
     let limiter = open();
     limiter.learn(&HeaderMap::new(), BARE_429);
     advance(SECOND * 15).await;
     limiter.learn(&HeaderMap::new(), Verdict::Admitted);
     assert!(limiter.open.load(Ordering::Relaxed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_spaces_requests_is_used_at_the_rate_of_the_second_429() {
+    let limiter = open();
+    limiter.learn(&HeaderMap::new(), Verdict::Admitted);
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    advance(SECOND * 3).await;
+    assert_pace(&limiter, 27.0);
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    let ceiling = 27.0 * 0.87 * 0.98;
+    assert_pace(&limiter, ceiling * 0.95);
+    // It needs no long pause, and rejects a request that makes up for a late one.
+    assert_eq!(wait_to_send(&limiter).await, 300);
+    assert_eq!(wait_to_send(&limiter).await, 46);
+    advance(SECOND).await;
+    assert!(send_now(&limiter));
+    assert_eq!(wait_to_send(&limiter).await, 45);
+    // It stays one.
+    advance(SECOND * 3).await;
+    let pace = pace(&limiter).unwrap();
+    limiter.learn(&HeaderMap::new(), BARE_429);
+    assert_pace(&limiter, pace * 0.98 * 0.95);
+    assert_eq!(wait_to_send(&limiter).await, 300);
 }
 
 // The queue
@@ -380,9 +406,8 @@ async fn the_slot_of_a_call_accounts_for_the_pause_after_a_429() {
     assert_eq!(too_late(&limiter, SECOND * 3).await.available_in, SECOND * 3);
     let mut waiting = Box::pin(limiter.acquire(None));
     assert!(waiting.as_mut().now_or_never().is_none());
-    // After a pause the first interval is shorter by the tolerance.
     let pace = 10.0 * 0.98 * 0.95;
-    let second = ms(2_990) + Duration::from_secs_f64(1.0 / pace);
+    let second = ms(3_000) + Duration::from_secs_f64(1.0 / pace);
     assert_eq!(too_late(&limiter, SECOND).await, TooLate { available_in: second, pace: Some(pace) });
 }
 
@@ -546,7 +571,7 @@ async fn a_429_with_a_retry_after_of_more_than_a_minute_slows_the_client_down() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_429_puts_the_ceiling_below_the_rate_of_the_last_second() {
+async fn the_first_429_puts_the_ceiling_below_the_rate_of_the_last_second_or_at_3_per_second() {
     for (before, within, rate) in [(0, 0, 1.0), (0, 20, 20.0), (30, 20, 30.0), (7, 0, 7.0)] {
         let limiter = open();
         for _ in 0..before {
@@ -559,9 +584,11 @@ async fn the_first_429_puts_the_ceiling_below_the_rate_of_the_last_second() {
         limiter.learn(&HeaderMap::new(), BARE_429);
         let ceiling = limiter.lock().learned.unwrap();
         let since = Instant::now() + SECOND;
-        let expected = Ceiling { rate: rate * 0.9, cut: 0.1, since, span: SECOND * 8, doubles: true };
+        let (first, span) = (rate * 0.9, SECOND * 8);
+        let start = f64::max(first, 3.0);
+        let expected = Ceiling { rate: start, cut: 0.1, since, span, grows_from: Some(first), spaced: false };
         assert_eq!(ceiling, expected);
-        assert_pace(&limiter, rate * 0.9);
+        assert_pace(&limiter, start);
     }
 }
 
@@ -586,7 +613,7 @@ fn the_rate_of_the_last_second_excludes_older_responses() {
 #[test]
 fn the_pace_approaches_the_ceiling_and_then_exceeds_it() {
     let since = Instant::now() + SECOND * 100;
-    let ceiling = Ceiling { rate: 10.0, cut: 0.1, since, span: SECOND * 8, doubles: false };
+    let ceiling = Ceiling { rate: 10.0, cut: 0.1, since, span: SECOND * 8, grows_from: None, spaced: false };
     for (spans, pace) in
         [(0, 9.5), (1, 9.9375 - 0.0), (2, 10.0), (3, 10.0625), (4, 10.5), (6, 14.0), (8, 23.5)]
     {
@@ -702,7 +729,7 @@ async fn a_limit_that_was_never_announced_is_forgotten_when_no_429_confirms_it()
     advance(SECOND).await;
     limiter.learn(&HeaderMap::new(), BARE_429);
     assert!(!limiter.open.load(Ordering::Relaxed));
-    advance(ms(32_999)).await;
+    advance(ms(32_299)).await;
     limiter.learn(&HeaderMap::new(), Verdict::Admitted);
     assert!(pace(&limiter).is_some());
     advance(ms(1)).await;
