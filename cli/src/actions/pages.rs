@@ -14,6 +14,8 @@ use crate::settings::Form;
 
 /// Maximum items per page.
 const PAGE: usize = 100;
+/// Items per page without a limit.
+const DEFAULT_PAGE: usize = 20;
 
 // The paging flags; no doc comment, which would replace the command's own.
 #[derive(Debug, Clone, clap::Args)]
@@ -153,10 +155,16 @@ pub(crate) async fn show<T: Item>(
         let envelope = trace::execute(context, || list.call().typed::<Value>()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let more = envelope.get("has_more").and_then(Value::as_bool).unwrap_or_default();
+        let more = has_more(&envelope, part.limit.unwrap_or(DEFAULT_PAGE));
         return Ok(Shown { items: data.len(), next: part.next(data, more) });
     }
     walk(list.as_json(), part, keep, columns, context).await
+}
+
+/// Whether more items follow a page. If the response doesn't contain it, more follow a full one: part of a list must not pass for the whole.
+pub(crate) fn has_more(page: &Value, limit: usize) -> bool {
+    let items = page.get("data").and_then(Value::as_array).map_or(0, Vec::len);
+    page.get("has_more").and_then(Value::as_bool).unwrap_or(items == limit)
 }
 
 async fn walk(
@@ -167,7 +175,7 @@ async fn walk(
     context: &Context,
 ) -> Result<Shown, Fail> {
     // With a filter and no limit, as many items as the service's default page.
-    let wanted = if part.all { usize::MAX } else { part.limit.unwrap_or(20) };
+    let wanted = if part.all { usize::MAX } else { part.limit.unwrap_or(DEFAULT_PAGE) };
     let newer = matches!(part.start, Some(Start::Before(_)));
     let streams = context.out.streams();
     let mut telling = trace::Pages::begin(context, &list);

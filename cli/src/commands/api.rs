@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::actions::dry_run;
 use crate::actions::mutation::{self, Mutation};
+use crate::actions::pages::has_more;
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -170,7 +171,7 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
         };
         let edge = if direction == "before" { items.first() } else { items.last() };
         let edge = edge.and_then(|item| item.get("id")?.as_str()).map(str::to_owned);
-        let has_more = page.get("has_more").and_then(Value::as_bool).unwrap_or_default();
+        let has_more = has_more(&page, limit.parse().unwrap_or(usize::MAX));
         let items = items.clone();
         if context.out.form() == crate::settings::Form::Ndjson {
             items.iter().try_for_each(|item| context.out.document(item))?;

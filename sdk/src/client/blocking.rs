@@ -103,7 +103,7 @@ impl<T: Item> List<T> {
     /// # Errors
     /// Those of the call.
     pub fn blocking(self) -> Result<Page<T>> {
-        self.call().blocking()
+        settled(Arc::clone(self.call().core()), self.into_future())
     }
 
     /// Returns all items, page by page, as [`stream`](Self::stream) yields them. Each page request blocks the thread (feature `blocking`).

@@ -46,8 +46,13 @@ impl Item for serde_json::Value {
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,
-    /// Whether more items follow in the requested direction.
+    /// Whether more items follow in the requested direction. Every list response has this field by the specification. If a service leaves it out,
+    /// a full page counts as one that more items follow: of as many items as requested, or of 20 if the request has no
+    /// [`page_size`](List::page_size).
     pub has_more: bool,
+    /// Whether the response has `has_more`.
+    #[serde(skip)]
+    announces_more: bool,
 }
 
 /// Implemented by hand: a derived implementation would also accept `[]` as a page.
@@ -76,15 +81,26 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PageVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Page<T>, A::Error> {
-        let (mut data, mut has_more) = (None, false);
+        let (mut data, mut has_more) = (None, None);
         while let Some(field) = map.next_key()? {
             match field {
                 Field::Data => data = Some(map.next_value()?),
-                Field::HasMore => has_more = map.next_value::<Option<bool>>()?.unwrap_or_default(),
+                Field::HasMore => has_more = map.next_value()?,
                 Field::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        data.map(|data| Page { data, has_more }).ok_or_else(|| A::Error::missing_field("data"))
+        let (announces_more, has_more) = (has_more.is_some(), has_more.unwrap_or_default());
+        data.map(|data| Page { data, has_more, announces_more })
+            .ok_or_else(|| A::Error::missing_field("data"))
+    }
+}
+
+impl<T> Page<T> {
+    /// Without `has_more` in the response, lets more items follow a full page, so that no part of a list passes for the whole.
+    fn checked(mut self, page_size: Option<u8>) -> Self {
+        let full = usize::from(page_size.unwrap_or(limits::PAGE_SIZE_DEFAULT));
+        self.has_more |= !self.announces_more && self.data.len() == full;
+        self
     }
 }
 
@@ -185,7 +201,7 @@ impl<T: Item> List<T> {
         }
     }
 
-    /// Returns the call that requests one page, to set its other options.
+    /// Returns the call that requests one page, to set its other options. In its page, a missing `has_more` is false.
     pub fn call(&self) -> Call<Page<T>> {
         let mut operation = self.operation.clone();
         if let Some(limit) = self.page_size {
@@ -239,7 +255,8 @@ impl<T: Item> IntoFuture for List<T> {
     type IntoFuture = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        self.call().into_future()
+        let (call, page_size) = (self.call(), self.page_size);
+        Box::pin(async move { Ok(call.await?.checked(page_size)) })
     }
 }
 
@@ -326,6 +343,7 @@ impl<T: Item> Stream for Pages<T> {
         };
         let list = this.list.take();
         Poll::Ready(Some(answer.and_then(|page| {
+            let page = page.checked(list.as_ref().and_then(|list| list.page_size));
             this.list = list
                 .map_or(Ok(None), |list| Self::follow(&mut this.seen, list, &page))
                 .map_err(Error::from)?;

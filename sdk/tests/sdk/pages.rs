@@ -136,6 +136,63 @@ async fn a_list_whose_pages_cycle_ends_with_an_error() {
     assert!(matches!(found.last(), Some(Err(Error::Paging(PagingError::Repeated(_))))), "{found:?}");
 }
 
+/// A page without `has_more`, or with a null.
+fn silent_page(ids: &[&str], null: bool) -> Step {
+    let data: Vec<_> = ids.iter().map(|id| item(id)).collect();
+    let page = if null { json!({"data": data, "has_more": null}) } else { json!({"data": data}) };
+    Step::Answer(200, page)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_has_more_continues_after_each_full_page() {
+    // B-22
+    for null in [false, true] {
+        for last in [&["a"][..], &[]] {
+            let script = Script::of([
+                silent_page(&["e", "d"], null),
+                silent_page(&["c", "b"], null),
+                silent_page(last, null),
+            ]);
+            let stream = script.client().emails().list().page_size(2).stream();
+            let all: Vec<idempost::SentEmailSummary> = stream.try_collect().await.unwrap();
+            let ids: Vec<_> = all.iter().map(|email| email.id.as_str()).collect();
+            assert_eq!(ids, [&["e", "d", "c", "b"], last].concat());
+            let last = script.seen().pop().unwrap().url;
+            assert!(last.ends_with("/emails?limit=2&after=b"), "{last}");
+        }
+    }
+    // More items than requested, or fewer: the service returns complete lists.
+    for ids in [&["c", "b", "a"][..], &["a"], &[]] {
+        let script = Script::of([silent_page(ids, false)]);
+        let count = script.client().emails().list().page_size(2).stream().count().await;
+        assert_eq!((count, script.seen().len()), (ids.len(), 1));
+    }
+    // It ignores the cursor as well, so nothing shows whether these are all items.
+    let script = Script::of([silent_page(&["b", "a"], false), silent_page(&["b", "a"], false)]);
+    let found: Vec<_> = script.client().emails().list().page_size(2).stream().collect().await;
+    assert_eq!(found.len(), 3);
+    assert!(matches!(found.last(), Some(Err(Error::Paging(PagingError::Repeated(_))))), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_page_without_has_more_has_more() {
+    let ids: Vec<String> = (0..21).map(|n| n.to_string()).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    for (size, items, more) in [
+        (Some(2), 2, true),
+        (Some(2), 1, false),
+        (Some(2), 3, false),
+        (Some(2), 0, false),
+        (None, 20, true),
+        (None, 19, false),
+        (None, 21, false),
+    ] {
+        let list = Script::of([silent_page(&ids[..items], false)]).client().emails().list();
+        let page = size.into_iter().fold(list, idempost::List::page_size).await.unwrap();
+        assert_eq!(page.has_more, more, "{items} items of {size:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_invalid_body_is_a_decode_error_and_not_an_empty_page() {
     for body in ["", "null", "\"x\"", "[]", "{}", "7", "[[],false]", "{\"data\":null}"] {
