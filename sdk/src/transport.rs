@@ -148,6 +148,8 @@ pub enum TransportErrorKind {
     Connect,
     /// The peer's certificate isn't trusted, or it doesn't support TLS. A retry doesn't help.
     Tls,
+    /// A proxy refused to connect to the service. A retry rarely helps.
+    Proxy,
     /// A timeout passed.
     Timeout,
     /// The connection was closed before the response was complete.
@@ -156,10 +158,17 @@ pub enum TransportErrorKind {
     TooLarge,
     /// The body could not be read from its file; the service can't have accepted the incomplete request.
     Body,
-    /// A proxy variable of the environment is malformed. A retry doesn't help.
+    /// The proxy is malformed, isn't an HTTP proxy, or requires a password. A retry doesn't help.
     Settings,
     /// Anything else.
     Other,
+}
+
+impl TransportErrorKind {
+    /// Whether the same request can succeed later by itself.
+    pub(crate) fn is_transient(self) -> bool {
+        !matches!(self, Self::Tls | Self::Proxy | Self::TooLarge | Self::Body | Self::Settings)
+    }
 }
 
 /// A request without a complete response.
@@ -216,6 +225,9 @@ impl fmt::Display for TransportError {
         let host = self.host.as_deref().unwrap_or("the service");
         f.write_str(match self.kind {
             TransportErrorKind::Connect => return write!(f, "couldn't connect to {host}"),
+            TransportErrorKind::Proxy => {
+                return write!(f, "couldn't connect to {host}: the proxy refused the connection");
+            }
             TransportErrorKind::Tls => {
                 return write!(f, "couldn't establish a trusted TLS connection to {host}");
             }

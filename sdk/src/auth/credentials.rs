@@ -13,6 +13,7 @@ use super::session::Session;
 pub(crate) use super::session::Token;
 use crate::{
     error::{ApiError, AuthError},
+    transport::Transport,
     types::{AccessToken, ApiKey},
 };
 
@@ -61,13 +62,14 @@ impl Credentials {
         Self::Session(session, String::new())
     }
 
-    /// Binds a session to the origin of the base URL.
-    pub(crate) fn for_client_of(self, base_url: &Url) -> Self {
+    /// Binds a session to the origin of the base URL, and gives it the client's transport unless it has one.
+    pub(crate) fn for_client_of(self, base_url: &Url, transport: &Arc<dyn Transport>) -> Self {
         #[cfg(feature = "oauth")]
         if let Self::Session(session, _) = self {
+            session.inherit_transport(transport);
             return Self::Session(session, crate::transport::endpoint::origin(base_url));
         }
-        let _ = base_url;
+        let _ = (base_url, transport);
         self
     }
 

@@ -3,7 +3,7 @@
 //! | what happened | result | transient |
 //! |---|---|---|
 //! | no connection, timeout while connecting | not sent | yes |
-//! | TLS not trusted, a malformed proxy setting, a file that can't be read | not sent | no |
+//! | TLS not trusted, a malformed proxy setting, a proxy that refuses the connection, a file that can't be read | not sent | no |
 //! | connection lost or timeout before the response head | unknown | yes |
 //! | 2xx with an unreadable body that is visibly the API's: JSON with an ID, or JSON that was cut off | accepted | if the response can be fetched again |
 //! | 2xx with another unreadable body: a page, no body, other JSON | unknown | the same |
@@ -31,13 +31,7 @@ use super::{
 
 /// Classifies an attempt without a response.
 pub(crate) fn transport_error(error: &TransportError, read_only: bool) -> AttemptResult {
-    let transient = !matches!(
-        error.kind(),
-        TransportErrorKind::Tls
-            | TransportErrorKind::TooLarge
-            | TransportErrorKind::Body
-            | TransportErrorKind::Settings
-    );
+    let transient = error.kind().is_transient();
     match error.delivery() {
         RequestDelivery::Unknown if !read_only => AttemptResult::Unknown { transient },
         _ => AttemptResult::NotSent { transient },
@@ -277,6 +271,7 @@ mod tests {
             (NotSent, TransportErrorKind::Connect, NOT_SENT_FOR_NOW, NOT_SENT_FOR_NOW),
             (NotSent, TransportErrorKind::Timeout, NOT_SENT_FOR_NOW, NOT_SENT_FOR_NOW),
             (NotSent, TransportErrorKind::Tls, NOT_SENT, NOT_SENT),
+            (NotSent, TransportErrorKind::Proxy, NOT_SENT, NOT_SENT),
             (NotSent, TransportErrorKind::Body, NOT_SENT, NOT_SENT),
             (NotSent, TransportErrorKind::Settings, NOT_SENT, NOT_SENT),
             (Unknown, TransportErrorKind::Closed, UNKNOWN_FOR_NOW, NOT_SENT_FOR_NOW),

@@ -1,6 +1,6 @@
 //! The state that all clones of a client share.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use url::Url;
@@ -16,7 +16,7 @@ pub(crate) struct Core {
     pub(crate) base_url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) credentials: Credentials,
-    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) transport: Arc<dyn Transport>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) attempt_timeout: Option<Duration>,
     pub(crate) idle_timeout: Duration,

@@ -59,7 +59,7 @@ pub struct ClientBuilder {
     allow_plain_http: bool,
     retry: RetryPolicy,
     rate_limit: RateLimit,
-    transport: Option<Box<dyn Transport>>,
+    transport: Option<Arc<dyn Transport>>,
 }
 
 impl Default for ClientBuilder {
@@ -117,7 +117,8 @@ impl ClientBuilder {
     }
 
     /// Authenticates with an OAuth session, whose access token is refreshed when a call needs it. The session must belong to the origin of the base URL: its
-    /// tokens are sent nowhere else ([`AuthError::OriginMismatch`](crate::auth::AuthError::OriginMismatch)).
+    /// tokens are sent nowhere else ([`AuthError::OriginMismatch`](crate::auth::AuthError::OriginMismatch)). It refreshes over the client's
+    /// [transport](Self::transport), unless it [has its own](crate::auth::SessionBuilder::transport) or that of an earlier client.
     #[cfg(feature = "oauth")]
     pub fn session(mut self, session: crate::auth::Session) -> Self {
         self.credentials = Some(Ok(Credentials::session(session)));
@@ -188,9 +189,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sends requests over a custom transport, such as the application's own HTTP stack.
+    /// Sends requests over a custom transport, such as the application's own HTTP stack or a
+    /// [`ReqwestTransport`](crate::transport::ReqwestTransport) with a proxy or certificates. The session uses it too, unless it has its own.
     pub fn transport(mut self, transport: impl Transport) -> Self {
-        self.transport = Some(Box::new(transport));
+        self.transport = Some(Arc::new(transport));
         self
     }
 
@@ -204,7 +206,6 @@ impl ClientBuilder {
         let credentials = self.credentials.ok_or_else(|| {
             SettingsError::new("api_key", "is missing; set an API key, an access token or a session")
         })??;
-        let credentials = credentials.for_client_of(&base_url);
         for (setting, limit) in [
             ("timeout", self.timeout),
             ("attempt_timeout", self.attempt_timeout),
@@ -225,9 +226,9 @@ impl ClientBuilder {
             (None, limit) => default_transport(limit.unwrap_or(CONNECT_TIMEOUT))?,
         };
         let core = Core {
+            credentials: credentials.for_client_of(&base_url, &transport),
             base_url,
             headers: common_headers(self.user_agent.as_deref(), &self.default_headers)?,
-            credentials,
             transport,
             timeout: self.timeout,
             attempt_timeout: self.attempt_timeout,
@@ -251,12 +252,12 @@ impl fmt::Debug for ClientBuilder {
 
 #[cfg(feature = "reqwest")]
 #[expect(clippy::unnecessary_wraps, reason = "without the feature there is no default transport")]
-fn default_transport(connect: Duration) -> Result<Box<dyn Transport>, SettingsError> {
-    Ok(Box::new(crate::transport::ReqwestTransport::with_connect_timeout(connect)))
+fn default_transport(connect: Duration) -> Result<Arc<dyn Transport>, SettingsError> {
+    Ok(Arc::new(crate::transport::ReqwestTransport::with_connect_timeout(connect)))
 }
 
 #[cfg(not(feature = "reqwest"))]
-fn default_transport(_: Duration) -> Result<Box<dyn Transport>, SettingsError> {
+fn default_transport(_: Duration) -> Result<Arc<dyn Transport>, SettingsError> {
     Err(SettingsError::new(
         "transport",
         "is missing; without the feature `reqwest` the application must provide one",

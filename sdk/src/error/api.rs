@@ -154,7 +154,9 @@ impl ApiError {
     }
 
     fn line(&self) -> String {
-        let mut line = format!("the service returned {}", self.status.as_u16());
+        let is_of_proxy = self.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED;
+        let author = if is_of_proxy { "a proxy" } else { "the service" };
+        let mut line = format!("{author} returned {}", self.status.as_u16());
         for (before, text) in [(" ", &self.name), (": ", &self.message)] {
             if !text.is_empty() {
                 line.push_str(before);
@@ -230,6 +232,7 @@ mod tests {
         assert_eq!(page.to_string(), line);
         let flat = answer(422, br#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#);
         assert_eq!(flat.to_string(), "the service returned 422 validation_error: no `to`");
+        assert_eq!(answer(407, b"").to_string(), "a proxy returned 407");
         let oauth = answer(400, br#"{"error":"invalid_grant","error_description":"used"}"#);
         assert_eq!((oauth.name.as_str(), oauth.message.as_str()), ("invalid_grant", "used"));
     }

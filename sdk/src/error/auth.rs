@@ -7,10 +7,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::{api::ApiError, store::StoreError, summary::Outcome};
-use crate::{
-    transport::{TransportError, TransportErrorKind},
-    types::wall_clock::instant,
-};
+use crate::{transport::TransportError, types::wall_clock::instant};
 
 open_enum! {
     /// An error code of the authorization or the token endpoint (`SPEC.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
@@ -182,9 +179,7 @@ impl AuthError {
             | Self::Throttled { .. }
             | Self::NoAccessToken
             | Self::NotSaved(_) => true,
-            Self::Unreachable(error) => {
-                !matches!(error.kind(), TransportErrorKind::Tls | TransportErrorKind::Settings)
-            }
+            Self::Unreachable(error) => error.kind().is_transient(),
             _ => false,
         }
     }

@@ -25,9 +25,11 @@ use super::{
 /// not used again.
 ///
 /// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions. If the value that applies
-/// to a request isn't the URL of an HTTP proxy, the request isn't sent and its call fails with [`Error::Settings`](crate::Error::Settings).
+/// to a request isn't the URL of an HTTP proxy, or the proxy requires a password that the value lacks, the request isn't sent and its call fails
+/// with [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call isn't retried.
 ///
-/// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to each.
+/// One transport can serve a client with its session, and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to
+/// each.
 ///
 /// ```
 /// # #[cfg(feature = "rustls")]
@@ -82,6 +84,11 @@ impl Route {
 }
 
 impl ReqwestTransport {
+    /// Creates a transport with the default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Creates a transport with custom reqwest settings: a proxy, a CA, limits of the connection pool. `configure` runs once per internal client
     /// (pooled or not, remote or loopback); redirects and retries are turned off afterwards. A malformed proxy variable of the environment is an
     /// error even if `configure` sets another proxy.
@@ -111,15 +118,14 @@ impl ReqwestTransport {
         })
     }
 
-    /// Names the environment's proxy in the error of a request that got no connection.
+    /// Names the proxy in the error of a request that got no connection.
     fn with_proxy(&self, error: TransportError, url: &url::Url) -> TransportError {
-        let unsent = error.delivery() == RequestDelivery::NotSent;
-        let variables =
-            self.proxy_variables.get().filter(|_| unsent && matches!(Route::to(url), Route::Remote));
-        match variables.and_then(|variables| variables.proxy_of(url)) {
-            Some(proxy) => failure::through_proxy(error, proxy),
-            None => error,
+        if error.delivery() != RequestDelivery::NotSent {
+            return error;
         }
+        let variables = self.proxy_variables.get().filter(|_| matches!(Route::to(url), Route::Remote));
+        let variable = variables.and_then(|variables| variables.proxy_of(url));
+        failure::through_proxy(error, variable, self.configure.is_some())
     }
 
     fn build(&self, route: Route, new_connection: bool) -> reqwest::Result<reqwest::Client> {

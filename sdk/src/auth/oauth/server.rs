@@ -86,8 +86,9 @@ impl AuthorizationServer {
         Ok(self)
     }
 
-    /// Sets the transport. Wrapped in an [`Arc`](std::sync::Arc), one transport can serve a client, its session and the authorization
-    /// server; token requests require a [new connection](crate::transport::TransportRequest::new_connection).
+    /// Sets the transport. Default: reqwest with its default settings, even if a client has another transport, since the login precedes the
+    /// client. Wrapped in an [`Arc`](std::sync::Arc), one transport serves both. Token requests require a
+    /// [new connection](crate::transport::TransportRequest::new_connection).
     #[must_use]
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.http = HttpClient::over(transport);

@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     hash::RandomState,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, SystemTime},
 };
 
@@ -78,8 +78,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the transport of refreshes. Wrapped in an [`Arc`], one transport can serve a client, its session and the authorization server;
-    /// token requests require a [new connection](crate::transport::TransportRequest::new_connection).
+    /// Sets the transport of refreshes. Default: that of the first client that is built with the session; without a client, reqwest with its
+    /// default settings. Token requests require a [new connection](crate::transport::TransportRequest::new_connection).
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.endpoint = Some(Arc::new(HttpTokenEndpoint::over(transport)));
         self
@@ -113,7 +113,7 @@ impl SessionBuilder {
     pub fn open(self, store: impl TokenStore) -> Session {
         let shared = Shared {
             store: Arc::new(store),
-            endpoint: self.endpoint.unwrap_or_else(|| Arc::new(HttpTokenEndpoint::default())),
+            endpoint: self.endpoint.map_or_else(OnceLock::new, OnceLock::from),
             delegate: self.delegate,
             listener: self.listener,
             policy: self.policy,

@@ -225,7 +225,7 @@ impl Run {
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let requested = self.shared.state().scope.take();
         self.scope = requested.or(self.scope.take());
-        let outcome = match self.shared.endpoint.refresh(&record, self.scope.as_deref()).await {
+        let outcome = match self.shared.endpoint().refresh(&record, self.scope.as_deref()).await {
             RefreshOutcome::Tokens(mut tokens) => {
                 self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
                 // RFC 6749, section 5.1: without a scope in the response, it is the requested one.

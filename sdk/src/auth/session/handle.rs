@@ -12,8 +12,9 @@ use super::{
     token::Token,
 };
 use crate::{
-    auth::record::TokenRecord,
+    auth::{oauth::HttpTokenEndpoint, record::TokenRecord},
     error::{AuthError, Error, Result, StoreError},
+    transport::Transport,
     types::AccessToken,
 };
 
@@ -32,6 +33,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// Refreshes over the transport of a client, if neither the application nor an earlier client gave one.
+    pub(in crate::auth) fn inherit_transport(&self, transport: &Arc<dyn Transport>) {
+        self.shared.endpoint.get_or_init(|| Arc::new(HttpTokenEndpoint::over(Arc::clone(transport))));
+    }
+
     /// Returns a valid access token, refreshed if needed, for a program that sends it itself.
     ///
     /// Dropping the future doesn't stop a refresh, so a timeout around it is safe.
@@ -211,7 +217,7 @@ impl Shared {
                 let stored = self.fingerprint(&record);
                 let unsaved = self.unsaved().filter(|unsaved| unsaved.spent == stored);
                 let record = unsaved.map_or_else(|| Arc::new(record), |unsaved| unsaved.token.record);
-                match self.endpoint.revoke(&record).await {
+                match self.endpoint().revoke(&record).await {
                     Ok(()) => Revocation::Revoked,
                     Err(error) => Revocation::NotRevoked(error),
                 }

@@ -3,7 +3,7 @@
 use std::{
     hash::{BuildHasher as _, RandomState},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -16,7 +16,7 @@ use super::{
     token::{Clocks, Token},
 };
 use crate::{
-    auth::{record::TokenRecord, store::TokenStore, token_endpoint::TokenEndpoint},
+    auth::{oauth::HttpTokenEndpoint, record::TokenRecord, store::TokenStore, token_endpoint::TokenEndpoint},
     error::{AuthError, StoreError},
     transport::BoxFuture,
 };
@@ -29,7 +29,8 @@ pub(super) type Listener = Arc<dyn Fn(&SessionEvent) + Send + Sync>;
 /// The state that the clones of a session share.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn TokenStore>,
-    pub(super) endpoint: Arc<dyn TokenEndpoint>,
+    /// Over the transport of the application, or else of the first client; empty as long as there is neither.
+    pub(super) endpoint: OnceLock<Arc<dyn TokenEndpoint>>,
     pub(super) delegate: Option<Delegate>,
     pub(super) listener: Option<Listener>,
     pub(super) policy: Policy,
@@ -42,6 +43,10 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn endpoint(&self) -> Arc<dyn TokenEndpoint> {
+        self.endpoint.get().map_or_else(|| Arc::new(HttpTokenEndpoint::default()) as _, Arc::clone)
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -71,19 +71,47 @@ fn is_client_certificate_refused(cause: &(dyn StdError + 'static)) -> bool {
     error.is_some_and(|inner| is_client_certificate_refused(inner))
 }
 
-/// Adds the proxy to the error of a request that got no connection through it.
-pub(super) fn through_proxy(mut error: TransportError, (variable, proxy): (&str, String)) -> TransportError {
+/// Adds the proxy to the error of a request that got no connection through it. `variable`: the variable of the environment that applies, and its
+/// proxy. `is_configured`: whether the application may have set another proxy, which reqwest doesn't show.
+pub(super) fn through_proxy(
+    mut error: TransportError,
+    variable: Option<(&'static str, String)>,
+    is_configured: bool,
+) -> TransportError {
     let source = error.source.as_deref().map(|source| source as &(dyn StdError + 'static));
-    // hyper-util keeps the status of no other response.
-    let unauthorized = std::iter::successors(source, |&cause| cause.source())
-        .any(|cause| cause.to_string().contains("proxy authorization required"));
-    if unauthorized {
+    let causes: Vec<_> =
+        std::iter::successors(source, |&cause| cause.source()).map(ToString::to_string).collect();
+    let after = |start| causes.iter().find_map(|cause| cause.strip_prefix(start));
+    // hyper-util doesn't export its error, and keeps the status of no response but a 407.
+    let tunnel = after("tunnel error: ");
+    let invalid = |rule: &str, found: &str| {
+        let settings = match &variable {
+            Some((name, proxy)) if !is_configured => {
+                SettingsError::new(*name, rule).found(format!("{proxy:?}, which {found}"))
+            }
+            _ => SettingsError::new("the transport's proxy", rule).found(format!("one that {found}")),
+        };
+        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).caused_by(settings)
+    };
+    if tunnel == Some("proxy authorization required") {
         let rule = "must contain the user and the password that the proxy requires";
-        let settings =
-            SettingsError::new(variable, rule).found(format!("{proxy:?}, which responded with a 407"));
-        return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings)
-            .caused_by(settings);
+        return invalid(rule, "responded with a 407");
+    }
+    if let (Some(_), Some(scheme)) = (tunnel, after("unsupported scheme ")) {
+        return invalid("must be an HTTP proxy", &format!("has the scheme {scheme}"));
+    }
+    let is_refused = tunnel == Some("unsuccessful");
+    let proxy = match variable {
+        Some((name, proxy)) if !is_configured => format!("the proxy {proxy} of {name}"),
+        Some((name, proxy)) if tunnel.is_some() => {
+            format!("a proxy ({proxy} of {name}, unless the transport has another)")
+        }
+        None if tunnel.is_some() => "the transport's proxy".to_owned(),
+        _ => return error,
+    };
+    if is_refused {
+        error.kind = TransportErrorKind::Proxy;
     }
     let host = error.host.take().unwrap_or_else(|| "the service".to_owned());
-    error.at(format!("{host} through the proxy {proxy} of {variable}"))
+    error.at(format!("{host} through {proxy}"))
 }

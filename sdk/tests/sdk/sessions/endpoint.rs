@@ -1,6 +1,59 @@
 //! Responses of a server that is not a token endpoint, or that is overloaded.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use idempost::transport::{
+    BoxFuture, ReqwestTransport, ResponseBody, Transport, TransportError, TransportRequest,
+};
+
 use super::*;
+
+/// Counts the token requests that it sends.
+#[derive(Default)]
+struct Counted {
+    http: ReqwestTransport,
+    token_requests: AtomicUsize,
+}
+
+impl Counted {
+    fn sent(&self) -> usize {
+        self.token_requests.load(Ordering::Relaxed)
+    }
+}
+
+impl Transport for Counted {
+    fn send(
+        &self,
+        request: TransportRequest,
+    ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
+        self.token_requests.fetch_add(usize::from(request.url.path() == "/oauth/token"), Ordering::Relaxed);
+        self.http.send(request)
+    }
+}
+
+#[tokio::test]
+async fn a_session_uses_the_transport_of_its_first_client_or_its_own() {
+    let transports = || [(); 3].map(|()| Arc::new(Counted::default()));
+    let used = |transports: &[Arc<Counted>; 3]| transports.each_ref().map(|transport| transport.sent());
+    for own in [false, true] {
+        let fixture = Fixture::expired().await;
+        let given = transports();
+        let session = match own {
+            true => fixture.builder().transport(Arc::clone(&given[0])).open(fixture.store.clone()),
+            false => fixture.session(),
+        };
+        let [first, second] = [1, 2].map(|n| {
+            let builder = Client::builder().base_url(fixture.server.base_url()).session(session.clone());
+            builder.transport(Arc::clone(&given[n])).build().unwrap()
+        });
+        second.emails().send(&email()).await.unwrap();
+        first.emails().send(&email()).await.unwrap();
+        assert_eq!(used(&given), if own { [1, 0, 0] } else { [0, 1, 0] });
+        // The revocation of the grant takes the same way.
+        session.logout().await.unwrap();
+        assert_eq!(fixture.rotations(), 1);
+    }
+}
 
 #[tokio::test]
 async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_unchanged() {
