@@ -52,7 +52,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | retry later |
 /// | [`Api`](Self::Api) | no, the service rejected it; after a 408 or 5xx, unknown | depends on [`ApiError::kind`] |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error: that can't send twice |
-/// | [`Decode`](Self::Decode) | yes, but the response could not be read; unknown if it isn't the API's | retry with the idempotency key, or get the record |
+/// | [`Decode`](Self::Decode) | yes, but the response could not be read; unknown if it isn't the API's | take its ID from [`DecodeError::id`], retry with the idempotency key, or get the record |
 /// | [`Paging`](Self::Paging) | it was a read | report it: the service's pages are inconsistent |
 /// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it is still in progress | wait again |
 #[derive(Debug, thiserror::Error)]

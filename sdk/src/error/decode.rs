@@ -3,6 +3,7 @@
 use std::{error::Error as StdError, fmt};
 
 use http::{HeaderMap, StatusCode};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 use super::{
     headers::request_id,
@@ -22,7 +23,8 @@ const MAX_SAMPLE: usize = 512;
 /// - [`Accepted`](Outcome::Accepted) if the body is visibly the API's: a JSON object with an ID, or JSON (by its media type) that was cut off;
 /// - otherwise [`Unknown`](Outcome::Unknown) for a change, and [`Rejected`](Outcome::Rejected) for a read, which changes nothing.
 ///
-/// A change with an idempotency key is requested once more in both cases, which can't act twice.
+/// A change with an idempotency key is requested once more in both cases, which can't act twice. After `Accepted`, the email is on its way, but its
+/// ID may be missing: see [`id`](Self::id).
 #[derive(thiserror::Error)]
 #[error("{}", self.line())]
 #[non_exhaustive]
@@ -41,6 +43,7 @@ pub struct DecodeError {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The cause.
     pub source: DecodeCause,
+    id: Option<String>,
     pub(super) outcome: Outcome,
     pub(super) retryable: bool,
     pub(super) budget_exhausted: bool,
@@ -84,6 +87,7 @@ impl DecodeError {
             attempts: 0,
             idempotency_key: None,
             source,
+            id: readable_id(body),
             outcome: Outcome::Accepted,
             retryable: false,
             budget_exhausted: false,
@@ -97,6 +101,13 @@ impl DecodeError {
         self
     }
 
+    /// Returns the ID of the record if the service accepted the request and the ID precedes what can't be read: of a single email, not of a batch.
+    /// If it doesn't, a call with the same input and the same [`idempotency_key`](Self::idempotency_key) returns the ID within 24 hours; a change
+    /// without a key has to be looked up.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref().filter(|_| self.outcome == Outcome::Accepted)
+    }
+
     /// Returns the request ID.
     pub fn request_id(&self) -> Option<&str> {
         request_id(&self.headers)
@@ -107,12 +118,18 @@ impl DecodeError {
         let status = self.status.as_u16();
         let page =
             format!("status {status}, but this isn't the API's response (a proxy, or a wrong base URL?)");
+        let accepted = format!("the service accepted the request (status {status})");
         match self.outcome {
-            Outcome::Accepted => {
-                format!(
-                    "the service accepted the request (status {status}), but its response couldn't be read"
-                )
-            }
+            Outcome::Accepted => match (self.id(), &self.idempotency_key) {
+                (Some(id), _) => {
+                    let id = printable(id, 100);
+                    format!("{accepted} with the ID {id}, but the rest of its response couldn't be read")
+                }
+                (None, Some(_)) => format!(
+                    "{accepted}, but the ID in its response couldn't be read; a call with the same idempotency key returns it"
+                ),
+                (None, None) => format!("{accepted}, but its response couldn't be read"),
+            },
             Outcome::Unknown => format!("the outcome is unknown: {page}"),
             Outcome::NotSent | Outcome::Rejected => page,
         }
@@ -129,6 +146,35 @@ impl DecodeError {
         }
         line
     }
+}
+
+/// Returns the `id` of a JSON object, even if the object is cut off or malformed after it.
+fn readable_id(body: &[u8]) -> Option<String> {
+    struct Id<'a>(&'a mut Option<String>);
+
+    impl<'de> Visitor<'de> for Id<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+            while let Some(name) = fields.next_key::<String>()? {
+                if name == "id" {
+                    *self.0 = fields.next_value()?;
+                } else {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    let mut id = None;
+    // What follows the ID is not its concern.
+    let _ = serde_json::Deserializer::from_slice(body).deserialize_map(Id(&mut id));
+    id.filter(|id| !id.is_empty())
 }
 
 /// `Debug` leaves out the sample and the headers: they can hold private text and secrets.

@@ -43,7 +43,16 @@ fn of_response(error: &ApiError) -> Recovery {
     match error.kind() {
         ApiErrorKind::Authentication | ApiErrorKind::Permission | ApiErrorKind::Redirect => Recovery::Act,
         // Such as the `validation_error` of a domain that isn't verified.
-        _ if error.status == StatusCode::FORBIDDEN => Recovery::Act,
+        // The latter two are responses of a proxy and of a network's login page.
+        _ if [
+            StatusCode::FORBIDDEN,
+            StatusCode::PROXY_AUTHENTICATION_REQUIRED,
+            StatusCode::NETWORK_AUTHENTICATION_REQUIRED,
+        ]
+        .contains(&error.status) =>
+        {
+            Recovery::Act
+        }
         ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded => Recovery::Wait,
         _ if error.retryable => Recovery::Wait,
         _ => Recovery::Never,
@@ -82,6 +91,9 @@ mod tests {
             (401, "restricted_api_key", false, Recovery::Act),
             (403, "invalid_api_key", false, Recovery::Act),
             (302, "", false, Recovery::Act),
+            (407, "", false, Recovery::Act),
+            (511, "", false, Recovery::Act),
+            (501, "", false, Recovery::Never),
             (409, "concurrent_idempotent_requests", true, Recovery::Wait),
             (409, "invalid_idempotent_request", false, Recovery::Never),
             (429, "rate_limit_exceeded", true, Recovery::Wait),

@@ -1,4 +1,4 @@
-use idempost::{Error, Outcome};
+use idempost::{Error, Outcome, Recovery};
 use idempost_conformance::peer::{Act, Peer, answer};
 
 use super::{client, email, keys, send};
@@ -33,6 +33,40 @@ async fn an_unreadable_acceptance_may_be_readable_when_fetched_again() {
     let peer = Peer::acting([Act::json(200, "{"), Act::accepted()]).await;
     assert_eq!(send(&peer).await.unwrap().id.as_str(), "4ef9a417-02e9-4d39-ad75-9611e0fcc33c");
     assert_eq!(keys(&peer)[0], keys(&peer)[1]);
+}
+
+#[tokio::test]
+async fn an_accepted_email_whose_response_is_cut_off_has_its_id_or_says_how_to_get_it() {
+    // B-05
+    for (body, id) in [
+        (r#"{"object":"email","id":"49a3999c","cre"#, Some("49a3999c")),
+        (r#"{"id":"49a3999c""#, Some("49a3999c")),
+        (r#"{"id":"49a39"#, None),
+        ("{", None),
+        (r#"{"id":7,"x"#, None),
+    ] {
+        let whole = Act::json(200, body);
+        let Act::Answer(mut bytes) = Act::json(200, &format!("{body}{}", " ".repeat(9))) else {
+            unreachable!()
+        };
+        bytes.truncate(bytes.len() - 9);
+        // A complete response with an incomplete body, and one whose connection was closed.
+        for cut in [whole, Act::AnswerAndClose(bytes)] {
+            let peer = Peer::acting([cut]).await;
+            let error = send(&peer).await.unwrap_err();
+            let Error::Decode(unread) = &error else { panic!("{body}: {error:?}") };
+            assert_eq!(
+                (error.outcome(), error.recovery(), unread.id()),
+                (Outcome::Accepted, Recovery::Never, id)
+            );
+            assert!(
+                error.to_string().starts_with("the service accepted the request (status 200)"),
+                "{error}"
+            );
+            let next = id.unwrap_or("a call with the same idempotency key returns it");
+            assert!(error.to_string().contains(next), "{error}");
+        }
+    }
 }
 
 #[tokio::test]
