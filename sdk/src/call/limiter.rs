@@ -1,4 +1,4 @@
-//! The client's rate limiter: a GCRA with a FIFO queue, which learns the service's limit.
+//! The client's rate limiter: a GCRA with a FIFO queue, which [learns](learned) the service's limit.
 //!
 //! # Why it stays within the limit
 //!
@@ -17,16 +17,6 @@
 //! sent since: then the unused slot is in the past, and using it as well would be a burst. The slot of a new call is
 //! `next` + T · (calls waiting), so a call whose slot comes after its deadline fails immediately. Memory is
 //! proportional to the waiting calls.
-//!
-//! # How it learns a limit that the service doesn't announce
-//!
-//! A new client sends without limit. The first 429 sets a ceiling at the rate of the last second, which is too low if the requests before it
-//! were sent at once: the rate triples every second until the next 429, and only then is the ceiling a measured one. A service that counts
-//! requests in windows has admitted as many in the last second. One that admits them one by one, like nginx's `limit_req`, admits a burst only in
-//! part, and then every request at up to its own rate: there the last rate is the measure, a 429 needs no long pause, and no request may
-//! make up for a late one. From then on the rate follows CUBIC's curve: just below the ceiling at first, flat around it, then increasing
-//! faster above it. A 429 late on the curve confirms the ceiling, and the next attempt to exceed it takes twice as long; an early one shows that
-//! the ceiling was wrong, and halves it. A curve that ends without a 429 shows that the limit no longer applies: the client forgets it.
 
 use std::{
     sync::{
@@ -42,11 +32,13 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use self::learned::{Ceiling, Incident, Recent, UNPACED};
 use super::announced::AnnouncedLimit;
 use crate::problem::SettingsError;
 
 #[cfg(test)]
 mod calls;
+mod learned;
 #[cfg(test)]
 mod service;
 #[cfg(test)]
@@ -56,46 +48,11 @@ mod tests;
 const TOLERANCE: Duration = Duration::from_millis(10);
 /// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
 const STRETCH: f64 = 1.025;
-/// The rate, in requests per second, above which pacing costs more than it saves.
-const UNPACED: f64 = 10_000.0;
 /// The longest interval between two requests.
 const MAX_INTERVAL: Duration = Duration::from_hours(24 * 365);
 
-/// The pause after a 429 without `Retry-After`. Another 429 within this time or its pause belongs to the same incident.
-const DEFAULT_HOLD: Duration = Duration::from_secs(1);
-/// The same if the service doesn't count in windows, and while the rate triples.
-const SHORT_HOLD: Duration = Duration::from_millis(300);
 /// The longest pause that a 429 imposes on other calls.
 const MAX_HOLD: Duration = Duration::from_mins(1);
-
-/// The lowest ceiling that 429s lead to, in requests per second, unless a lower limit is announced or configured.
-const FLOOR: f64 = 0.5;
-/// How far a late 429 lowers the ceiling below the rate that exceeded the limit, relative to that rate.
-const MIN_CUT: f64 = 0.02;
-/// The same for the first 429 while no limit is known: the rate of the last second can be two windows' limit.
-const FIRST_CUT: f64 = 0.1;
-/// How much faster the rate becomes every second until the second 429.
-const GROWTH: f64 = 3.0;
-/// Where that begins at least, in requests per second.
-const MIN_START: f64 = 3.0;
-/// The same for the 429 that ends this growth, relative to the rate of a second before or that of the last second.
-const GROWTH_CUT: f64 = 0.05;
-/// A service whose second 429 comes at so many times the rate of the first doesn't count in windows: within one, the growth is smaller.
-const SPACED: f64 = 8.0;
-/// How far the rate has exceeded such a service's limit when the 429 arrives, relative to that rate.
-const SPACED_EXCESS: f64 = 0.13;
-/// The same for a series of early 429s, each of which doubles the cut.
-const MAX_CUT: f64 = 0.5;
-/// How far below the ceiling the curve starts, relative to the ceiling.
-const DIP: f64 = 0.05;
-/// The time from the start of the first curve to its ceiling.
-const MIN_SPAN: Duration = Duration::from_secs(8);
-/// The same for the longest curve.
-const MAX_SPAN: Duration = Duration::from_secs(256);
-/// Where the curve ends, in spans.
-const SPANS: u32 = 4;
-/// A 429 in the first quarter of a curve's first span is early.
-const EARLY: u32 = 4;
 
 /// The rate at which a client sends requests.
 ///
@@ -421,13 +378,13 @@ impl State {
         if ahead == 0 {
             return head;
         }
-        let wait = match self.learned {
-            Some(Ceiling { grows_from: Some(_), .. }) => {
-                // The integral of pace · GROWTHᵗ is the number of calls.
-                let calls = f64::from(ahead) * GROWTH.ln() / pace;
-                Duration::try_from_secs_f64(calls.ln_1p() / GROWTH.ln()).unwrap_or(MAX_INTERVAL)
+        let wait = match self.learned.and_then(Ceiling::growth) {
+            Some(growth) => {
+                // The integral of pace · growthᵗ is the number of calls.
+                let calls = f64::from(ahead) * growth.ln() / pace;
+                Duration::try_from_secs_f64(calls.ln_1p() / growth.ln()).unwrap_or(MAX_INTERVAL)
             }
-            _ => interval(pace).saturating_mul(ahead),
+            None => interval(pace).saturating_mul(ahead),
         };
         later(self.base(head), wait)
     }
@@ -461,48 +418,16 @@ impl State {
     }
 
     fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
-        let grows = |ceiling: Ceiling| ceiling.spaced || ceiling.grows_from.is_some();
-        let hold = if self.learned.is_some_and(grows) { SHORT_HOLD } else { DEFAULT_HOLD };
+        let hold = Ceiling::hold(self.learned);
         let held = self.hold(retry_after.unwrap_or(hold), now);
-        let since = held.max(later(now, hold));
-        let pace = self.pace(now).unwrap_or_else(|| self.recent.rate(now));
-        let cap = self.cap();
-        let floor = cap.map_or(FLOOR, |cap| cap.min(FLOOR));
-        let learn = |rate: f64, cut: f64, span| Ceiling {
-            rate: (rate * (1.0 - cut)).max(floor),
-            cut,
-            since,
-            span,
-            grows_from: None,
-            spaced: false,
-        };
-        self.learned = Some(match &mut self.learned {
-            Some(ceiling) if now < ceiling.since => {
-                ceiling.since = ceiling.since.max(held);
-                return;
-            }
-            Some(Ceiling { grows_from: Some(first), .. }) if pace >= SPACED * *first => {
-                Ceiling { spaced: true, ..learn(pace * (1.0 - SPACED_EXCESS), MIN_CUT, MIN_SPAN) }
-            }
-            // The rate of a second ago caused no 429.
-            Some(ceiling) if ceiling.grows_from.is_some() => {
-                let then = now.checked_sub(Recent::SECOND).filter(|then| *then >= ceiling.since);
-                let passed = then.map_or(0.0, |then| ceiling.pace(then));
-                learn(self.recent.rate(now).max(passed), GROWTH_CUT, MIN_SPAN)
-            }
-            Some(ceiling) if now - ceiling.since < ceiling.span / EARLY => {
-                let span = (ceiling.span / 2).max(MIN_SPAN);
-                Ceiling { spaced: ceiling.spaced, ..learn(pace, (ceiling.cut * 2.0).min(MAX_CUT), span) }
-            }
-            Some(ceiling) => {
-                Ceiling { spaced: ceiling.spaced, ..learn(pace, MIN_CUT, (ceiling.span * 2).min(MAX_SPAN)) }
-            }
-            None if cap.is_some() => learn(pace, MIN_CUT, MIN_SPAN),
-            None => {
-                let first = learn(pace, FIRST_CUT, MIN_SPAN);
-                Ceiling { rate: first.rate.max(MIN_START), grows_from: Some(first.rate), ..first }
-            }
-        });
+        if let Some(ceiling) = self.learned.as_mut().filter(|ceiling| now < ceiling.since) {
+            ceiling.since = ceiling.since.max(held);
+            return;
+        }
+        let recent = self.recent.rate(now);
+        let (pace, since) = (self.pace(now).unwrap_or(recent), held.max(later(now, hold)));
+        self.learned =
+            Some(Ceiling::after_429(self.learned, self.cap(), Incident { pace, recent, now, since }));
     }
 
     /// Pauses all calls; returns the end of the pause.
@@ -516,72 +441,6 @@ impl State {
     /// Forgets a learned limit at the end of its curve; returns whether it did.
     fn expire(&mut self, now: Instant) -> bool {
         self.learned.take_if(|ceiling| ceiling.is_over(now)).is_some()
-    }
-}
-
-/// A limit learned from 429s, and the curve on which the rate approaches and then exceeds it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ceiling {
-    /// In requests per second.
-    rate: f64,
-    /// How far it was set below the rate that exceeded the limit, relative to that rate.
-    cut: f64,
-    /// When the curve starts: at the end of the pause after the 429.
-    since: Instant,
-    /// The time from there to the ceiling.
-    span: Duration,
-    /// The rate at the first 429. The rate triples every second instead of following the curve, since the ceiling isn't measured yet.
-    grows_from: Option<f64>,
-    /// Whether the service admits requests one by one instead of counting them in windows.
-    spaced: bool,
-}
-
-impl Ceiling {
-    fn pace(self, now: Instant) -> f64 {
-        if self.grows_from.is_some() {
-            let seconds = now.saturating_duration_since(self.since).as_secs_f64();
-            return self.rate * GROWTH.powf(seconds);
-        }
-        let spans = now.saturating_duration_since(self.since).div_duration_f64(self.span);
-        self.rate * (1.0 + DIP * (spans - 1.0).powi(3))
-    }
-
-    fn is_over(self, now: Instant) -> bool {
-        if self.grows_from.is_some() {
-            return self.pace(now) >= UNPACED;
-        }
-        now.saturating_duration_since(self.since) >= self.span * SPANS
-    }
-}
-
-/// Counts the requests that the service admitted in the current second and in the one before.
-#[derive(Clone, Copy, Debug, Default)]
-struct Recent {
-    since: Option<Instant>,
-    current: u32,
-    previous: u32,
-}
-
-impl Recent {
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn roll(&mut self, now: Instant) {
-        let age = self.since.map_or(Duration::MAX, |since| now.saturating_duration_since(since));
-        if age >= Self::SECOND {
-            let previous = if age < Self::SECOND * 2 { self.current } else { 0 };
-            *self = Self { since: Some(now), current: 0, previous };
-        }
-    }
-
-    fn count(&mut self, now: Instant) {
-        self.roll(now);
-        self.current = self.current.saturating_add(1);
-    }
-
-    /// Requests per second, at least 1.
-    fn rate(&mut self, now: Instant) -> f64 {
-        self.roll(now);
-        f64::from(self.current.max(self.previous).max(1))
     }
 }
 

@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use tokio::time::{advance, sleep, sleep_until};
 
-use super::*;
+use super::{learned::SHORT_HOLD, *};
 
 const SECOND: Duration = Duration::from_secs(1);
 
