@@ -162,7 +162,7 @@ impl Transport for Bucket {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_200_calls_succeed_behind_a_proxy_that_admits_20_per_second_within_13_seconds() {
+async fn all_200_calls_pass_a_proxy_that_admits_20_per_second_in_13_seconds() {
     let bucket = Bucket { interval: Duration::from_millis(50), next: Mutex::default() };
     let builder = Client::builder().base_url("https://api.example.com").api_key("re_x");
     let client = builder.transport(bucket).build().unwrap();

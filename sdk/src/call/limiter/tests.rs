@@ -571,7 +571,7 @@ async fn a_429_with_a_retry_after_of_more_than_a_minute_slows_the_client_down() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_429_puts_the_ceiling_below_the_rate_of_the_last_second_or_at_3_per_second() {
+async fn the_first_429_sets_the_rate_of_the_last_second_or_3_per_second() {
     for (before, within, rate) in [(0, 0, 1.0), (0, 20, 20.0), (30, 20, 30.0), (7, 0, 7.0)] {
         let limiter = open();
         for _ in 0..before {

@@ -36,7 +36,7 @@ async fn an_unreadable_acceptance_may_be_readable_when_fetched_again() {
 }
 
 #[tokio::test]
-async fn an_accepted_email_whose_response_is_cut_off_has_its_id_or_says_how_to_get_it() {
+async fn an_accepted_email_with_a_cut_off_response_has_its_id_or_a_way_to_it() {
     // B-05
     for (body, id) in [
         (r#"{"object":"email","id":"49a3999c","cre"#, Some("49a3999c")),
