@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 
 use idempost::auth::AuthError;
 use idempost::transport::TransportErrorKind;
-use idempost::{ApiErrorKind, IdempotencyKey, Outcome};
+use idempost::{ApiErrorKind, IdempotencyKey, Outcome, Recovery};
 
 use crate::diagnostics::Diagnostics;
 
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     Usage,
     /// The service rejected the request.
     Rejected,
-    /// No credential, or an insufficient one.
+    /// Somebody has to act: on the credential, the account, its domain or the connection.
     Auth,
     /// Not found.
     NotFound,
@@ -72,9 +72,15 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         "rejected, address suppressed, --wait or check failed",
         "fix the data",
     ),
-    row(Kind::Auth, 4, "auth", "no credential, or an expired or insufficient one", "log in"),
+    row(
+        Kind::Auth,
+        4,
+        "auth",
+        "credential, account, domain or connection needs a change",
+        "log in, or change what the error names",
+    ),
     row(Kind::NotFound, 5, "not_found", "not found", "create or skip"),
-    row(Kind::Limited, 6, "limited", "rate limited after all retries, or a job paused", "wait"),
+    row(Kind::Limited, 6, "limited", "rate limited, quota exhausted, or a job paused", "wait"),
     row(Kind::Unavailable, 7, "unavailable", "connection or service failed; repeating is safe", "retry"),
     row(Kind::Pending, 8, "pending", "timed out while waiting", "wait again"),
     row(
@@ -308,7 +314,7 @@ impl From<Diagnostics> for Fail {
     }
 }
 
-/// Classifies an error: by its outcome first, by its kind second.
+/// Classifies an error: by its outcome first, then by what has to happen before the same command can succeed.
 ///
 /// | outcome | repeating the command | kind |
 /// |---|---|---|
@@ -317,6 +323,12 @@ impl From<Diagnostics> for Fail {
 /// | unknown | can't act twice: a key on the command line, an update, a deletion | that of the error |
 /// | accepted, with a key | | `Unknown` |
 /// | not sent, rejected | can't act twice | that of the error |
+///
+/// | recovery | kind of the error |
+/// |---|---|
+/// | time alone | `Limited` by a rate or a quota, else `Unavailable` |
+/// | somebody acts | `Usage` for settings, else `Auth` |
+/// | nothing | `Usage` for the input, else `NotFound`, `Rejected`, or `Error` without a response |
 fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
     use idempost::Error;
     let repeatable = error.is_retryable() && (key_given || error.idempotency_key().is_none());
@@ -328,23 +340,23 @@ fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
         Error::Decode(_) if error.outcome() == Outcome::Unknown => Kind::Unknown,
         error if error.outcome() == Outcome::Unknown && !repeatable => Kind::Unknown,
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
-        Error::Unreachable(_) | Error::OutcomeUnknown(_) => Kind::Unavailable,
         Error::Auth(error) if matches!(&**error, AuthError::Unreachable(cause) if cause.kind() == TransportErrorKind::Settings) => {
             Kind::Usage
         }
         Error::Auth(error) if matches!(**error, AuthError::NotSaved(_)) => Kind::CredentialNotSaved,
-        Error::Auth(error) if error.is_retryable() => Kind::Unavailable,
-        Error::Auth(_) => Kind::Auth,
-        Error::Api(api) => match api.kind() {
-            ApiErrorKind::Authentication | ApiErrorKind::Permission => Kind::Auth,
-            ApiErrorKind::NotFound => Kind::NotFound,
-            ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded => Kind::Limited,
-            ApiErrorKind::Server => Kind::Unavailable,
-            // The first request with the same key is still being processed.
-            ApiErrorKind::IdempotencyConflict if error.is_retryable() => Kind::Unavailable,
-            _ => Kind::Rejected,
+        error => match (error.recovery(), error) {
+            (Recovery::Wait, Error::RateLimit(_)) => Kind::Limited,
+            (Recovery::Wait, Error::Api(api))
+                if matches!(api.kind(), ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded) =>
+            {
+                Kind::Limited
+            }
+            (Recovery::Wait, _) => Kind::Unavailable,
+            (Recovery::Act, _) => Kind::Auth,
+            (_, Error::Api(api)) if api.kind() == ApiErrorKind::NotFound => Kind::NotFound,
+            (_, Error::Api(_)) => Kind::Rejected,
+            _ => Kind::Error,
         },
-        _ => Kind::Error,
     }
 }
 

@@ -6,7 +6,9 @@
 use std::error::Error as _;
 
 use annotate_snippets::Level;
-use idempost::{ApiError, ApiErrorKind, Outcome};
+use http::StatusCode;
+use idempost::auth::AuthError;
+use idempost::{ApiError, ApiErrorKind, Outcome, Recovery};
 use serde_json::{Value, json};
 
 use super::color;
@@ -81,6 +83,10 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
         "message": report.as_ref().map_or_else(|| message(fail), title),
         "outcome": in_flight.map_or_else(|| outcome(fail), |operation| outcome_name(operation.outcome)),
         "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(idempost::Error::is_retryable),
+        "recovery": match fail.kind() {
+            Kind::CredentialNotSaved => Some(Recovery::Act),
+            _ => sdk.map(idempost::Error::recovery),
+        }.map(recovery_name),
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
         "idempotency_key": key,
@@ -266,9 +272,7 @@ fn hints(fail: &Fail) -> Vec<String> {
         (Kind::Auth, _) if may_only_send(error) => {
             hints.push("this login may only send emails; for all commands: idempost auth login --scope full_access".to_owned());
         }
-        (Kind::Auth, _) => {
-            hints.push("log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor".to_owned());
-        }
+        (Kind::Auth, _) => hints.extend(what_to_change(error).map(str::to_owned)),
         _ => {}
     }
     let is_unrecognized = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Accepted;
@@ -292,6 +296,36 @@ fn hints(fail: &Fail) -> Vec<String> {
         hints.push(format!("request ID for the service's support: {id}"));
     }
     hints
+}
+
+/// What somebody has to change before the same command can succeed.
+fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
+    use idempost::Error;
+    match error {
+        Error::Api(api) => match api.kind() {
+            ApiErrorKind::Authentication | ApiErrorKind::Permission => Some(LOG_IN),
+            // Has a hint of its own.
+            ApiErrorKind::Redirect => None,
+            // A proxy or a network's login page.
+            _ if api.status != StatusCode::FORBIDDEN => Some(CHECK_CONNECTION),
+            _ => Some(
+                "once the account and its domain permit it, repeat the same command: idempost domains list",
+            ),
+        },
+        Error::Auth(auth) if !matches!(**auth, AuthError::Unreachable(_)) => Some(LOG_IN),
+        _ => Some(CHECK_CONNECTION),
+    }
+}
+
+const CHECK_CONNECTION: &str = "check --base-url, the proxy and the certificates: idempost doctor";
+const LOG_IN: &str = "log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor";
+
+fn recovery_name(recovery: Recovery) -> &'static str {
+    match recovery {
+        Recovery::Wait => "wait",
+        Recovery::Act => "act",
+        _ => "never",
+    }
 }
 
 fn outcome(fail: &Fail) -> Value {

@@ -171,7 +171,7 @@ fn a_redirect_is_not_followed_and_the_key_is_not_sent_elsewhere() {
     let (idempost, thread) = service(307, Box::leak(location.into_boxed_str()), &json!({}));
     let ran = idempost.run(&["emails", "list", "--retries", "0"]);
     thread.join().unwrap();
-    assert!(ran.fails(3).contains("redirects aren't followed"));
+    assert!(ran.fails(4).contains("redirects aren't followed"));
     assert!(elsewhere.accept().is_err(), "the redirect was not followed");
 }
 

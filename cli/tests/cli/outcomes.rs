@@ -60,7 +60,6 @@ fn an_invalid_command_line_and_missing_settings_are_2() {
 fn a_rejection_is_3_by_its_error_name_first() {
     for (status, name) in [
         (422, "validation_error"),
-        (403, "validation_error"),
         (409, "invalid_idempotent_request"),
         (405, "method_not_allowed"),
         (451, "security_error"),
@@ -94,6 +93,31 @@ fn an_insufficient_credential_is_4() {
         .run(&["emails", "list", "--json"])
         .error(4);
     assert_eq!((&error["outcome"], service.asked()), (&json!("not_sent"), before));
+}
+
+#[test]
+fn the_exit_code_follows_what_has_to_happen_before_a_retry_succeeds() {
+    let error = |status, name| Action::error(status, name, "the service's words");
+    for (action, code, recovery, hint) in [
+        (error(403, "validation_error"), 4, "act", "idempost domains list"),
+        (error(403, "invalid_api_key"), 4, "act", "idempost auth login"),
+        (error(401, "missing_api_key"), 4, "act", "idempost auth login"),
+        (Action::answer(302, "").header("location", "https://elsewhere.test"), 4, "act", "--base-url"),
+        (error(511, ""), 4, "act", "proxy"),
+        (error(429, "rate_limit_exceeded"), 6, "wait", ""),
+        (error(429, "monthly_quota_exceeded"), 6, "wait", ""),
+        (error(409, "resource_locked"), 7, "wait", ""),
+        (error(409, "concurrent_idempotent_requests"), 7, "wait", ""),
+        (error(503, "service_unavailable"), 7, "wait", ""),
+        (error(422, "validation_error"), 3, "never", ""),
+        (error(409, "invalid_idempotent_request"), 3, "never", ""),
+        (error(501, ""), 3, "never", ""),
+        (error(404, "not_found"), 5, "never", ""),
+    ] {
+        let error = failing(action.clone(), &SEND, code);
+        assert_eq!(error["recovery"], recovery, "{action:?}: {error}");
+        assert!(error["hint"].as_str().unwrap_or_default().contains(hint), "{action:?}: {error}");
+    }
 }
 
 #[test]
@@ -264,9 +288,9 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
         (Action::answer(504, page), "unknown", [9, 7, 7]),
         (Action::DropAfter, "unknown", [9, 7, 7]),
         (Action::DropBefore, "unknown", [9, 7, 7]),
-        (Action::answer(303, ""), "unknown", [9, 9, 3]),
+        (Action::answer(303, ""), "unknown", [9, 9, 4]),
         (Action::answer(200, page), "unknown", [9, 9, 1]),
-        (Action::answer(501, ""), "rejected", [7, 7, 7]),
+        (Action::answer(501, ""), "rejected", [3, 3, 3]),
         (Action::TooMany { retry_after: None }, "rejected", [6, 6, 6]),
         (Action::error(422, "validation_error", "no"), "rejected", [3, 3, 3]),
         (Action::error(404, "not_found", "no"), "rejected", [5, 5, 5]),
@@ -443,14 +467,15 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
     let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let proxies = [
         "HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n",
         "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n",
         "HTTP/1.1 307 Moved\r\nlocation: http://evil.test/\r\ncontent-length: 0\r\n\r\n",
         "",
     ]
     .map(proxy);
     let proxies = proxies.into_iter().chain([(refused, std::sync::Arc::default())]);
-    // A missing password is a setting.
-    for ((address, seen), code) in proxies.zip([2, 7, 7, 7, 7]) {
+    // A missing password is a setting; a refusal isn't retried.
+    for ((address, seen), code) in proxies.zip([2, 4, 4, 4, 7, 7]) {
         let idempost = Idempost::new()
             .env("IDEMPOST_BASE_URL", "https://service.invalid")
             .env("IDEMPOST_API_KEY", "re_sentinel")
@@ -462,13 +487,16 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
             let named = ["HTTPS_PROXY".to_owned(), format!("http://***@{address}")];
             assert!(named.iter().all(|part| ran.stderr.contains(part)), "{ran:?}");
         }
-        let error = idempost.run(&send(&["--retries", "0", "--json"])).error(code);
+        let retries = if code == 7 { "0" } else { "3" };
+        let error = idempost.run(&send(&["--retries", retries, "--json"])).error(code);
         assert_eq!(error["outcome"], "not_sent", "{error}");
+        assert_eq!(error["recovery"], if code == 7 { "wait" } else { "act" }, "{error}");
         assert!(!error.to_string().contains("sentinel"), "{error}");
         // The proxy gets the host, and neither the key nor the email.
         let seen = seen.lock().unwrap();
         assert!(address == refused || seen.starts_with("CONNECT service.invalid:443 "), "{seen}");
         assert!(!seen.contains("sentinel") && !seen.contains("ada@example.com"), "{seen}");
+        assert_eq!(seen.matches("CONNECT ").count(), if address == refused { 0 } else { 3 }, "{seen}");
         drop(seen);
         let direct = idempost.env("NO_PROXY", "service.invalid");
         let ran = direct.run(&send(&["--retries", "0"]));

@@ -141,7 +141,7 @@ impl Front {
     /// The program rejects the certificate with this reason after one attempt, and nothing reaches the service.
     #[track_caller]
     fn is_refused(&self, reason: &str) {
-        let stderr = self.send().fails(7);
+        let stderr = self.send().fails(4);
         let host = self.address.trim_start_matches("https://");
         assert!(stderr.contains(host) && stderr.to_lowercase().contains(reason), "{reason}: {stderr}");
         assert_eq!((self.connections.load(Ordering::Relaxed), self.service.asked()), (1, 0), "{stderr}");
@@ -189,7 +189,7 @@ fn a_service_that_demands_a_client_certificate_is_refused_without_a_retry() {
     // B-24: over TLS 1.3 the refusal arrives after the request was sent.
     let front = Front::configured(&certificate(), Signer::Known, None, true);
     front.is_refused("certificate");
-    assert_eq!(front.send_with(&["--json"]).error(7)["outcome"], "not_sent");
+    assert_eq!(front.send_with(&["--json"]).error(4)["outcome"], "not_sent");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_service_that_supports_only_an_outdated_version_is_refused_without_a_retry()
     let idempost = Idempost::new()
         .env("IDEMPOST_BASE_URL", format!("https://{host}"))
         .env("IDEMPOST_API_KEY", "sb_test");
-    let stderr = idempost.run(&SEND).fails(7);
+    let stderr = idempost.run(&SEND).fails(4);
     assert!(stderr.contains(&host) && stderr.to_lowercase().contains("version"), "{stderr}");
     assert!(serving.join().unwrap().accept().is_err(), "a second connection: {stderr}");
 }

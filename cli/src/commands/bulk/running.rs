@@ -318,7 +318,7 @@ pub(super) async fn end(
             let advice = if reason.contains("invalid_permission") {
                 "batches need more than permission to send: idempost auth login --scope full_access"
             } else {
-                "check the credential with idempost doctor, or log in"
+                "change what the message names; idempost doctor checks the credential and the connection"
             };
             let hint = resume.map(|resume| format!("{advice}; then continue: {resume}"));
             return Err(Fail::Auth { message: format!("{reason}; {left} left"), hint });
