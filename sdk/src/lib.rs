@@ -96,6 +96,7 @@
 //! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
+//! | `lettre` | no | `Email::try_from(&message)` for messages of the lettre crate |
 //!
 //! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.
 
@@ -118,6 +119,8 @@ pub mod resources;
 pub mod transport;
 
 /// Crates whose types are part of this API.
+#[cfg(feature = "lettre")]
+pub use lettre;
 pub use {bytes, http, url};
 
 pub use call::{
