@@ -3,13 +3,18 @@
 //! The length is known before the first byte is sent, so the request has a `Content-Length` and the service can reject it early.
 //! A second attempt sends the same bytes as the first or fails, as an idempotency key requires.
 
-use std::{fmt, fs::Metadata, io, path::PathBuf, pin::Pin, sync::Arc, time::SystemTime};
+mod stream_source;
+
+use std::{fs::Metadata, io, path::PathBuf, sync::Arc, time::SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 use tokio::{fs::File, io::AsyncReadExt as _};
+
+use self::stream_source::OpenStream;
+pub(crate) use self::stream_source::StreamSource;
 
 /// The maximum size of a piece before Base64, in bytes: a multiple of three, so that Base64 needs no padding in between.
 const CHUNK: usize = 96 * 1024;
@@ -27,40 +32,6 @@ enum Chunk {
     Encoded(Bytes),
     File { source: Arc<FileSource>, encoded: bool },
     Stream { source: Arc<StreamSource>, encoded: bool },
-}
-
-/// A stream of a known length that can be opened again.
-pub(crate) struct StreamSource {
-    len: u64,
-    open: Box<dyn Fn() -> ByteStream + Send + Sync>,
-}
-
-type ByteStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
-
-impl StreamSource {
-    pub(crate) fn new<S>(len: u64, open: impl Fn() -> S + Send + Sync + 'static) -> Self
-    where
-        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
-    {
-        Self { len, open: Box::new(move || Box::pin(open())) }
-    }
-
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-}
-
-impl fmt::Debug for StreamSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamSource").field("len", &self.len).finish_non_exhaustive()
-    }
-}
-
-/// The content is only known once it is read, so no other stream is equal.
-impl PartialEq for StreamSource {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other)
-    }
 }
 
 /// A file as of the time when it was attached.
@@ -140,14 +111,14 @@ impl Body {
     }
 
     pub(crate) fn stream_source(mut self, source: Arc<StreamSource>) -> Self {
-        self.len += encoded_len(source.len);
+        self.len += encoded_len(source.len());
         self.chunks.push(Chunk::Stream { source, encoded: true });
         self
     }
 
     /// Adds a stream without encoding it.
     pub(crate) fn plain_stream(mut self, source: Arc<StreamSource>) -> Self {
-        self.len += source.len;
+        self.len += source.len();
         self.chunks.push(Chunk::Stream { source, encoded: false });
         self
     }
@@ -194,8 +165,7 @@ impl Body {
                         open = Some(OpenChunk::File { file: source.open().await?, encoded });
                     }
                     Some(Chunk::Stream { source, encoded }) => {
-                        let (stream, left) = ((source.open)(), source.len);
-                        open = Some(OpenChunk::Stream { stream, left, unsent: Bytes::new(), encoded });
+                        open = Some(OpenChunk::Stream { stream: source.open(), encoded });
                     }
                 }
             }
@@ -213,8 +183,8 @@ impl Body {
             Chunk::Encoded(bytes) => next(bytes.len() as u64),
             Chunk::File { source, encoded: true } => next(source.len()),
             Chunk::File { source, encoded: false } => BodyPart::File { bytes: source.len() },
-            Chunk::Stream { source, encoded: true } => next(source.len),
-            Chunk::Stream { source, encoded: false } => BodyPart::File { bytes: source.len },
+            Chunk::Stream { source, encoded: true } => next(source.len()),
+            Chunk::Stream { source, encoded: false } => BodyPart::File { bytes: source.len() },
         };
         self.chunks.iter().map(part).collect()
     }
@@ -234,7 +204,7 @@ pub(crate) fn encoded_len(bytes: u64) -> u64 {
 enum OpenChunk {
     Memory { bytes: Bytes, encoded: bool },
     File { file: OpenFile, encoded: bool },
-    Stream { stream: ByteStream, left: u64, unsent: Bytes, encoded: bool },
+    Stream { stream: OpenStream, encoded: bool },
 }
 
 impl OpenChunk {
@@ -242,20 +212,9 @@ impl OpenChunk {
         let (piece, encoded) = match self {
             Self::Memory { bytes, encoded } => (next_piece(bytes), *encoded),
             Self::File { file, encoded } => (file.next().await?, *encoded),
-            Self::Stream { stream, left, unsent, encoded } => {
-                // Base64 encodes three bytes at a time; only the last piece can have fewer.
-                let unit = if *encoded { 3 } else { 1 };
-                let mut ended = false;
-                while unsent.len() < unit && !ended {
-                    match next_of(stream, left).await? {
-                        Some(bytes) if unsent.is_empty() => *unsent = bytes,
-                        Some(bytes) => *unsent = [&unsent[..], &bytes].concat().into(),
-                        None => ended = true,
-                    }
-                }
-                let whole = if ended { unsent.len() } else { unsent.len() / unit * unit };
-                let piece = unsent.split_to(whole.min(CHUNK));
-                ((!piece.is_empty()).then_some(piece), *encoded)
+            // Only the last piece can need padding in Base64.
+            Self::Stream { stream, encoded } => {
+                (stream.next(if *encoded { 3 } else { 1 }, CHUNK).await?, *encoded)
             }
         };
         Ok(piece.map(|piece| if encoded { encode(&piece) } else { piece }))
@@ -265,17 +224,6 @@ impl OpenChunk {
 /// Takes the next piece of bytes in memory.
 fn next_piece(bytes: &mut Bytes) -> Option<Bytes> {
     (!bytes.is_empty()).then(|| bytes.split_to(bytes.len().min(CHUNK)))
-}
-
-/// The next bytes of a stream, which has to have as many as promised: the service can't mistake an incomplete body for a complete one.
-async fn next_of(stream: &mut ByteStream, left: &mut u64) -> io::Result<Option<Bytes>> {
-    let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
-    let Some(bytes) = stream.next().await.transpose()? else {
-        return if *left == 0 { Ok(None) } else { Err(wrong("the stream is shorter than its length")) };
-    };
-    *left =
-        left.checked_sub(bytes.len() as u64).ok_or_else(|| wrong("the stream is longer than its length"))?;
-    Ok(Some(bytes))
 }
 
 struct OpenFile {
@@ -352,7 +300,7 @@ fn encode(piece: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::TryStreamExt as _;
+    use futures_util::{StreamExt as _, TryStreamExt as _};
 
     use super::*;
 
@@ -412,7 +360,13 @@ mod tests {
             let content: Vec<u8> = (0..=255).cycle().take(length).collect();
             let pieces: Vec<_> = content.chunks(piece).map(Bytes::copy_from_slice).collect();
             // An empty piece isn't the end.
-            let open = move || stream::iter(pieces.clone().into_iter().chain([Bytes::new()])).map(Ok);
+            let pieces: Vec<_> = pieces.into_iter().chain([Bytes::new()]).collect();
+            // It must not be polled again after its end.
+            let open = move || {
+                stream::unfold(pieces.clone().into_iter(), |mut left| async {
+                    Some((Ok(left.next()?), left))
+                })
+            };
             let source = Arc::new(StreamSource::new(length as u64, open));
             let body = Body::default().plain("<").stream_source(source).plain(">");
             let expected = format!("<{}>", STANDARD.encode(&content)).into_bytes();

@@ -99,6 +99,7 @@
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
 //! | `testing` | no | the module `testing`: a scripted transport, recorded exchanges, and records from JSON, for unit tests |
+//! | `lettre` | no | `Email::try_from(&message)` for messages of the lettre crate |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -124,6 +125,8 @@ pub mod transport;
 #[cfg(feature = "reqwest")]
 pub use reqwest;
 pub use {bytes, http, serde_json, url};
+#[cfg(feature = "lettre")]
+pub use lettre;
 
 pub use call::{
     AnnouncedLimit, Call, FailedAttempt, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,

@@ -11,6 +11,8 @@ mod sdk {
     mod forwards;
     mod ids;
     mod layers;
+    #[cfg(feature = "lettre")]
+    mod lettre;
     #[cfg(feature = "oauth")]
     mod oauth;
     mod outcomes;

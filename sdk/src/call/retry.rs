@@ -34,8 +34,10 @@ pub struct RetryPolicy {
     decider: Option<Decider>,
 }
 
+type Decide = dyn Fn(&FailedAttempt<'_>) -> Option<Duration> + Send + Sync;
+
 #[derive(Clone)]
-struct Decider(Arc<dyn Fn(&FailedAttempt<'_>) -> Option<Duration> + Send + Sync>);
+struct Decider(Arc<Decide>);
 
 impl fmt::Debug for Decider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,6 +2,8 @@
 
 mod fields;
 mod from_json;
+#[cfg(feature = "lettre")]
+mod from_lettre;
 mod message;
 mod metrics;
 mod new;

@@ -153,7 +153,7 @@ fn a_login_needs_no_runtime() {
         };
         (get(&format!("/callback?code=the-code&state={state}")), get("/done"))
     });
-    let code = receiver.wait(&authorization, Duration::from_secs(60)).blocking().unwrap();
+    let code = receiver.wait(&authorization, Duration::from_mins(1)).blocking().unwrap();
     let (redirected, page) = browser.join().unwrap();
     assert!(
         redirected.starts_with("HTTP/1.1 303 ") && page.starts_with("HTTP/1.1 200 "),

@@ -69,7 +69,7 @@ fn expected(newer: bool) -> Vec<&'static str> {
 }
 
 /// What another process reads of a stored position.
-fn stored(position: Option<ListPosition>) -> Option<ListPosition> {
+fn stored(position: Option<&ListPosition>) -> Option<ListPosition> {
     serde_json::from_str(&serde_json::to_string(&position).unwrap()).unwrap()
 }
 
@@ -83,7 +83,7 @@ async fn a_list_stopped_after_any_item_resumes_in_another_process() {
                 while seen.len() < stop {
                     seen.push(first.try_next().await.unwrap().unwrap());
                 }
-                let position = stored(first.position());
+                let position = stored(first.position().as_ref());
                 assert_eq!(position.is_none(), stop == 0 && !newer);
                 let rest = list(newer, page_size).resume(position).stream();
                 seen.extend(rest.try_collect::<Vec<_>>().await.unwrap());
@@ -99,7 +99,7 @@ async fn a_list_resumed_after_each_item_yields_each_once() {
     for newer in [false, true] {
         let (mut position, mut seen) = (None, Vec::new());
         loop {
-            let mut items = list(newer, 3).resume(stored(position)).stream();
+            let mut items = list(newer, 3).resume(stored(position.as_ref())).stream();
             let Some(item) = items.try_next().await.unwrap() else { break };
             seen.push(item["id"].as_str().unwrap().to_owned());
             position = items.position();
@@ -113,7 +113,7 @@ async fn a_list_resumed_after_each_page_yields_each_page_once() {
     for newer in [false, true] {
         let (mut position, mut seen) = (None, Vec::new());
         loop {
-            let mut pages = list(newer, 3).resume(stored(position)).pages();
+            let mut pages = list(newer, 3).resume(stored(position.as_ref())).pages();
             let page = pages.try_next().await.unwrap().unwrap();
             if page.data.is_empty() {
                 break;

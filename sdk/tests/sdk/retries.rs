@@ -53,7 +53,7 @@ async fn a_function_decides_when_an_attempt_is_repeated() {
     assert!(seen.iter().all(|sent| sent.header("idempotency-key") == seen[0].header("idempotency-key")));
     // The default is three attempts.
     let expected = [
-        (1, PAUSE * 0, Some(503), true),
+        (1, Duration::ZERO, Some(503), true),
         (2, PAUSE, Some(503), true),
         (3, PAUSE * 2, Some(503), false),
         (4, PAUSE * 3, None, false),

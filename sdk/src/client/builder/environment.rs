@@ -99,8 +99,8 @@ mod tests {
         Some((client.base_url().as_str().trim_end_matches('/').to_owned(), credential))
     }
 
-    fn pair(base_url: &str, credential: &str) -> Option<(String, String)> {
-        Some((base_url.to_owned(), credential.to_owned()))
+    fn pair(base_url: &str, credential: &str) -> (String, String) {
+        (base_url.to_owned(), credential.to_owned())
     }
 
     #[test]
@@ -108,10 +108,10 @@ mod tests {
         for set in 0..32 {
             let has = |variable: usize| set & (1 << variable) > 0;
             let expected = match [has(0), has(1), has(2), has(3), has(4)] {
-                [true, true, ..] => pair(VALUES[0], VALUES[1]),
-                [true, false, true, ..] => pair(VALUES[0], VALUES[2]),
-                [false, false, false, true, true] => pair(VALUES[3], VALUES[4]),
-                [false, false, false, false, true] => pair(Client::RESEND_BASE_URL, VALUES[4]),
+                [true, true, ..] => Some(pair(VALUES[0], VALUES[1])),
+                [true, false, true, ..] => Some(pair(VALUES[0], VALUES[2])),
+                [false, false, false, true, true] => Some(pair(VALUES[3], VALUES[4])),
+                [false, false, false, false, true] => Some(pair(Client::RESEND_BASE_URL, VALUES[4])),
                 _ => None,
             };
             let names: Vec<_> = (0..5).filter(|variable| has(*variable)).map(|i| NAMES[i]).collect();
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn code_replaces_what_the_environment_lacks() {
         let other = "http://127.0.0.1:4030";
-        assert_eq!(used(with(0b0_0010).base_url(other)), pair(other, "re_own"));
-        assert_eq!(used(with(0b0_0001).api_key("re_code")), pair(VALUES[0], "re_code"));
+        assert_eq!(used(with(0b0_0010).base_url(other)), Some(pair(other, "re_own")));
+        assert_eq!(used(with(0b0_0001).api_key("re_code")), Some(pair(VALUES[0], "re_code")));
     }
 
     #[test]
@@ -151,7 +151,7 @@ mod tests {
         let from = ClientBuilder::from_variables(|name| {
             Some(if name == "RESEND_API_KEY" { "re_x" } else { "" }.to_owned())
         });
-        assert_eq!(used(from), pair(Client::RESEND_BASE_URL, "re_x"));
+        assert_eq!(used(from), Some(pair(Client::RESEND_BASE_URL, "re_x")));
         let resend = Client::resend("re_x").unwrap();
         assert_eq!(resend.base_url().as_str(), format!("{}/", Client::RESEND_BASE_URL));
     }
