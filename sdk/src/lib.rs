@@ -121,12 +121,12 @@ pub mod resources;
 pub mod testing;
 pub mod transport;
 
+#[cfg(feature = "lettre")]
+pub use lettre;
 /// Crates whose types are part of this API.
 #[cfg(feature = "reqwest")]
 pub use reqwest;
 pub use {bytes, http, serde_json, url};
-#[cfg(feature = "lettre")]
-pub use lettre;
 
 pub use call::{
     AnnouncedLimit, Call, FailedAttempt, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,

@@ -130,7 +130,7 @@ impl TokenRecord {
             .map_err(|error| {
                 let (path, cause) = (error.path(), error.inner());
                 StoreError::unreadable(match cause.classify() {
-                    Category::Data if path.iter().len() == 0 => {
+                    Category::Data if path.iter().next().is_none() => {
                         "it isn't an object with all fields of a login".to_owned()
                     }
                     Category::Data => format!("`{path}` is invalid"),

@@ -1,11 +1,6 @@
 //! Streams of a known length, as parts of a body.
 
-use std::{
-    fmt,
-    hash::{Hash, Hasher},
-    io,
-    pin::Pin,
-};
+use std::{fmt, io, pin::Pin};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -46,12 +41,6 @@ impl fmt::Debug for StreamSource {
 impl PartialEq for StreamSource {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
-    }
-}
-
-impl Hash for StreamSource {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.len.hash(state);
     }
 }
 
