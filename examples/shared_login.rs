@@ -1,4 +1,5 @@
-//! Several servers share one login through a database: the first that needs a new access token refreshes it for all.
+//! Servers on several machines share one login through a database: the first that needs a new access token refreshes it for all. (On one machine,
+//! `FileStore` is enough.)
 //!
 //! A store needs two things from a database: records that are durable when `write` completes, and a lock that ends with its holder's connection.
 //! They must not be one transaction: the record written under the lock announces that a refresh is about to begin. In the lock's own

@@ -8,7 +8,7 @@
 //! | `fingerprint` | which account a credential belongs to, without the credential |
 //! | `oauth` | the authorization code flow with PKCE, the token endpoint, registration and revocation |
 //! | `redirect_listener` | a loopback server that receives the browser's redirect |
-//! | `record`, `store` | the stored record of a login, and the contract of token stores |
+//! | `record`, `store` | the stored record of a login, the contract of token stores, and stores in memory and in a file |
 //! | `token_endpoint` | the outcomes of a refresh, as far as a client can know them |
 //! | `session` | a login in use: refreshed on demand, and robust against lost responses and crashes |
 
@@ -41,7 +41,7 @@ pub use {
     },
     record::{RefreshPending, TokenRecord},
     session::{RefreshRequest, Revocation, Session, SessionBuilder, SessionEvent},
-    store::{LockedStore, MemoryStore, TokenStore},
+    store::{FileStore, LockedStore, MemoryStore, TokenStore, files},
 };
 
 pub use scope::Scope;

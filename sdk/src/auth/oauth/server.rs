@@ -22,7 +22,7 @@ use crate::{
 ///
 /// use idempost::{
 ///     Client,
-///     auth::{AuthorizationServer, RedirectListener, MemoryStore, Scope, Session},
+///     auth::{AuthorizationServer, FileStore, RedirectListener, Scope, Session},
 /// };
 ///
 /// let server = AuthorizationServer::new("https://api.example.com")?;
@@ -32,7 +32,7 @@ use crate::{
 ///
 /// let code = receiver.wait(&authorization, Duration::from_secs(300)).await?;
 /// let tokens = server.exchange(&authorization, &code).await?;
-/// let session = Session::start(MemoryStore::new(), &tokens).await?;
+/// let session = Session::start(FileStore::new("/var/lib/shop/login"), &tokens).await?;
 /// let client = Client::builder().base_url("https://api.example.com").session(session).build()?;
 /// # Ok(())
 /// # }

@@ -18,6 +18,8 @@ use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
 ///   roll back the record with the lock, and with it the [`pending`](TokenRecord::pending) mark that the next process needs.
 /// - Every read after a write returns the written record.
 /// - If the storage fails, the record isn't written elsewhere, unless every reader looks there too.
+///
+/// [`FileStore`](super::FileStore) is one for the processes of one machine.
 pub trait TokenStore: Send + Sync + 'static {
     /// Reads the record without taking the lock; `None` if the store holds no login.
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>>;
