@@ -6,6 +6,7 @@ mod errors;
 mod http2;
 mod json;
 mod lists;
+mod model;
 mod redirects;
 mod sizes;
 mod uploads;
