@@ -72,7 +72,10 @@ pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Resp
         let mut call = Execution::new(core, operation.ready()?);
         loop {
             match call.attempt().await {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    call.refund_retries();
+                    return Ok(response);
+                }
                 Err(failure) => call.delay_after(failure).await?,
             }
         }
@@ -222,7 +225,6 @@ impl<'a> Execution<'a> {
         self.trace(&head);
         if head.status.is_success() {
             self.learn(&head.headers, Verdict::Admitted);
-            self.core.budget.succeeded(self.withdrawn.replace(0).unwrap_or(0));
             return Ok(http::Response::from_parts(head, body));
         }
         // An error response counts even if its body is incomplete.
@@ -336,7 +338,10 @@ impl<'a> Execution<'a> {
             None => {
                 let checked = self.check(http::Response::from_parts(head, bytes));
                 match checked.and_then(decode) {
-                    Ok(value) => return Ok(value),
+                    Ok(value) => {
+                        self.refund_retries();
+                        return Ok(value);
+                    }
                     Err(error) => error,
                 }
             }
@@ -353,6 +358,7 @@ impl<'a> Execution<'a> {
         self.undecodable |= !incomplete;
         let retry = again.then(|| Cause::unreadable(error.status));
         if matches!(result, AttemptResult::Accepted { .. }) {
+            self.refund_retries();
             self.unread = Some(Error::Decode(error.after(self.state.summary())));
             return Err(Failure { error: None, retry });
         }
@@ -427,6 +433,11 @@ impl<'a> Execution<'a> {
         let cost = self.core.budget.take(cause);
         self.withdrawn = self.withdrawn.zip(cost).map(|(before, cost)| before + cost);
         cost.map(|_| delay)
+    }
+
+    /// Gives the call's retries back to the budget: the service has accepted, which a status alone doesn't show.
+    fn refund_retries(&mut self) {
+        self.core.budget.succeeded(self.withdrawn.replace(0).unwrap_or(0));
     }
 
     fn attempt_end(&self) -> Option<Instant> {

@@ -29,8 +29,13 @@ impl Upload {
         self.stage.store(CONNECTING, Ordering::Release);
     }
 
-    pub(super) fn sent(&self, sent: u64, total: u64) {
+    /// Records that the request has a connection.
+    pub(super) fn started(&self) {
         self.stage.store(SENDING, Ordering::Release);
+    }
+
+    pub(super) fn sent(&self, sent: u64, total: u64) {
+        self.started();
         if let Some(listener) = &self.listener {
             listener(sent, total);
         }

@@ -1,6 +1,7 @@
 //! The request as reqwest sends it: its body in pieces, so that progress is visible and an early response is read.
 
 use std::{
+    convert::Infallible,
     io,
     pin::{Pin, pin},
     sync::{
@@ -14,6 +15,7 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::stream;
+use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -40,11 +42,11 @@ pub(super) async fn send(
     let (idle, total) = (request.idle_timeout, request.body.len());
     let progress = Arc::new(Progress::new(total));
     let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
-    // An empty body isn't read, so nothing tells whether there is a connection.
-    if total > 0 {
-        request.connecting();
-        *outgoing.body_mut() = Some(body(request, &progress));
-    }
+    request.connecting();
+    *outgoing.body_mut() = Some(match total {
+        0 => reqwest::Body::wrap(NoBody(Arc::clone(&request.upload))),
+        _ => body(request, &progress),
+    });
     *outgoing.headers_mut() = std::mem::take(&mut request.headers);
     if total > 0 {
         outgoing.headers_mut().insert(http::header::CONTENT_LENGTH, total.into());
@@ -76,6 +78,30 @@ fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
             progress,
             paused: false,
         }),
+    }
+}
+
+/// The body of a request without one. Nothing reads it, but a connection asks for its end when it sends the head.
+struct NoBody(Arc<Upload>);
+
+impl Body for NoBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(None)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.started();
+        true
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(0)
     }
 }
 

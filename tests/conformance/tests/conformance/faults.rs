@@ -7,6 +7,7 @@ mod http2;
 mod json;
 mod lists;
 mod proxies;
+mod model;
 mod redirects;
 mod sizes;
 mod uploads;

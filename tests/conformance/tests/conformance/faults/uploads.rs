@@ -87,10 +87,15 @@ async fn a_time_limit_that_passes_without_a_connection_leaves_the_request_unsent
         assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
         let cause = std::error::Error::source(&error).unwrap().to_string();
         assert!(error.is_retryable() && cause.starts_with("couldn't connect to "), "{error}: {cause}");
+        // A request without a body.
+        let error = client.emails().cancel("e1").timeout(Duration::from_millis(300)).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::NotSent, "{error:?}");
     }
     // After a byte of the body was sent, the outcome is unknown.
     let client = patient(&mute.base_url()).build().unwrap();
     let error = client.emails().send(&email()).timeout(Duration::from_secs(2)).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+    let error = client.emails().cancel("e1").timeout(Duration::from_secs(2)).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
 }
 
