@@ -197,7 +197,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
     assert!(cause.contains("the client's retry budget is exhausted"), "{cause}");
 
     // A proxy's page has the status of a success, and gives no retry back.
-    let script = Script::of([refusal(503, "service_unavailable"), Step::Text(200, "<html>")]);
+    let script = Script::of([refusal(503, "service_unavailable"), Reply::bytes(200, "<html>")]);
     let client = script.builder().retry(RetryPolicy::default().budget(1)).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
     assert_eq!((error.attempts(), error.retry_budget_exhausted()), (2, true), "{error:?}");
