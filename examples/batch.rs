@@ -1,6 +1,6 @@
 //! A batch of emails in one request; invalid ones are rejected individually and reported.
 
-use idempost::{AcceptedBatch, BatchEmail, Client};
+use idempost::{BatchEmail, Client, emails::AcceptedBatch};
 
 async fn run(client: &Client, people: &[(&str, &str)]) -> idempost::Result<AcceptedBatch> {
     let invitation = |(name, address): &(&str, &str)| {

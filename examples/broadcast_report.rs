@@ -2,7 +2,10 @@
 
 use futures_util::TryStreamExt as _;
 use idempost::{
-    BounceType, BroadcastId, Client, ContactPatch, EmailMetric, EmailMetricsQuery, RecipientType,
+    BroadcastId, Client,
+    broadcasts::{BounceType, RecipientType},
+    contacts::ContactPatch,
+    emails::{EmailMetric, EmailMetricsQuery},
 };
 
 /// Prints the rates and the most clicked links.
@@ -51,7 +54,7 @@ async fn main() -> idempost::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use idempost::{NewBroadcast, NewContact};
+    use idempost::{broadcasts::NewBroadcast, contacts::NewContact};
     use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use futures_util::stream;
-use idempost::{Client, ClientBuilder, RateLimit};
+use idempost::{Client, ClientBuilder, call::RateLimit};
 use idempost_bulk::{Bulk, Input, Message, Report, RunOptions};
 use rusqlite::Connection;
 use serde_json::{Value, json};

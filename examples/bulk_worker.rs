@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use idempost::{Client, ClientBuilder, RateLimit};
+use idempost::{Client, ClientBuilder, call::RateLimit};
 use idempost_bulk::queue::{NatsQueue, QueueOptions};
 use idempost_bulk::worker::{Worker, WorkerEvent, WorkerOptions, WorkerReport};
 

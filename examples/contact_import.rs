@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use idempost::{
-    Client, ContactImport, ContactImportStatus, ImportConflict, ImportPropertyType, NewContactImport,
+    Client,
+    contact_imports::{
+        ContactImport, ContactImportStatus, ImportConflict, ImportPropertyType, NewContactImport,
+    },
 };
 
 /// Imports a file with the columns `E-Mail` and `Town`, and waits for the end. The file is read while it is sent.
@@ -47,7 +50,7 @@ mod tests {
     use std::time::Duration;
 
     use idempost::http::Method;
-    use idempost::{Error, NewContactProperty, RetryPolicy};
+    use idempost::{Error, call::RetryPolicy, contact_properties::NewContactProperty};
     use idempost_reference_server::faults::{Action, Rule};
     use idempost_reference_server::{ReferenceServer, Settings};
 

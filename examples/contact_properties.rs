@@ -1,6 +1,10 @@
 //! Contact properties: a string and a number, with fallbacks for contacts without a value.
 
-use idempost::{Client, ContactProperty, ContactPropertyPatch, NewContact, NewContactProperty};
+use idempost::{
+    Client,
+    contact_properties::{ContactProperty, ContactPropertyPatch, NewContactProperty},
+    contacts::NewContact,
+};
 
 /// Creates the properties. A fallback always has the property's type: `.fallback("none")` on a number doesn't compile.
 async fn define(client: &Client) -> idempost::Result<()> {

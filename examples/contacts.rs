@@ -1,7 +1,10 @@
 //! A contact subscribes to a newsletter, lists its segments, and leaves again.
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, ContactPatch, NewContact};
+use idempost::{
+    Client,
+    contacts::{ContactPatch, NewContact},
+};
 
 /// Returns the names of the segments that the contact was in.
 async fn run(client: &Client, email: &str) -> idempost::Result<Vec<String>> {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use idempost::{Client, DomainClaim, DomainClaimStatus, DomainId, NewDomainClaim};
+use idempost::{
+    Client, DomainId,
+    domains::{DomainClaim, DomainClaimStatus, NewDomainClaim},
+};
 
 /// Claims the domain, or returns the pending claim of an earlier run. Its TXT record has to be published at the DNS provider.
 async fn claim(client: &Client, name: &str) -> idempost::Result<DomainClaim> {
@@ -44,7 +47,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::sync::Arc;
 
-    use idempost::{ClaimBlockedReason, Error, NewDomain};
+    use idempost::{
+        Error,
+        domains::{ClaimBlockedReason, NewDomain},
+    };
     use idempost_reference_server::{ReferenceServer, Service, Settings};
 
     use super::*;

@@ -5,7 +5,10 @@
 use std::{future::ready, pin::pin, time::Duration};
 
 use futures_util::TryStreamExt as _;
-use idempost::{Accepted, Client, DnsRecord, Domain, DomainStatus, Email, NewDomain};
+use idempost::{
+    Accepted, Client, Email,
+    domains::{DnsRecord, Domain, DomainStatus, NewDomain},
+};
 
 /// Returns the domain after its verification: verified, or with the status of each record.
 async fn set_up(
@@ -51,7 +54,7 @@ async fn main() -> idempost::Result<()> {
 mod tests {
     use std::{cell::RefCell, sync::Arc};
 
-    use idempost::{Error, RecordStatus};
+    use idempost::{Error, domains::RecordStatus};
     use idempost_reference_server::{ReferenceServer, Service, Settings};
 
     use super::*;

@@ -1,8 +1,9 @@
 //! A report about the last days: an alarm for days and domains with many bounces or complaints, and how many contacts are still subscribed.
 
 use idempost::{
-    Client, EmailMetric, EmailMetricsQuery, EmailMetricsRow, MetricsDimension, SegmentMetricsQuery,
-    SegmentMetricsRow,
+    Client,
+    emails::{EmailMetric, EmailMetricsQuery, EmailMetricsRow, MetricsDimension},
+    segments::{SegmentMetricsQuery, SegmentMetricsRow},
 };
 
 /// Percentages above which mailbox providers start to distrust a sender.
@@ -53,7 +54,7 @@ async fn main() -> idempost::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use idempost::{Email, NewContact};
+    use idempost::{Email, contacts::NewContact};
     use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 
     use super::*;

@@ -1,8 +1,12 @@
 //! Inboxes, in beta: a help desk that sorts questions into threads, answers what it can, and drafts the rest for a colleague.
 
 use idempost::{
-    Client, EventData, InboxAgentPatch, InboxFolder, InboxForward, InboxPatch, InboxReply, InboxThreadPatch,
-    InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, WebhookPayload,
+    Client,
+    inboxes::{
+        InboxAgentPatch, InboxFolder, InboxForward, InboxPatch, InboxReply, InboxThreadPatch,
+        InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel,
+    },
+    webhooks::{EventData, WebhookPayload},
 };
 
 /// Creates the inbox once; it is then named by its address.
@@ -66,7 +70,7 @@ async fn escalate(
 /// Called by the receiver of webhooks, which are subscribed to `inbox.email.received`.
 fn sender(event: &WebhookPayload) -> Option<String> {
     let EventData::InboxEmailReceived(received) = &event.data else { return None };
-    let email: idempost::InboxEmail = serde_json::from_value(received.email.clone()?).ok()?;
+    let email: idempost::inboxes::InboxEmail = serde_json::from_value(received.email.clone()?).ok()?;
     email.from
 }
 
@@ -105,7 +109,7 @@ mod tests {
     use idempost_reference_server::{ReferenceServer, Settings};
     use serde_json::json;
 
-    use idempost::{InboxDraftPatch, InboxLabelPatch};
+    use idempost::inboxes::{InboxDraftPatch, InboxLabelPatch};
 
     use super::*;
 

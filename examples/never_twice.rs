@@ -1,6 +1,6 @@
 //! Sending from a job queue, at most once per job: the key comes from the job, and the error decides what to do with it.
 
-use idempost::{Client, Email, Outcome, Recovery};
+use idempost::{Client, Email, Outcome, error::Recovery};
 
 #[derive(Debug, PartialEq)]
 enum Verdict {
@@ -37,7 +37,7 @@ async fn main() -> idempost::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use idempost::RetryPolicy;
+    use idempost::call::RetryPolicy;
     use idempost_reference_server::{ReferenceServer, Settings, faults::Action};
 
     use super::*;

@@ -1,6 +1,6 @@
 //! A worker that sends a queue and stops before the daily quota is used up, so that urgent emails can still be sent.
 
-use idempost::{ApiErrorKind, Client, Email, EmailQuota, Error};
+use idempost::{Client, Email, Error, error::ApiErrorKind, usage::EmailQuota};
 
 /// Emails per day that the queue leaves for others.
 const RESERVE: u64 = 10;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, ReceivedEmailSummary};
+use idempost::{Client, received::ReceivedEmailSummary};
 
 /// Saves the attachments of an email. The sender chose their file names, so the IDs are used instead.
 async fn save(

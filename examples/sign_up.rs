@@ -1,6 +1,9 @@
 //! A welcome email from a stored template, sent at most once to each new user.
 
-use idempost::{Accepted, Client, Email, NewTemplate, TemplateVariable};
+use idempost::{
+    Accepted, Client, Email,
+    templates::{NewTemplate, TemplateVariable},
+};
 
 /// Creates the template, once. Its alias identifies it from then on.
 async fn set_up(client: &Client) -> idempost::Result<()> {

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use idempost::{Client, Error, EventData, SuppressionOrigin, WebhookPayload};
+use idempost::{
+    Client, Error,
+    suppressions::SuppressionOrigin,
+    webhooks::{EventData, WebhookPayload},
+};
 
 /// Addresses per request.
 const BATCH: usize = idempost::problem::limits::SUPPRESSIONS_PER_BATCH;
@@ -57,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::time::Duration;
 
-    use idempost::{Email, LastEvent};
+    use idempost::{Email, emails::LastEvent};
     use idempost_reference_server::ReferenceServer;
     use serde_json::json;
 

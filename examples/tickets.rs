@@ -3,7 +3,7 @@
 //! The ticket and the cursor are written in one transaction, so a crash leaves both or neither.
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, ReceivedEmailSummary};
+use idempost::{Client, received::ReceivedEmailSummary};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -59,7 +59,7 @@ async fn main() -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use http::Method;
-    use idempost::RetryPolicy;
+    use idempost::call::RetryPolicy;
     use idempost_reference_server::ReferenceServer;
     use idempost_reference_server::faults::{Action, Rule};
 

@@ -1,6 +1,10 @@
 //! A newsletter that contacts can unsubscribe from: one topic, and one email that is sent only to subscribers.
 
-use idempost::{Accepted, Client, Email, NewContact, NewTopic, Subscription, TopicId};
+use idempost::{
+    Accepted, Client, Email, TopicId,
+    contacts::NewContact,
+    topics::{NewTopic, Subscription},
+};
 
 /// Creates the topic. Only contacts that opted in get its emails.
 async fn found(client: &Client) -> idempost::Result<TopicId> {
@@ -53,7 +57,10 @@ async fn main() -> idempost::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use idempost::{LastEvent, TopicPatch, Visibility};
+    use idempost::{
+        emails::LastEvent,
+        topics::{TopicPatch, Visibility},
+    };
     use idempost_reference_server::ReferenceServer;
 
     use super::*;

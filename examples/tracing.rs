@@ -38,7 +38,7 @@ mod tests {
         sync::{Arc, Mutex},
     };
 
-    use idempost::RetryPolicy;
+    use idempost::call::RetryPolicy;
     use idempost_reference_server::{
         ReferenceServer,
         faults::{Action, Rule},

@@ -3,7 +3,7 @@
 use std::{error::Error, fs, path::Path};
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, LastEvent, page::ListPosition};
+use idempost::{Client, emails::LastEvent, page::ListPosition};
 
 async fn run(client: &Client, file: &Path) -> Result<(u64, Vec<String>), Box<dyn Error>> {
     let (mut seen, mut bounced) = (0, Vec::new());

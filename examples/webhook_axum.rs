@@ -4,7 +4,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use axum::{Router, body::Bytes, extract::State, routing::post};
 use http::{HeaderMap, StatusCode};
-use idempost::{EventData, WebhookEventId, WebhookPayload, WebhookVerifier};
+use idempost::{
+    WebhookEventId,
+    webhooks::{EventData, WebhookPayload, WebhookVerifier},
+};
 use tokio::sync::{Mutex, mpsc};
 
 struct Receiver {
@@ -72,7 +75,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    use idempost::{Client, Email, EventType, NewWebhook};
+    use idempost::{
+        Client, Email,
+        webhooks::{EventType, NewWebhook},
+    };
     use idempost_reference_server::{ReferenceServer, Settings};
 
     use super::*;

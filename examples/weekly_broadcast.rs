@@ -1,6 +1,6 @@
 //! A weekly newsletter: contacts join a segment, and a broadcast is scheduled for Friday morning.
 
-use idempost::{BroadcastId, Client, NewBroadcast, NewContact, SegmentId};
+use idempost::{BroadcastId, Client, SegmentId, broadcasts::NewBroadcast, contacts::NewContact};
 
 /// The content. Each contact's copy has the contact's own name and unsubscribe link.
 const LETTER: &str = r#"<h1>Your week</h1>
@@ -46,7 +46,7 @@ async fn main() -> idempost::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use idempost::BroadcastStatus;
+    use idempost::broadcasts::BroadcastStatus;
     use idempost_reference_server::{CapturedMail, ClockStart, ReferenceServer, Settings};
 
     use super::*;

@@ -1,8 +1,12 @@
 //! A welcome series: one email immediately, another a day later for paying users, and the status of a run.
 
 use idempost::{
-    AutomationEmail, AutomationId, AutomationRun, AutomationStatus, Client, Connection, EventOccurrence,
-    NewAutomation, NewTemplate, Rule, RunValue, Step, TemplateVariable,
+    AutomationId, Client,
+    automations::{
+        AutomationEmail, AutomationRun, AutomationStatus, Connection, NewAutomation, Rule, RunValue, Step,
+    },
+    events::EventOccurrence,
+    templates::{NewTemplate, TemplateVariable},
 };
 
 /// The two emails of the series.
@@ -76,7 +80,7 @@ async fn main() -> idempost::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use idempost::RunStatus;
+    use idempost::automations::RunStatus;
     use idempost_reference_server::ReferenceServer;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use idempost::Problem;
+use idempost::problem::Problem;
 
 use crate::{account::AccountError, counts::CountMismatch};
 

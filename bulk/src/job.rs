@@ -60,7 +60,7 @@ impl Job {
 
     /// Starts or resumes the job over a client, on the current tokio runtime. Nothing that was sent before is sent again.
     ///
-    /// The client should be built with [`RateLimit::Off`](idempost::RateLimit::Off): the job learns the service's limit itself.
+    /// The client should be built with [`RateLimit::Off`](idempost::call::RateLimit::Off): the job learns the service's limit itself.
     ///
     /// The job belongs to the account that it is first sent from; later, [`Run::finish`] fails if the client's is another one. See
     /// [`RunOptions::account`].

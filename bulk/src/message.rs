@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use idempost::{Problem, ScheduledAt};
+use idempost::{ScheduledAt, problem::Problem};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

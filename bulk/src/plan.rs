@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use idempost::{Email, Problem};
+use idempost::{Email, problem::Problem};
 use tempfile::TempDir;
 
 mod builder;

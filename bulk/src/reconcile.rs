@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, SentEmailSummary, Timestamp};
+use idempost::{Client, Timestamp, emails::SentEmailSummary};
 use serde::Deserialize;
 
 use crate::{

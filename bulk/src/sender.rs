@@ -5,7 +5,10 @@ use std::{future::Future, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use idempost::{
-    ApiError, ApiErrorKind, Client, Error, Outcome, Recovery, RetryPolicy, transport::TransportErrorKind,
+    Client, Error, Outcome,
+    call::RetryPolicy,
+    error::{ApiError, ApiErrorKind, Recovery},
+    transport::TransportErrorKind,
 };
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! Templates with placeholders: `{{{NAME}}}` and `{{{NAME|fallback}}}`.
 
-use idempost::Problem;
+use idempost::problem::Problem;
 
 const OPEN: &str = "{{{";
 const CLOSE: &str = "}}}";

@@ -82,7 +82,7 @@ impl Worker {
     /// Starts a worker for one job on the current tokio runtime. It waits until the job's coordinator has uploaded the job, keeps the job's files in a
     /// folder of its own below `cache`, and ends with the job.
     ///
-    /// The client should be built with [`RateLimit::Off`](idempost::RateLimit::Off): the workers share the job's rate.
+    /// The client should be built with [`RateLimit::Off`](idempost::call::RateLimit::Off): the workers share the job's rate.
     pub fn start(
         backend: impl Backend,
         client: &Client,

@@ -7,7 +7,10 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use idempost::auth::Session;
-use idempost::{Client, ClientBuilder, RateLimit, RetryPolicy};
+use idempost::{
+    Client, ClientBuilder,
+    call::{RateLimit, RetryPolicy},
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use url::Url;

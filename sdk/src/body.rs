@@ -63,7 +63,7 @@ impl FileVersion {
     }
 }
 
-/// A part of a body, as [`Preview`](crate::Preview) shows it.
+/// A part of a body, as [`Preview`](crate::call::Preview) shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyPart {

@@ -4,7 +4,7 @@
 mod blocking;
 mod builder;
 mod handle;
-pub mod page;
+pub(crate) mod page;
 mod wait;
 
 #[cfg(feature = "blocking")]
@@ -14,6 +14,6 @@ pub use blocking::{Blocking, BlockingIter};
 pub use builder::ClientBuilder;
 pub use handle::Client;
 pub(crate) use page::Item;
-pub use page::{List, Page, Paginator};
+pub use page::{List, Page};
 pub(crate) use wait::State;
 pub use wait::Wait;

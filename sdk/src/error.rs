@@ -130,7 +130,7 @@ impl Error {
         }
     }
 
-    /// Returns whether the call wasn't retried because the client's [retry budget](crate::RetryPolicy::budget) was exhausted.
+    /// Returns whether the call wasn't retried because the client's [retry budget](crate::call::RetryPolicy::budget) was exhausted.
     pub fn retry_budget_exhausted(&self) -> bool {
         match self {
             Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.budget_exhausted,

@@ -112,11 +112,11 @@ pub mod problem;
 
 pub mod auth;
 pub mod body;
-mod call;
+pub mod call;
 mod client;
-mod error;
+pub mod error;
 pub mod guide;
-pub mod resources;
+mod resources;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod transport;
@@ -128,89 +128,36 @@ pub use lettre;
 pub use reqwest;
 pub use {bytes, http, serde_json, url};
 
-pub use call::{
-    AnnouncedLimit, Call, FailedAttempt, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
-};
+#[doc(inline)]
+pub use call::Call;
 #[cfg(feature = "blocking")]
-pub use client::{Blocking, BlockingIter};
-pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
-pub use error::{
-    ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, PagingError, RateLimitError,
-    Recovery, Result, TransportFailure, WaitTimeout,
-};
-pub use problem::{Problem, Problems, SettingsError, Validate, path_segment};
+pub use client::Blocking;
+pub use client::{Client, ClientBuilder, List, Page, Wait};
+#[doc(inline)]
+pub use error::{Error, Outcome, Result};
+#[doc(inline)]
+pub use resources::emails::{Accepted, Attachment, BatchEmail, Email, Tag};
 #[cfg(feature = "beta")]
-pub use resources::inboxes::{
-    EmailDirection, Inbox, InboxAction, InboxAgent, InboxAgentPatch, InboxAttachment, InboxDraft,
-    InboxDraftKind, InboxDraftPatch, InboxDraftSummary, InboxEmail, InboxFolder, InboxForward, InboxLabel,
-    InboxLabelPatch, InboxLabels, InboxPatch, InboxReply, InboxSummary, InboxThread, InboxThreadMatch,
-    InboxThreadPatch, InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, SentInboxEmail,
-};
+pub use resources::inboxes;
 pub use resources::{
-    Deleted, Reference,
-    api_keys::{ApiKeySummary, CreatedApiKey, NewApiKey},
-    automations::{
-        Action, Automation, AutomationEmail, AutomationPatch, AutomationRun, AutomationRunSummary,
-        AutomationStatus, AutomationSummary, Connection, ConnectionType, ContactUpdate, NewAutomation, Rule,
-        RunStatus, RunStep, RunValue, Step, StepStatus, WaitForEvent,
-    },
-    broadcasts::{
-        BounceType, Broadcast, BroadcastPatch, BroadcastRecipient, BroadcastStatus, BroadcastSummary,
-        ClickedLink, NewBroadcast, RecipientLink, RecipientType,
-    },
-    contact_imports::{
-        ContactImport, ContactImportCounts, ContactImportStatus, ImportConflict, ImportPropertyType,
-        NewContactImport,
-    },
-    contact_properties::{
-        ContactProperty, ContactPropertyPatch, NewContactProperty, NumberProperty, PropertyType,
-        StringProperty,
-    },
-    contacts::{
-        Contact, ContactPatch, ContactPropertyValue, ContactRef, ContactSummary, DeletedContact, Membership,
-        NewContact, PropertyValue, TopicSubscription, UpdatedTopics,
-    },
-    domains::{
-        Capabilities, Capability, ClaimBlockedReason, ClaimRecord, DnsRecord, Domain, DomainClaim,
-        DomainClaimStatus, DomainPatch, DomainStatus, DomainSummary, NewDomain, NewDomainClaim, ProxyStatus,
-        RecordPurpose, RecordStatus, RecordType, Region, Tls,
-    },
-    emails::{
-        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailMetric,
-        EmailMetricValues, EmailMetrics, EmailMetricsQuery, EmailMetricsRow, LastEvent, MetricsDimension,
-        MetricsGranularity, SentEmail, SentEmailSummary, SharedEmail, Tag, TemplateFields, VariableValue,
-        check_batch,
-    },
-    events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
-    logs::{LogEntry, LogEntrySummary},
-    oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
-    received::{
-        AuthenticationResult, ContentDisposition, EmailAttachment, EmailAttachmentSummary,
-        EmailAuthentication, Forward, HtmlFormat, RawEmail, ReceivedEmail, ReceivedEmailSummary,
-    },
-    segments::{
-        Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsDimension,
-        SegmentMetricsQuery, SegmentMetricsRow,
-    },
-    suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},
-    templates::{
-        DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,
-        TemplateStatus, TemplateSummary, TemplateVariable, VariableType,
-    },
-    topics::{NewTopic, Subscription, Topic, TopicPatch, Visibility},
-    usage::{AiCredits, EmailQuota, EmailUsage, PeriodQuota, Quota, RateLimitPolicy, Usage},
-    webhooks::{
-        CreatedWebhook, Delivery, EventData, EventType, NewWebhook, SecretError, VerificationError, Webhook,
-        WebhookAttempt, WebhookEvent, WebhookEventStatus, WebhookEventSummary, WebhookPatch, WebhookPayload,
-        WebhookStatus, WebhookSummary, WebhookVerifier,
-    },
+    Deleted, Reference, api_keys, audiences, automations, broadcasts, contact_imports, contact_properties,
+    contacts, domains, emails, events, logs, oauth_grants, received, segments, suppressions, templates,
+    topics, usage, webhooks,
 };
-pub use types::IdempotencyKey;
+#[doc(inline)]
 pub use types::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactImportId,
-    ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId,
-    Recipients, ScheduledAt, SegmentId, SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId,
-    WebhookEventId, WebhookId,
+    ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, IdempotencyKey, LogId, OAuthGrantId,
+    ReceivedEmailId, Recipients, ScheduledAt, SegmentId, SuppressionId, TemplateId, Timestamp, TopicId,
+    WebhookAttemptId, WebhookEventId, WebhookId,
 };
 #[cfg(feature = "beta")]
+#[doc(inline)]
 pub use types::{InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId};
+
+/// The items and pages of lists, and positions to continue from.
+pub mod page {
+    #[cfg(feature = "blocking")]
+    pub use crate::client::BlockingIter;
+    pub use crate::client::page::{Item, ListPosition, Pages, Paginator};
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use idempost::{Email, Problem};
+use idempost::{Email, problem::Problem};
 
 use super::cells::Cells;
 use crate::{
@@ -262,7 +262,7 @@ impl Columns {
 
 /// Checks the name of a column with the rules of the email that it sets.
 fn accepted(email: &Email, path: &str) -> Result<(), (&'static str, String)> {
-    let problems = email.check().err().map(idempost::Problems::into_vec).unwrap_or_default();
+    let problems = email.check().err().map(idempost::problem::Problems::into_vec).unwrap_or_default();
     match problems.into_iter().find(|problem| problem.path.starts_with(path)) {
         Some(problem) => Err((problem.code, problem.message)),
         None => Ok(()),

@@ -5,7 +5,7 @@ use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
 };
 
-use idempost::Problem;
+use idempost::problem::Problem;
 
 use super::{Format, Position, Source, columns::Columns, csv_rows::CsvRows};
 use crate::{

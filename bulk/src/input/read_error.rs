@@ -2,7 +2,7 @@
 
 use std::io;
 
-use idempost::Problem;
+use idempost::problem::Problem;
 
 use super::{MAX_COLUMNS, MAX_ROW, Position};
 use crate::error::BulkError;

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use idempost::{Email, Problem, Problems, VariableValue};
+use idempost::{
+    Email,
+    emails::VariableValue,
+    problem::{Problem, Problems},
+};
 use serde_json::Value;
 
 use super::{

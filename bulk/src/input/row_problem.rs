@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use idempost::Problem;
+use idempost::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 use super::Position;

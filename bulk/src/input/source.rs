@@ -8,7 +8,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use idempost::Problem;
+use idempost::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 use super::{

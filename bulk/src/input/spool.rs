@@ -7,7 +7,7 @@ use std::{
 };
 
 use flate2::read::MultiGzDecoder;
-use idempost::Problem;
+use idempost::problem::Problem;
 
 use super::utf16::{self, Utf16Error};
 use crate::error::{BulkError, Result};

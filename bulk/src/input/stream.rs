@@ -7,7 +7,7 @@ use std::{io::Write as _, path::Path, pin::pin};
 
 use futures_core::Stream;
 use futures_util::StreamExt as _;
-use idempost::Problem;
+use idempost::problem::Problem;
 use serde::Serialize;
 
 use super::Input;

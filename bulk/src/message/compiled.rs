@@ -1,6 +1,10 @@
 //! A message with its templates compiled.
 
-use idempost::{Email, Problem, VariableValue, problem::push_token};
+use idempost::{
+    Email,
+    emails::VariableValue,
+    problem::{Problem, push_token},
+};
 use serde_json::Value;
 
 use super::Message;
@@ -102,7 +106,7 @@ impl Compiled {
             }
             None => email.text(STAND_IN),
         };
-        let problems = email.check().err().map(idempost::Problems::into_vec).unwrap_or_default();
+        let problems = email.check().err().map(idempost::problem::Problems::into_vec).unwrap_or_default();
         problems.into_iter().map(|problem| self.renamed(problem)).collect()
     }
 

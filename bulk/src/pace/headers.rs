@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use idempost::AnnouncedLimit;
+use idempost::call::AnnouncedLimit;
 
 /// What one response announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

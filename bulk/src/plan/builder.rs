@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use idempost::{EmailFields, problem::limits::EMAILS_PER_BATCH};
+use idempost::{emails::EmailFields, problem::limits::EMAILS_PER_BATCH};
 
 use super::{
     BatchKind, Counts,

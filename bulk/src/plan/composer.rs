@@ -7,8 +7,10 @@ use std::{
 };
 
 use idempost::{
-    Attachment, Email, EmailFields, Problem, Problems, bytes::Bytes,
-    problem::limits::ATTACHMENTS_ENCODED_BYTES,
+    Attachment, Email,
+    bytes::Bytes,
+    emails::EmailFields,
+    problem::{Problem, Problems, limits::ATTACHMENTS_ENCODED_BYTES},
 };
 
 use super::BatchKind;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use idempost::{Email, Problem};
+use idempost::{Email, problem::Problem};
 
 use super::{Selection, problem};
 
@@ -32,12 +32,14 @@ impl PlanOptions {
         let mut problems = Vec::new();
         if let Some(address) = &self.test_to {
             let email = Email::new(address.as_str(), "a@b.c", "x").text("x");
-            problems.extend(email.check().err().into_iter().flat_map(idempost::Problems::into_vec).map(
-                |mut found| {
-                    "/test_to".clone_into(&mut found.path);
-                    found
-                },
-            ));
+            problems.extend(
+                email.check().err().into_iter().flat_map(idempost::problem::Problems::into_vec).map(
+                    |mut found| {
+                        "/test_to".clone_into(&mut found.path);
+                        found
+                    },
+                ),
+            );
         }
         if self.limit == Some(0) {
             problems.push(problem("range", "the limit is at least 1 row"));

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use idempost::{Client, RateLimit};
+use idempost::{Client, call::RateLimit};
 use idempost_bulk::{
     Account, AccountError, BulkError, DistributeOptions, Ending, JobState, Outcome,
     queue::{ControlState, Intended, Intent, Ledger, Queue, set_state},

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::Response;
 use idempost::{
-    Client, RateLimit,
+    Client,
+    call::RateLimit,
     transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
 };
 use serde_json::{Value, json};

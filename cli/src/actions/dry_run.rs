@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs::File, io, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use idempost::{Preview, body::BodyPart};
+use idempost::{body::BodyPart, call::Preview};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 

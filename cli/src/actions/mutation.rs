@@ -3,7 +3,7 @@
 //! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). If an interrupt, a full disk or a failing
 //! filter ends the command, it still reports the ID, the outcome and the idempotency key, even with --quiet.
 
-use idempost::{Call, Client, Deleted, IdempotencyKey, Reference, WithResponse};
+use idempost::{Call, Client, Deleted, IdempotencyKey, Reference, call::WithResponse};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

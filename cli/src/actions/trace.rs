@@ -3,7 +3,12 @@
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode, header};
-use idempost::{Call, Error, List, Preview, WithResponse, body::BodyPart, page::Item};
+use idempost::{
+    Call, Error, List,
+    body::BodyPart,
+    call::{Preview, WithResponse},
+    page::Item,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use idempost::{Error, Problem, Wait};
+use idempost::{Error, Wait, problem::Problem};
 
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail};

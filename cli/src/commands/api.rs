@@ -3,7 +3,7 @@
 mod plan;
 
 use http::{HeaderMap, Method, StatusCode, Version};
-use idempost::{Call, Client, IdempotencyKey, PagingError};
+use idempost::{Call, Client, IdempotencyKey, error::PagingError};
 use serde_json::{Value, json};
 
 use crate::actions::dry_run;

@@ -1,6 +1,6 @@
 //! `api-keys`: credentials for applications.
 
-use idempost::{ApiKeyId, Client, NewApiKey};
+use idempost::{ApiKeyId, Client, api_keys::NewApiKey};
 use serde_json::Value;
 
 use crate::actions::by_id::ChangeById;

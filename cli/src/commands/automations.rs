@@ -3,7 +3,7 @@
 mod definition;
 mod runs;
 
-use idempost::{AutomationStatus, Client};
+use idempost::{Client, automations::AutomationStatus};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ mod stored;
 use std::time::Duration;
 
 use http::{HeaderMap, Method};
-use idempost::{ApiErrorKind, Client, RetryPolicy};
+use idempost::{Client, call::RetryPolicy, error::ApiErrorKind};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 mod send;
 
-use idempost::{EventPatch, NewEvent, PayloadType};
+use idempost::events::{EventPatch, NewEvent, PayloadType};
 use serde_json::Value;
 
 use crate::actions::mutation::{self, DryRunFlag};

@@ -6,7 +6,7 @@ mod messages;
 mod settings;
 mod threads;
 
-use idempost::{Call, Client, Problems};
+use idempost::{Call, Client, problem::Problems};
 use serde::de::DeserializeOwned;
 
 use crate::actions::dry_run::Content;

@@ -9,7 +9,7 @@ pub(crate) mod fuzzing;
 mod import;
 mod remove;
 
-use idempost::SuppressionOrigin;
+use idempost::suppressions::SuppressionOrigin;
 
 use crate::actions::mutation;
 use crate::actions::pages::{self, Table};

@@ -1,6 +1,6 @@
 //! `usage`: what the account has used of its quotas.
 
-use idempost::{EmailQuota, Usage};
+use idempost::usage::{EmailQuota, Usage};
 
 use crate::actions::{mutation, trace};
 use crate::context::Context;

@@ -5,7 +5,11 @@ mod listen;
 mod secrets;
 mod verify;
 
-use idempost::{Client, CreatedWebhook, EventType, NewWebhook, WebhookPatch, WebhookStatus, WithResponse};
+use idempost::{
+    Client,
+    call::WithResponse,
+    webhooks::{CreatedWebhook, EventType, NewWebhook, WebhookPatch, WebhookStatus},
+};
 
 use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation::{self, DryRunFlag};

@@ -4,7 +4,10 @@ use std::error::Error as StdError;
 
 use idempost::auth::AuthError;
 use idempost::transport::TransportErrorKind;
-use idempost::{ApiErrorKind, IdempotencyKey, Outcome, Recovery};
+use idempost::{
+    IdempotencyKey, Outcome,
+    error::{ApiErrorKind, Recovery},
+};
 
 use crate::diagnostics::Diagnostics;
 

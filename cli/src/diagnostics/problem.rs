@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(crate) use idempost::Problem;
+pub(crate) use idempost::problem::Problem;
 
 /// A problem and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Diagnostics {
     }
 
     /// The library's validation errors, without locations.
-    pub(crate) fn of(problems: &idempost::Problems) -> Self {
+    pub(crate) fn of(problems: &idempost::problem::Problems) -> Self {
         let found = problems.iter().cloned().map(|problem| Diagnostic { problem, origin: None, hint: None });
         Self { found: found.collect(), omitted: problems.omitted(), ..Self::default() }
     }

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use idempost::Problems;
+use idempost::problem::Problems;
 use serde_json::{Map, Value, json};
 
 use super::{

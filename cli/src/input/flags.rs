@@ -5,7 +5,10 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use idempost::{EventType, Problem, Problems};
+use idempost::{
+    problem::{Problem, Problems},
+    webhooks::EventType,
+};
 use serde_json::{Map, Value};
 
 use super::body_builder::{flag_origin, narrowed};

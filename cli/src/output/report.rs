@@ -8,7 +8,10 @@ use std::error::Error as _;
 use annotate_snippets::Level;
 use http::StatusCode;
 use idempost::auth::AuthError;
-use idempost::{ApiError, ApiErrorKind, Outcome, Recovery};
+use idempost::{
+    Outcome,
+    error::{ApiError, ApiErrorKind, Recovery},
+};
 use serde_json::{Value, json};
 
 use super::color;
@@ -203,7 +206,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Why a request failed: how far it got, the system's error, and the number of attempts.
-pub(crate) fn lost_by(lost: &idempost::TransportFailure) -> String {
+pub(crate) fn lost_by(lost: &idempost::error::TransportFailure) -> String {
     let mut deepest = lost.transport.source();
     while let Some(deeper) = deepest.and_then(std::error::Error::source) {
         deepest = Some(deeper);

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use idempost::WebhookVerifier;
+use idempost::webhooks::WebhookVerifier;
 use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 use serde_json::{Value, json};

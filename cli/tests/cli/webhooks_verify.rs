@@ -52,7 +52,7 @@ fn the_event_type_is_shown() {
     // EVT-11
     let idempost = idempost();
     let body = br#"{"type":"email.bounced","created_at":"2021-02-25T15:02:10.000Z","data":{}}"#;
-    let signature = idempost::WebhookVerifier::new(SECRET).unwrap().sign(
+    let signature = idempost::webhooks::WebhookVerifier::new(SECRET).unwrap().sign(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         1_614_265_330,
         body,
@@ -98,7 +98,7 @@ fn a_binary_body_is_verified_unchanged() {
     // EVT-11, H-04
     let idempost = idempost();
     let body = b"\x00\xff\xfe\x80";
-    let signature = idempost::WebhookVerifier::new(SECRET).unwrap().sign(
+    let signature = idempost::webhooks::WebhookVerifier::new(SECRET).unwrap().sign(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         1_614_265_330,
         body,

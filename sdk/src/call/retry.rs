@@ -121,7 +121,7 @@ impl RetryPolicy {
     /// ```
     /// use std::time::Duration;
     ///
-    /// use idempost::RetryPolicy;
+    /// use idempost::call::RetryPolicy;
     ///
     /// // Waits up to five minutes for a service in maintenance, however many attempts that takes.
     /// let policy = RetryPolicy::default().decide_by(|failed| {

@@ -39,12 +39,12 @@ impl Client {
     /// Creates a request to an operation that this version has no typed method for.
     ///
     /// `path` is relative to the base URL, begins with `/`, and is sent unchanged: encode its segments with
-    /// [`path_segment`](crate::path_segment). Add a [`query`](Call::query) or a [`json`](Call::json) body, and deserialize the response into
+    /// [`path_segment`](crate::problem::path_segment). Add a [`query`](Call::query) or a [`json`](Call::json) body, and deserialize the response into
     /// `serde_json::Value` or, with [`typed`](Call::typed), into a type of your own.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// let domain = idempost::path_segment("d91cd9bd-1176-453e-8fc1-35364d380206")?;
+    /// let domain = idempost::problem::path_segment("d91cd9bd-1176-453e-8fc1-35364d380206")?;
     /// let response = client.request(http::Method::GET, format!("/domains/{domain}")).await?;
     /// println!("{}", response["status"]);
     /// # Ok(())

@@ -12,7 +12,7 @@ pub enum Outcome {
     Rejected,
     /// Possibly executed.
     Unknown,
-    /// Executed. In an error, the result is missing: for a response that can't be read, see [`DecodeError::id`](crate::DecodeError::id).
+    /// Executed. In an error, the result is missing: for a response that can't be read, see [`DecodeError::id`](crate::error::DecodeError::id).
     Accepted,
 }
 

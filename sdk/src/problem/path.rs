@@ -10,8 +10,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Encodes `text` as one path segment: every reserved character is percent-encoded.
 ///
 /// ```
-/// assert_eq!(idempost::path_segment("a+b@x.test")?, "a%2Bb%40x.test");
-/// # Ok::<(), idempost::Problem>(())
+/// assert_eq!(idempost::problem::path_segment("a+b@x.test")?, "a%2Bb%40x.test");
+/// # Ok::<(), idempost::problem::Problem>(())
 /// ```
 ///
 /// # Errors

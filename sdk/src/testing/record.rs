@@ -14,7 +14,7 @@ use crate::types::strict;
 /// may be unknown, as in a response.
 ///
 /// ```
-/// use idempost::{LastEvent, SentEmail, testing::record};
+/// use idempost::{emails::{LastEvent, SentEmail}, testing::record};
 /// use serde_json::json;
 ///
 /// let email: SentEmail = record(json!({
@@ -69,7 +69,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Accepted, AcceptedBatch, CreatedApiKey, ReceivedEmail, SentEmailSummary};
+    use crate::{
+        Accepted,
+        api_keys::CreatedApiKey,
+        emails::{AcceptedBatch, SentEmailSummary},
+        received::ReceivedEmail,
+    };
 
     fn problems<T: DeserializeOwned + Serialize>(json: Value) -> String {
         let made = std::panic::catch_unwind(|| drop(record::<T>(json)));

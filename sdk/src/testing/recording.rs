@@ -254,7 +254,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        Client, Email, Error, NewApiKey, Outcome, RetryPolicy,
+        Client, Email, Error, Outcome,
+        api_keys::NewApiKey,
+        call::RetryPolicy,
         testing::{Recorder, ScriptedTransport},
     };
 

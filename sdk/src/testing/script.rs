@@ -211,7 +211,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Email, Outcome, RetryPolicy,
+        Email, Outcome,
+        call::RetryPolicy,
         transport::{RequestDelivery, TransportErrorKind},
     };
 

@@ -122,7 +122,7 @@ issued!(
     SigningSecret
 );
 
-/// Wraps a stored secret. [`WebhookVerifier::new`](crate::WebhookVerifier::new) validates its format.
+/// Wraps a stored secret. [`WebhookVerifier::new`](crate::webhooks::WebhookVerifier::new) validates its format.
 impl From<String> for SigningSecret {
     fn from(text: String) -> Self {
         Self(text.into())
@@ -163,11 +163,11 @@ mod tests {
     fn serializing_a_record_leaves_its_secret_out() {
         // AUTH-08, G-09
         let key = serde_json::json!({ "id": "k1", "token": "re_sentinel" });
-        let key: crate::CreatedApiKey = serde_json::from_value(key).unwrap();
+        let key: crate::api_keys::CreatedApiKey = serde_json::from_value(key).unwrap();
         let webhook =
             serde_json::json!({ "id": "w1", "endpoint": "https://a.test", "signing_secret": "sentinel" });
-        let created: crate::CreatedWebhook = serde_json::from_value(webhook.clone()).unwrap();
-        let webhook: crate::Webhook = serde_json::from_value(webhook).unwrap();
+        let created: crate::webhooks::CreatedWebhook = serde_json::from_value(webhook.clone()).unwrap();
+        let webhook: crate::webhooks::Webhook = serde_json::from_value(webhook).unwrap();
         let shown = [
             serde_json::to_string(&key).unwrap(),
             serde_json::to_string(&created).unwrap(),

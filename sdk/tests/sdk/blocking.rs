@@ -2,7 +2,9 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use idempost::{Attachment, Blocking as _, Client, Email, Error, NewContactImport, RateLimit};
+use idempost::{
+    Attachment, Blocking as _, Client, Email, Error, call::RateLimit, contact_imports::NewContactImport,
+};
 use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 use tokio::runtime::Runtime;

@@ -6,7 +6,11 @@ use std::{
     time::Duration,
 };
 
-use idempost::{ApiErrorKind, BatchEmail, Email, Error, Outcome, RateLimit, RetryPolicy};
+use idempost::{
+    BatchEmail, Email, Error, Outcome,
+    call::{RateLimit, RetryPolicy},
+    error::ApiErrorKind,
+};
 use serde_json::json;
 
 use super::script::{Reply, Script, silent, unread, untrusted};
@@ -268,7 +272,7 @@ async fn a_change_without_a_response_of_the_api_is_never_a_success() {
     ] {
         let script = Script::of((0..12).map(|_| Reply::bytes(status, text))).odd();
         let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
-        let event = idempost::EventOccurrence::for_email("user.created", "ada@example.com");
+        let event = idempost::events::EventOccurrence::for_email("user.created", "ada@example.com");
         let emails = json!({"from": "a@x.test", "to": "b@x.test", "subject": "s", "text": "t"});
         let errors = [
             client.events().send(&event).await.unwrap_err(),
@@ -515,7 +519,8 @@ async fn a_malformed_headers_value_is_not_repeated() {
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_response_shows_no_secret_in_debug() {
     let script = Script::of([Reply::bytes(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
-    let error = script.client().api_keys().create(&idempost::NewApiKey::new("ci")).await.unwrap_err();
+    let error =
+        script.client().api_keys().create(&idempost::api_keys::NewApiKey::new("ci")).await.unwrap_err();
     let Error::Decode(decode) = &error else { panic!("{error:?}") };
     assert!(decode.sample.contains("re_sentinel"), "the sample contains it");
     assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
@@ -537,7 +542,7 @@ async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
 
 #[tokio::test(start_paused = true)]
 async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empty() {
-    let event = idempost::EventOccurrence::for_email("user.created", "ada@example.com");
+    let event = idempost::events::EventOccurrence::for_email("user.created", "ada@example.com");
     let script = Script::of([Reply::bytes(204, ""), Reply::bytes(204, "")]).odd();
     let error = script.client().events().send(&event).idempotency_key("k").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Unknown, false, 1));

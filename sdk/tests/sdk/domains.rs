@@ -2,7 +2,8 @@
 
 use http::Method;
 use idempost::{
-    Capability, DomainPatch, DomainStatus, Error, NewDomain, Outcome, RecordPurpose, RecordType, Region,
+    Error, Outcome,
+    domains::{Capability, DomainPatch, DomainStatus, NewDomain, RecordPurpose, RecordType, Region},
 };
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Forwarding of received emails whose files are on another host.
 
-use idempost::{Error, HtmlFormat};
+use idempost::{Error, received::HtmlFormat};
 use serde_json::{Value, json};
 
 use super::script::{Reply, Script};

@@ -1,8 +1,14 @@
 //! Every ID parameter accepts the string types that applications use.
 
 use idempost::{
-    BroadcastPatch, Client, ContactPatch, ContactPropertyPatch, DomainPatch, EventType, Subscription,
-    TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    Client,
+    broadcasts::BroadcastPatch,
+    contact_properties::ContactPropertyPatch,
+    contacts::ContactPatch,
+    domains::DomainPatch,
+    templates::TemplatePatch,
+    topics::{Subscription, TopicPatch},
+    webhooks::{EventType, WebhookPatch, WebhookStatus},
 };
 
 #[test]

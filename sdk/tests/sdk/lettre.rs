@@ -1,7 +1,7 @@
 //! Messages that were built with lettre.
 
 use idempost::{
-    Client, Email, Problems,
+    Client, Email,
     lettre::{
         Message,
         address::Envelope,
@@ -10,6 +10,7 @@ use idempost::{
             header::{ContentDisposition, ContentType, HeaderName, HeaderValue},
         },
     },
+    problem::Problems,
 };
 use idempost_reference_server::ReferenceServer;
 use serde_json::{Value, json};

@@ -3,7 +3,10 @@
 use std::{io::Write as _, time::Duration};
 
 use idempost::{
-    Client, Email, Error, EventOccurrence, Outcome, RateLimit, RetryPolicy, testing::ScriptedTransport,
+    Client, Email, Error, Outcome,
+    call::{RateLimit, RetryPolicy},
+    events::EventOccurrence,
+    testing::ScriptedTransport,
     transport::TransportErrorKind,
 };
 

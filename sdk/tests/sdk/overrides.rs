@@ -19,7 +19,8 @@ async fn a_query_parameter_is_added_to_a_typed_call() {
     let page = Reply::json(200, json!({"data": [], "has_more": false}));
     let script = Script::of([received, page]).odd();
     let client = script.client();
-    let call = client.received().get("r1").html_format(idempost::HtmlFormat::Cid).query("new", "a b");
+    let call =
+        client.received().get("r1").html_format(idempost::received::HtmlFormat::Cid).query("new", "a b");
     assert_eq!(call.await.unwrap().id.as_str(), "r1");
     client.emails().list().page_size(2).call().query("new", "1").await.unwrap();
     let urls: Vec<_> = script.seen().into_iter().map(|sent| sent.url).collect();

@@ -1,7 +1,7 @@
 //! Lists: pages, cursors, streams, and inconsistent services.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use idempost::{Error, LastEvent, PagingError};
+use idempost::{Error, emails::LastEvent, error::PagingError};
 use serde_json::{Value, json};
 
 use super::script::{Reply, Script};
@@ -72,7 +72,8 @@ async fn a_stream_ends_after_the_last_page() {
     // LIST-12, B-22
     let script = Script::of([page(&["e", "d"], true), page(&["c", "b"], true), page(&["a"], false)]);
     let all: Vec<_> = script.client().emails().list().stream().try_collect().await.unwrap();
-    let ids: Vec<_> = all.iter().map(|email: &idempost::SentEmailSummary| email.id.as_str()).collect();
+    let ids: Vec<_> =
+        all.iter().map(|email: &idempost::emails::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["e", "d", "c", "b", "a"]);
     let queries: Vec<_> = script
         .seen()
@@ -86,7 +87,8 @@ async fn a_stream_ends_after_the_last_page() {
 async fn a_stream_towards_newer_items_yields_the_oldest_first() {
     let script = Script::of([page(&["d", "c"], true), page(&["f", "e"], false)]);
     let all: Vec<_> = script.client().emails().list().before("b").stream().try_collect().await.unwrap();
-    let ids: Vec<_> = all.iter().map(|email: &idempost::SentEmailSummary| email.id.as_str()).collect();
+    let ids: Vec<_> =
+        all.iter().map(|email: &idempost::emails::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["c", "d", "e", "f"]);
     assert!(script.seen()[1].url.as_str().ends_with("before=d"));
 }
@@ -160,7 +162,7 @@ async fn a_list_without_has_more_continues_after_each_full_page() {
                 silent_page(last, null),
             ]);
             let stream = script.client().emails().list().page_size(2).stream();
-            let all: Vec<idempost::SentEmailSummary> = stream.try_collect().await.unwrap();
+            let all: Vec<idempost::emails::SentEmailSummary> = stream.try_collect().await.unwrap();
             let ids: Vec<_> = all.iter().map(|email| email.id.as_str()).collect();
             assert_eq!(ids, [&["e", "d", "c", "b"], last].concat());
             let last = script.seen().pop().unwrap().url;

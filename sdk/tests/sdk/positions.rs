@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::TryStreamExt as _;
 use http::Response;
 use idempost::{
-    BounceType, Client, Error, RecipientType,
+    Client, Error,
+    broadcasts::{BounceType, RecipientType},
     page::ListPosition,
     transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
 };

@@ -9,7 +9,10 @@ use std::{
 };
 
 use http::Method;
-use idempost::{Email, Error, FailedAttempt, Outcome, RetryPolicy};
+use idempost::{
+    Email, Error, Outcome,
+    call::{FailedAttempt, RetryPolicy},
+};
 use serde_json::json;
 
 use super::script::{Reply, Script, untrusted};

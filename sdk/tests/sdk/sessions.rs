@@ -17,8 +17,9 @@ use std::{
 
 use http::Method;
 use idempost::{
-    Client, Email, Error, RateLimit,
+    Client, Email, Error,
     auth::{AuthError, MemoryStore, Session, SessionBuilder, TokenRecord, TokenStore},
+    call::RateLimit,
 };
 use idempost_reference_server::{
     ReferenceServer, Service, Settings, TokenEventKind,

@@ -5,7 +5,13 @@ use std::{
     time::Duration,
 };
 
-use idempost::{ApiErrorKind, DomainStatus, Error, LastEvent, RetryPolicy, WaitTimeout};
+use idempost::{
+    Error,
+    call::RetryPolicy,
+    domains::DomainStatus,
+    emails::LastEvent,
+    error::{ApiErrorKind, WaitTimeout},
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

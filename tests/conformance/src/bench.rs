@@ -8,7 +8,10 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use idempost::{Client, ClientBuilder, RateLimit, RetryPolicy};
+use idempost::{
+    Client, ClientBuilder,
+    call::{RateLimit, RetryPolicy},
+};
 use idempost_reference_server::{CapturedMail, RecordedRequest, ReferenceServer, Service, Settings};
 use serde_json::Value;
 

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use idempost::{WebhookPayload, WebhookVerifier, types::SigningSecret};
+use idempost::{
+    types::SigningSecret,
+    webhooks::{WebhookPayload, WebhookVerifier},
+};
 use tokio::time::{Instant, sleep};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};

@@ -108,7 +108,7 @@ fn fill(path: &str, segments: &[String], problems: &mut Problems) -> String {
             None => problems.add("required", format!("--path {name}=… is missing"), at_path(open..close + 1)),
             Some((i, pair)) => {
                 used.insert(name);
-                match idempost::path_segment(pair.value) {
+                match idempost::problem::path_segment(pair.value) {
                     Ok(segment) => filled += &segment,
                     Err(problem) => {
                         let origin = flag_span("--path", i + 1, &segments[*i], pair.value_at.clone());

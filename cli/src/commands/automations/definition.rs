@@ -1,6 +1,9 @@
 //! `automations create` and `update`: a definition from a file; problems are reported with their location in it.
 
-use idempost::{AutomationPatch, NewAutomation, Problems};
+use idempost::{
+    automations::{AutomationPatch, NewAutomation},
+    problem::Problems,
+};
 use serde_json::Value;
 
 use crate::actions::mutation::{self, DryRunFlag};

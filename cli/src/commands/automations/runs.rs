@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use idempost::{AutomationRun, Problem, RunStatus};
+use idempost::{
+    automations::{AutomationRun, RunStatus},
+    problem::Problem,
+};
 
 use super::with_tables;
 use crate::actions::mutation::document;

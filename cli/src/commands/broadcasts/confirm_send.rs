@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use idempost::{Broadcast, BroadcastId, BroadcastStatus, Client};
+use idempost::{
+    BroadcastId, Client,
+    broadcasts::{Broadcast, BroadcastStatus},
+};
 
 use super::show_command;
 use crate::actions::confirm;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idempost::NewBroadcast;
+use idempost::broadcasts::NewBroadcast;
 
 use super::confirm_send::{self, SendSummary};
 use super::content;

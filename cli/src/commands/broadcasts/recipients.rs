@@ -1,6 +1,6 @@
 //! `broadcasts recipients` and `broadcasts clicked-links`: what recipients did with a broadcast.
 
-use idempost::{BounceType, RecipientType};
+use idempost::broadcasts::{BounceType, RecipientType};
 
 use crate::actions::pages::{self, Table};
 use crate::context::Context;

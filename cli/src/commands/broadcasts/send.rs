@@ -1,6 +1,6 @@
 //! `broadcasts send`: sends a draft, now or later.
 
-use idempost::{ApiErrorKind, Client, Error};
+use idempost::{Client, Error, error::ApiErrorKind};
 
 use super::confirm_send::{self, SendSummary};
 use super::show_command;

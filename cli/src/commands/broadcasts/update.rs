@@ -1,6 +1,6 @@
 //! `broadcasts update`: changes a broadcast that hasn't been sent.
 
-use idempost::BroadcastPatch;
+use idempost::broadcasts::BroadcastPatch;
 
 use super::{content, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -76,7 +76,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     } else {
         flags.add_problems(patch.check().or_else(|problems| {
             // An unknown field name leaves nothing to change; it was reported already.
-            idempost::Problems::check(
+            idempost::problem::Problems::check(
                 problems.into_vec().into_iter().filter(|problem| !problem.path.is_empty()),
             )
         }));

@@ -62,7 +62,7 @@ pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fai
     match error {
         BulkError::Input(problems) => {
             let columns = problems.iter().any(|problem| problem.code == "unknown");
-            flags.add_problems(idempost::Problems::check(problems));
+            flags.add_problems(idempost::problem::Problems::check(problems));
             match flags.finish() {
                 Err(Fail::Usage(report)) if columns => Fail::Usage(Diagnostics {
                     help: Some("--ignore-column NAME skips a column".to_owned()),

@@ -125,7 +125,7 @@ impl MessageArgs {
         message = pairs(message, flags, "--header", ':', "/headers", &header, |message, name, value| {
             message.header(name, value.trim())
         });
-        flags.add_problems(idempost::Problems::check(message.check().err().unwrap_or_default()));
+        flags.add_problems(idempost::problem::Problems::check(message.check().err().unwrap_or_default()));
         Ok(message)
     }
 }

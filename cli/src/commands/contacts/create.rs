@@ -1,6 +1,6 @@
 //! `contacts create`.
 
-use idempost::{NewContact, Subscription};
+use idempost::{contacts::NewContact, topics::Subscription};
 
 use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};

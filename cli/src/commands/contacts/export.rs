@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use idempost::{Client, Contact, ContactSummary, Error};
+use idempost::{
+    Client, Error,
+    contacts::{Contact, ContactSummary},
+};
 
 use crate::actions::export::{Sink, csv_lines};
 use crate::context::Context;

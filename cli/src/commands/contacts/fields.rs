@@ -1,6 +1,6 @@
 //! The flags that `contacts create` and `contacts update` share.
 
-use idempost::PropertyValue;
+use idempost::contacts::PropertyValue;
 use serde_json::Value;
 
 use crate::input::flags::{BOOL, Flags};

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, PropertyType};
+use idempost::{Client, contact_properties::PropertyType};
 
 use self::columns::Columns;
 use self::file::Csv;

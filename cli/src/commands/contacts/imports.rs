@@ -1,6 +1,6 @@
 //! `contacts imports`: the imports that the service runs, started by `contacts import --server`.
 
-use idempost::ContactImportStatus;
+use idempost::contact_imports::ContactImportStatus;
 
 use crate::actions::mutation;
 use crate::actions::pages::{self, Table};

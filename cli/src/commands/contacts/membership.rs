@@ -75,7 +75,7 @@ pub(super) async fn remove(args: RemoveArgs, context: &Context) -> Result<(), Fa
 async fn execute(
     args: &ChangeArgs,
     context: &Context,
-    make: impl Fn(&Client) -> idempost::Call<idempost::Membership>,
+    make: impl Fn(&Client) -> idempost::Call<idempost::contacts::Membership>,
 ) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());

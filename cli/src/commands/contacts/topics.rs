@@ -1,6 +1,6 @@
 //! `contacts topics`, `update-topics`: a contact's topic subscriptions.
 
-use idempost::{Client, Subscription};
+use idempost::{Client, topics::Subscription};
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};

@@ -1,6 +1,6 @@
 //! `contacts update`.
 
-use idempost::ContactPatch;
+use idempost::contacts::ContactPatch;
 
 use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};

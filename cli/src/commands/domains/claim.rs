@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use idempost::{
-    ClaimBlockedReason, Client, DomainClaim, DomainClaimStatus, DomainId, NewDomainClaim, Region,
+    Client, DomainId,
+    domains::{ClaimBlockedReason, DomainClaim, DomainClaimStatus, NewDomainClaim, Region},
 };
 
 use super::setup::TrackingArgs;

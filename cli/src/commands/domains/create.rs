@@ -1,6 +1,6 @@
 //! `domains create`: registers a domain and shows the DNS records to publish.
 
-use idempost::{NewDomain, Region};
+use idempost::domains::{NewDomain, Region};
 
 use super::{records, setup};
 use crate::actions::mutation::{self, DryRunFlag, document};

@@ -1,6 +1,6 @@
 //! `domains records`: the DNS records of a domain, as a table or a zone file.
 
-use idempost::DnsRecord;
+use idempost::domains::DnsRecord;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The flags that `domains create` and `domains update` share.
 
-use idempost::Tls;
+use idempost::domains::Tls;
 
 use crate::input::flags::{BOOL, Choices, Flags};
 

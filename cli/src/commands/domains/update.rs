@@ -1,6 +1,6 @@
 //! `domains update`: changes a domain's settings.
 
-use idempost::{DomainPatch, Problems};
+use idempost::{domains::DomainPatch, problem::Problems};
 
 use super::{setup, show_command};
 use crate::actions::mutation::{self, DryRunFlag};

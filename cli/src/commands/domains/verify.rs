@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use idempost::{Client, Domain, DomainId, DomainStatus, RecordStatus};
+use idempost::{
+    Client, DomainId,
+    domains::{Domain, DomainStatus, RecordStatus},
+};
 
 use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};

@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 
 use http::Method;
-use idempost::{AcceptedBatch, BatchEmail, Call, Client, IdempotencyKey, Problem, Problems, check_batch};
+use idempost::{
+    BatchEmail, Call, Client, IdempotencyKey,
+    emails::{AcceptedBatch, check_batch},
+    problem::{Problem, Problems},
+};
 use serde_json::Value;
 
 use super::count;

@@ -1,7 +1,8 @@
 //! `emails metrics`: how many emails were sent, delivered, opened and so on.
 
 use idempost::{
-    BroadcastId, DomainId, EmailId, EmailMetric, EmailMetricsQuery, MetricsDimension, MetricsGranularity,
+    BroadcastId, DomainId, EmailId,
+    emails::{EmailMetric, EmailMetricsQuery, MetricsDimension, MetricsGranularity},
 };
 
 use crate::actions::metrics;

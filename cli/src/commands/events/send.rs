@@ -1,6 +1,6 @@
 //! `events send`: sends a custom event for a contact.
 
-use idempost::EventOccurrence;
+use idempost::events::EventOccurrence;
 use serde_json::{Map, Value};
 
 use crate::actions::mutation::{self, DryRunFlag};

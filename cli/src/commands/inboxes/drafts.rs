@@ -1,6 +1,9 @@
 //! Drafts of an inbox.
 
-use idempost::{Client, InboxDraftPatch, NewInboxDraft};
+use idempost::{
+    Client,
+    inboxes::{InboxDraftPatch, NewInboxDraft},
+};
 
 use super::change_with_files;
 use super::messages::{self, SendFlags};

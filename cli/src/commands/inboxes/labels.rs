@@ -1,6 +1,9 @@
 //! Labels of an inbox and of its threads.
 
-use idempost::{Call, Client, Error, InboxLabelPatch, InboxLabels, NewInboxLabel};
+use idempost::{
+    Call, Client, Error,
+    inboxes::{InboxLabelPatch, InboxLabels, NewInboxLabel},
+};
 
 use super::{ThreadArg, change};
 use crate::actions::mutation::DryRunFlag;

@@ -1,6 +1,10 @@
 //! `inboxes reply` and `forward`, and what they share with drafts.
 
-use idempost::{Call, Client, IdempotencyKey, InboxForward, InboxReply, Problems, SentInboxEmail};
+use idempost::{
+    Call, Client, IdempotencyKey,
+    inboxes::{InboxForward, InboxReply, SentInboxEmail},
+    problem::Problems,
+};
 use serde::de::DeserializeOwned;
 
 use super::{EmailArg, ThreadArg};

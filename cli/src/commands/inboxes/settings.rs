@@ -1,7 +1,10 @@
 //! `inboxes create`, `update` and `agent`.
 
-use idempost::resources::inboxes::InboxAction;
-use idempost::{Client, InboxAgentPatch, InboxPatch, InboxTone, NewInbox};
+use idempost::inboxes::InboxAction;
+use idempost::{
+    Client,
+    inboxes::{InboxAgentPatch, InboxPatch, InboxTone, NewInbox},
+};
 
 use super::change;
 use crate::actions::mutation::{self, DryRunFlag};

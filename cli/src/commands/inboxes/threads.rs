@@ -1,6 +1,9 @@
 //! `inboxes threads`, `search`, `emails`, `read` and `move`.
 
-use idempost::{Client, InboxFolder, InboxThreadPatch};
+use idempost::{
+    Client,
+    inboxes::{InboxFolder, InboxThreadPatch},
+};
 
 use super::{ThreadArg, change};
 use crate::actions::mutation::DryRunFlag;

@@ -1,6 +1,6 @@
 //! `properties create`: creates a contact property.
 
-use idempost::NewContactProperty;
+use idempost::contact_properties::NewContactProperty;
 
 use super::fallback::{self, Fallback};
 use crate::actions::mutation::{self, DryRunFlag};

@@ -1,6 +1,6 @@
 //! `properties update`: changes the fallback of a contact property.
 
-use idempost::ContactPropertyPatch;
+use idempost::contact_properties::ContactPropertyPatch;
 
 use super::fallback::{self, Fallback};
 use super::show_command;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use idempost::{Call, Client, EmailAttachment, Error, List};
+use idempost::{Call, Client, Error, List, received::EmailAttachment};
 use serde_json::{Value, json};
 
 use super::file_name::{numbered, safe};

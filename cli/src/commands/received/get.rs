@@ -1,6 +1,6 @@
 //! `received get`: one received email with its bodies.
 
-use idempost::{EmailAuthentication, HtmlFormat};
+use idempost::received::{EmailAuthentication, HtmlFormat};
 
 use crate::actions::{mutation, trace};
 use crate::context::Context;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum as _};
 use http::{Method, StatusCode};
-use idempost::{Client, Error, RetryPolicy, path_segment};
+use idempost::{Client, Error, call::RetryPolicy, problem::path_segment};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

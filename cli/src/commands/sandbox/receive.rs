@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Method;
-use idempost::AuthenticationResult;
+use idempost::received::AuthenticationResult;
 use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};

@@ -1,7 +1,7 @@
 //! `sandbox trigger`: sends a simulated event to subscribed webhooks.
 
 use http::Method;
-use idempost::EventType;
+use idempost::webhooks::EventType;
 use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};

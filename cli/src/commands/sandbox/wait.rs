@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use idempost::RetryPolicy;
+use idempost::call::RetryPolicy;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 

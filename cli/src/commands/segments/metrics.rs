@@ -1,6 +1,6 @@
 //! `segments metrics`: how many contacts there are, in total and by segment.
 
-use idempost::{SegmentMetric, SegmentMetricsQuery};
+use idempost::segments::{SegmentMetric, SegmentMetricsQuery};
 
 use crate::actions::metrics;
 use crate::context::Context;

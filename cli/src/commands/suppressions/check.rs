@@ -1,6 +1,6 @@
 //! `suppressions check`: whether the service would send to an address, as an exit code.
 
-use idempost::{ApiErrorKind, Error};
+use idempost::{Error, error::ApiErrorKind};
 use serde_json::{Value, json};
 
 use crate::actions::{mutation, trace};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use futures_util::TryStreamExt as _;
-use idempost::Suppression;
+use idempost::suppressions::Suppression;
 
 use super::OriginArg;
 use crate::actions::export::{Sink, csv_lines};

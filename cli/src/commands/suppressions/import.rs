@@ -1,6 +1,6 @@
 //! `suppressions import`: adds the addresses of a file, in steps of 100.
 
-use idempost::{Error, Problem, SuppressionOrigin};
+use idempost::{Error, problem::Problem, suppressions::SuppressionOrigin};
 use serde_json::json;
 
 use super::BATCH;

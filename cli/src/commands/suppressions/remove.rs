@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use idempost::{Call, Client, RemovedSuppressions};
+use idempost::{Call, Client, suppressions::RemovedSuppressions};
 
 use super::check_count;
 use crate::actions::mutation::{self, DryRunFlag};

@@ -1,6 +1,6 @@
 //! The content flags that `create` and `update` share.
 
-use idempost::TemplateVariable;
+use idempost::templates::TemplateVariable;
 use serde_json::Value;
 
 use crate::actions::html_command;

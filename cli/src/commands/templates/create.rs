@@ -1,6 +1,6 @@
 //! `templates create`: creates a draft, or publishes at once with `--publish`.
 
-use idempost::NewTemplate;
+use idempost::templates::NewTemplate;
 
 use super::{content, publish_now};
 use crate::actions::mutation::{self, DryRunFlag};

@@ -1,6 +1,6 @@
 //! `templates update`: changes the fields set by flags.
 
-use idempost::TemplatePatch;
+use idempost::templates::TemplatePatch;
 
 use super::{content, publish_now, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -43,7 +43,7 @@ const CLEARS: [(&str, Clear); 6] = [
     ("subject", TemplatePatch::clear_subject),
     ("reply-to", TemplatePatch::clear_reply_to),
     ("text", TemplatePatch::clear_text),
-    ("variable", |patch| patch.variables::<idempost::TemplateVariable>([])),
+    ("variable", |patch| patch.variables::<idempost::templates::TemplateVariable>([])),
 ];
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {

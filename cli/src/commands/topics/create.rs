@@ -1,6 +1,6 @@
 //! `topics create`: creates a topic.
 
-use idempost::{NewTopic, Subscription, Visibility};
+use idempost::topics::{NewTopic, Subscription, Visibility};
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;

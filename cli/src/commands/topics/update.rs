@@ -1,6 +1,6 @@
 //! `topics update`: changes a topic.
 
-use idempost::{TopicPatch, Visibility};
+use idempost::topics::{TopicPatch, Visibility};
 
 use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use idempost::WebhookVerifier;
+use idempost::webhooks::WebhookVerifier;
 use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::net::TcpListener;

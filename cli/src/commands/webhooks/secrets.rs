@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idempost::WebhookVerifier;
+use idempost::webhooks::WebhookVerifier;
 
 use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders};

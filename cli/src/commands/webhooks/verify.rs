@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use idempost::{Delivery, VerificationError, WebhookVerifier};
+use idempost::webhooks::{Delivery, VerificationError, WebhookVerifier};
 use jiff::Timestamp;
 use serde_json::json;
 

@@ -6,7 +6,8 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
-    Client, Email, RateLimit, Result, RetryPolicy,
+    Client, Email, Result,
+    call::{RateLimit, RetryPolicy},
     testing::{Reply, ScriptedTransport},
 };
 

@@ -155,7 +155,8 @@ mod tests {
     }
 
     fn found(check: impl FnOnce(&mut Validator)) -> Vec<(String, &'static str)> {
-        let problems = Validator::run(check).err().map(crate::Problems::into_vec).unwrap_or_default();
+        let problems =
+            Validator::run(check).err().map(crate::problem::Problems::into_vec).unwrap_or_default();
         problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
     }
 

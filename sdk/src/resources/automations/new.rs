@@ -10,7 +10,7 @@ input! {
     /// An automation to create with [`Automations::create`](super::Automations::create).
     ///
     /// ```
-    /// use idempost::{AutomationStatus, Connection, NewAutomation, Rule, Step};
+    /// use idempost::automations::{AutomationStatus, Connection, NewAutomation, Rule, Step};
     ///
     /// let series = NewAutomation::new("Welcome series")
     ///     .status(AutomationStatus::Enabled)
@@ -24,7 +24,7 @@ input! {
     ///     .connection(Connection::new("a_day", "is_pro"))
     ///     .connection(Connection::if_met("is_pro", "tour"));
     /// series.check()?;
-    /// # Ok::<(), idempost::Problems>(())
+    /// # Ok::<(), idempost::problem::Problems>(())
     /// ```
     #[derive(serde::Deserialize)]
     pub struct NewAutomation {

@@ -18,7 +18,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{AutomationPatch, AutomationStatus, Connection, EventOccurrence, NewAutomation, Step};
+    /// use idempost::{automations::{AutomationPatch, AutomationStatus, Connection, NewAutomation, Step}, events::EventOccurrence};
     ///
     /// let welcome = NewAutomation::new("Welcome")
     ///     .step(Step::trigger("signed_up", "user.created"))
@@ -55,7 +55,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::AutomationStatus;
+    /// use idempost::automations::AutomationStatus;
     ///
     /// let enabled = client.automations().list().status(AutomationStatus::Enabled).page_size(50).await?;
     /// println!("{} start runs", enabled.data.len());
@@ -87,7 +87,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::RunStatus;
+    /// use idempost::automations::RunStatus;
     ///
     /// let id = "c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd";
     /// let ended_badly = client.automations().runs(id).status([RunStatus::Failed, RunStatus::Cancelled]).await?;

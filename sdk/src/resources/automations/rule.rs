@@ -36,7 +36,7 @@ open_enum! {
 /// A field name includes its source: `contact.first_name`, `contact.properties.plan`, `event.amount`, `wait_events.order.paid.total`.
 ///
 /// ```
-/// use idempost::Rule;
+/// use idempost::automations::Rule;
 ///
 /// let rule = Rule::all([
 ///     Rule::equals("contact.properties.plan", "pro"),

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// A value that is fixed in the definition, or resolved when a run reaches the step.
 ///
 /// ```
-/// use idempost::RunValue;
+/// use idempost::automations::RunValue;
 ///
 /// assert_eq!(serde_json::to_string(&RunValue::from("Ada"))?, r#""Ada""#);
 /// assert_eq!(serde_json::to_string(&RunValue::var("event.plan"))?, r#"{"var":"event.plan"}"#);

@@ -13,7 +13,7 @@ input! {
     /// unsubscribe link.
     ///
     /// ```
-    /// use idempost::NewBroadcast;
+    /// use idempost::broadcasts::NewBroadcast;
     ///
     /// let weekly = NewBroadcast::new("78261eea-8f8b-4381-83c6-79fa7120f1cf", "Acme <news@acme.test>", "Your week")
     ///     .html("<p>Hello {{{contact.first_name|friend}}}</p><a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">Unsubscribe</a>")
@@ -96,7 +96,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::Problems;
+    use crate::problem::Problems;
 
     fn good() -> NewBroadcast {
         NewBroadcast::new("s1", "a@x.test", "Hi").text("t")

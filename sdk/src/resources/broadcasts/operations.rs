@@ -20,7 +20,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{BroadcastPatch, NewBroadcast};
+    /// use idempost::broadcasts::{BroadcastPatch, NewBroadcast};
     ///
     /// let draft = NewBroadcast::new("78261eea-8f8b-4381-83c6-79fa7120f1cf", "news@acme.test", "Your week").text("Hello");
     /// let id = client.broadcasts().create(&draft).await?.id;
@@ -117,7 +117,7 @@ impl Broadcasts<'_> {
     /// ```
     /// # async fn example(client: &idempost::Client, id: &idempost::BroadcastId) -> idempost::Result<()> {
     /// use futures_util::TryStreamExt;
-    /// use idempost::{BounceType, RecipientType};
+    /// use idempost::broadcasts::{BounceType, RecipientType};
     ///
     /// let bounced = client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
     /// let mut bounced = bounced.stream();

@@ -10,7 +10,7 @@ patch! {
     /// value.
     ///
     /// ```
-    /// use idempost::BroadcastPatch;
+    /// use idempost::broadcasts::BroadcastPatch;
     ///
     /// let patch = BroadcastPatch::new().subject("Your week, corrected").clear_preview_text();
     /// assert!(patch.check().is_ok());

@@ -42,7 +42,7 @@ open_enum! {
 /// exactly these names; only `email` has to be there. Once a setter names a column, only named columns are imported, and `email`.
 ///
 /// ```
-/// use idempost::{ImportConflict, ImportPropertyType, NewContactImport};
+/// use idempost::contact_imports::{ImportConflict, ImportPropertyType, NewContactImport};
 ///
 /// let people = NewContactImport::from_bytes("E-Mail,Town\nada@example.com,London\n")
 ///     .email_column("E-Mail")
@@ -118,7 +118,7 @@ impl NewContactImport {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, rows: Vec<bytes::Bytes>) -> idempost::Result<()> {
-    /// use idempost::NewContactImport;
+    /// use idempost::contact_imports::NewContactImport;
     ///
     /// let length = rows.iter().map(|row| row.len() as u64).sum();
     /// let people = NewContactImport::from_stream(length, move || futures_util::stream::iter(rows.clone().into_iter().map(Ok)));

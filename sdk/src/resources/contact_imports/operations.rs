@@ -21,7 +21,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::NewContactImport;
+    /// use idempost::contact_imports::NewContactImport;
     ///
     /// let people = NewContactImport::from_file("people.csv").await?.email_column("E-Mail");
     /// let id = client.contact_imports().create(&people).await?.id;

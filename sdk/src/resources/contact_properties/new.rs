@@ -7,7 +7,7 @@ keyed_input! {
     /// later.
     ///
     /// ```
-    /// use idempost::NewContactProperty;
+    /// use idempost::contact_properties::NewContactProperty;
     ///
     /// let city = NewContactProperty::string("city").fallback("your town");
     /// let orders = NewContactProperty::number("orders").fallback(0);

@@ -15,7 +15,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::NewContactProperty;
+    /// use idempost::contact_properties::NewContactProperty;
     ///
     /// let orders = NewContactProperty::number("orders").fallback(0);
     /// let id = client.contact_properties().create(orders).await?.id;

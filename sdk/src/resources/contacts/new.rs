@@ -13,7 +13,7 @@ input! {
     /// A contact to create with [`Contacts::create`](super::Contacts::create).
     ///
     /// ```
-    /// use idempost::{NewContact, Subscription};
+    /// use idempost::{contacts::NewContact, topics::Subscription};
     ///
     /// let ada = NewContact::new("ada@example.com")
     ///     .first_name("Ada")

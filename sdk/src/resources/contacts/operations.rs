@@ -95,7 +95,7 @@ impl Contacts<'_> {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::Subscription;
+    /// use idempost::topics::Subscription;
     ///
     /// let choices = [("b6d24b8e-af0b-4c3c-be0c-359bbd97381e", Subscription::OptOut)];
     /// client.contacts().update_topics("ada@example.com", choices).await?;

@@ -9,7 +9,7 @@ patch! {
     /// Changes to a contact: [`Contacts::update`](super::Contacts::update). Fields that aren't set keep their value.
     ///
     /// ```
-    /// use idempost::ContactPatch;
+    /// use idempost::contacts::ContactPatch;
     ///
     /// let patch = ContactPatch::new().clear_last_name().property("city", "Paris").clear_property("plan");
     /// assert!(patch.check().is_ok());

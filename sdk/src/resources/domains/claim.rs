@@ -11,7 +11,7 @@ input! {
     /// A domain to claim with [`Domains::claim`](super::Domains::claim).
     ///
     /// ```
-    /// use idempost::NewDomainClaim;
+    /// use idempost::domains::NewDomainClaim;
     ///
     /// assert!(NewDomainClaim::new("acme.test").tracking_subdomain("links").check().is_ok());
     /// assert!(NewDomainClaim::new("https://acme.test/").check().is_err());

@@ -22,7 +22,7 @@ input! {
     /// A domain to register with [`Domains::create`](super::Domains::create).
     ///
     /// ```
-    /// use idempost::{NewDomain, Region};
+    /// use idempost::domains::{NewDomain, Region};
     ///
     /// let domain = NewDomain::new("acme.test").region(Region::EuWest1).tracking_subdomain("links").click_tracking(true);
     /// assert!(domain.check().is_ok());
@@ -194,7 +194,7 @@ mod tests {
         let found: Vec<_> = wrong
             .check()
             .err()
-            .map(crate::Problems::into_vec)
+            .map(crate::problem::Problems::into_vec)
             .unwrap_or_default()
             .into_iter()
             .map(|problem| (problem.path, problem.code))

@@ -21,7 +21,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{DomainStatus, NewDomain};
+    /// use idempost::domains::{DomainStatus, NewDomain};
     ///
     /// let domain = client.domains().create(&NewDomain::new("acme.test")).await?;
     /// for record in &domain.records {
@@ -61,7 +61,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, id: &idempost::DomainId) -> idempost::Result<()> {
-    /// use idempost::DomainPatch;
+    /// use idempost::domains::DomainPatch;
     ///
     /// let tracking = DomainPatch::new().tracking_subdomain("links").click_tracking(true);
     /// client.domains().update(id, &tracking).await?;
@@ -98,7 +98,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{DomainClaimStatus, NewDomainClaim};
+    /// use idempost::domains::{DomainClaimStatus, NewDomainClaim};
     ///
     /// let claim = client.domains().claim(&NewDomainClaim::new("acme.test")).await?;
     /// let (Some(id), Some(record)) = (&claim.domain_id, &claim.record) else { return Ok(()) };

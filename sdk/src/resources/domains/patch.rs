@@ -10,7 +10,7 @@ patch! {
     /// Changes to a domain: [`Domains::update`](super::Domains::update). Fields that aren't set keep their value.
     ///
     /// ```
-    /// use idempost::DomainPatch;
+    /// use idempost::domains::DomainPatch;
     ///
     /// let patch = DomainPatch::new().tracking_subdomain("links").open_tracking(true);
     /// assert!(patch.check().is_ok());
@@ -99,7 +99,7 @@ mod tests {
             patch
                 .check()
                 .err()
-                .map(crate::Problems::into_vec)
+                .map(crate::problem::Problems::into_vec)
                 .unwrap_or_default()
                 .into_iter()
                 .map(|problem| (problem.path, problem.code))

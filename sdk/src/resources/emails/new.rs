@@ -27,7 +27,7 @@ macro_rules! message {
             /// Creates an email from a published template, by its ID or alias. Sender and subject come from the template unless they are
             /// set here.
             ///
-            /// The service fills the same placeholders as in a [broadcast](crate::NewBroadcast). Several recipients share one body: it has the
+            /// The service fills the same placeholders as in a [broadcast](crate::broadcasts::NewBroadcast). Several recipients share one body: it has the
             /// fallbacks, or nothing, in place of a contact's values, and its unsubscribe link asks which address to unsubscribe.
             pub fn from_template(template: impl Into<String>, to: impl Into<Recipients>) -> Self {
                 Self::default().template(template).to(to)

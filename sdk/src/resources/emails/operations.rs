@@ -119,7 +119,7 @@ impl Emails<'_> {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{EmailMetric, EmailMetricsQuery, MetricsDimension};
+    /// use idempost::emails::{EmailMetric, EmailMetricsQuery, MetricsDimension};
     ///
     /// let query = EmailMetricsQuery::new()
     ///     .start_date("2026-07-01")
@@ -160,8 +160,8 @@ impl Emails<'_> {
         share(self.client, "emails.share", id.into().as_str())
     }
 
-    /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::LastEvent::is_delivered),
-    /// [`LastEvent::is_failed`](crate::LastEvent::is_failed).
+    /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::emails::LastEvent::is_delivered),
+    /// [`LastEvent::is_failed`](crate::emails::LastEvent::is_failed).
     pub fn wait(&self, id: impl Into<EmailId>) -> Wait<SentEmail> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(

@@ -18,11 +18,11 @@ input! {
     /// A custom event to create with [`Events::create`](super::Events::create). (The specification is silent on custom events.)
     ///
     /// ```
-    /// use idempost::{NewEvent, PayloadType};
+    /// use idempost::events::{NewEvent, PayloadType};
     ///
     /// let event = NewEvent::new("user.created").field("plan", PayloadType::String);
     /// event.check()?;
-    /// # Ok::<(), idempost::Problems>(())
+    /// # Ok::<(), idempost::problem::Problems>(())
     /// ```
     #[derive(Eq)]
     pub struct NewEvent {

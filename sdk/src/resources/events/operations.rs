@@ -17,7 +17,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{EventOccurrence, EventPatch, NewEvent, PayloadType};
+    /// use idempost::events::{EventOccurrence, EventPatch, NewEvent, PayloadType};
     ///
     /// client.events().create(&NewEvent::new("user.created").field("plan", PayloadType::String)).await?;
     /// client.events().update("user.created", &EventPatch::schema([("plan", PayloadType::String)])).await?;

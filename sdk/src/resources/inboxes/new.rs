@@ -88,7 +88,7 @@ pub(super) fn check_color(v: &mut Validator, color: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Problems;
+    use crate::problem::Problems;
 
     fn codes(checked: Result<(), Problems>) -> Vec<(String, &'static str)> {
         let found = checked.err().map(Problems::into_vec).unwrap_or_default();

@@ -26,7 +26,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::InboxReply;
+    /// use idempost::inboxes::InboxReply;
     ///
     /// let inbox = "support@acme.test";
     /// for thread in client.inboxes().search(inbox).query("invoice -paid").await?.data {

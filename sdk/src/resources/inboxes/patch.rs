@@ -119,7 +119,7 @@ mod tests {
     use serde_json::{json, to_value};
 
     use super::*;
-    use crate::{Problems, Validate};
+    use crate::problem::{Problems, Validate};
 
     fn codes(patch: &impl Validate) -> Vec<(String, &'static str)> {
         let found = patch.check().err().map(Problems::into_vec).unwrap_or_default();

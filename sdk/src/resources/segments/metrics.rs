@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_filter_has_at_most_a_hundred_ids_without_commas() {
         let codes = |query: &SegmentMetricsQuery| {
-            let found = query.check().err().map(crate::Problems::into_vec).unwrap_or_default();
+            let found = query.check().err().map(crate::problem::Problems::into_vec).unwrap_or_default();
             found.into_iter().map(|problem| (problem.path, problem.code)).collect::<Vec<_>>()
         };
         let ids = |count: usize| SegmentMetricsQuery::new().segments((0..count).map(|n| n.to_string()));

@@ -60,7 +60,7 @@ impl Segments<'_> {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// let metrics = client.segments().metrics(&idempost::SegmentMetricsQuery::new().by_segment()).await?;
+    /// let metrics = client.segments().metrics(&idempost::segments::SegmentMetricsQuery::new().by_segment()).await?;
     /// for segment in metrics.data {
     ///     println!("{:?}: {:?} of {:?} are subscribed", segment.name, segment.subscribers, segment.all_contacts);
     /// }

@@ -22,7 +22,7 @@ open_enum! {
 /// The value of a contact property: a string, a number, or a boolean.
 ///
 /// ```
-/// use idempost::PropertyValue;
+/// use idempost::contacts::PropertyValue;
 ///
 /// assert_eq!(PropertyValue::from("Zürich").to_string(), "Zürich");
 /// assert_eq!(PropertyValue::from(42).to_string(), "42");

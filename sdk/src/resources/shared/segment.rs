@@ -5,7 +5,7 @@ use crate::types::{SegmentId, Timestamp};
 record! {
     /// A segment (`SPEC.md`, Segment and audience).
     pub struct Segment {
-        /// The segment's ID. Broadcasts are sent to it: [`NewBroadcast::new`](crate::NewBroadcast::new).
+        /// The segment's ID. Broadcasts are sent to it: [`NewBroadcast::new`](crate::broadcasts::NewBroadcast::new).
         pub id: SegmentId,
         /// The segment's name.
         pub name: Option<String>,

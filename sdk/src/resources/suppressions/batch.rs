@@ -76,7 +76,7 @@ mod tests {
     use crate::problem::Validate as _;
 
     fn codes(batch: &Batch) -> Vec<(String, &'static str)> {
-        let found = batch.check().err().map(crate::Problems::into_vec).unwrap_or_default();
+        let found = batch.check().err().map(crate::problem::Problems::into_vec).unwrap_or_default();
         found.into_iter().map(|problem| (problem.path, problem.code)).collect()
     }
 

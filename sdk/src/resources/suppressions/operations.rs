@@ -21,7 +21,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::SuppressionOrigin;
+    /// use idempost::suppressions::SuppressionOrigin;
     ///
     /// client.suppressions().add("ada@example.com").await?;
     /// for entry in client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data {

@@ -12,11 +12,11 @@ input! {
     /// A template to create with [`Templates::create`](super::Templates::create). It is a draft until it is
     /// [published](super::Templates::publish).
     ///
-    /// Subject, HTML and text may contain its variables, and the placeholders of a [broadcast](crate::NewBroadcast): `{{{contact.city|Rome}}}`
+    /// Subject, HTML and text may contain its variables, and the placeholders of a [broadcast](crate::broadcasts::NewBroadcast): `{{{contact.city|Rome}}}`
     /// for a contact property with a fallback, and `{{{SERVICE_UNSUBSCRIBE_URL}}}` for the unsubscribe link.
     ///
     /// ```
-    /// use idempost::{NewTemplate, TemplateVariable};
+    /// use idempost::templates::{NewTemplate, TemplateVariable};
     ///
     /// let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}</p>")
     ///     .alias("welcome")
@@ -133,7 +133,7 @@ mod tests {
         let found: Vec<_> = template
             .check()
             .err()
-            .map(crate::Problems::into_vec)
+            .map(crate::problem::Problems::into_vec)
             .unwrap_or_default()
             .into_iter()
             .map(|problem| (problem.path, problem.code))

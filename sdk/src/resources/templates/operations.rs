@@ -17,7 +17,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::TemplatePatch;
+    /// use idempost::templates::TemplatePatch;
     ///
     /// for template in client.templates().list().page_size(10).await?.data {
     ///     println!("{} {:?}", template.name, template.status);

@@ -13,7 +13,7 @@ patch! {
     /// Changes to a template: [`Templates::update`](super::Templates::update). Fields that aren't set keep their value.
     ///
     /// ```
-    /// use idempost::TemplatePatch;
+    /// use idempost::templates::TemplatePatch;
     ///
     /// let patch = TemplatePatch::new().subject("Welcome").clear_reply_to();
     /// assert!(patch.check().is_ok());

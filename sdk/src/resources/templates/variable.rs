@@ -16,7 +16,7 @@ keyed_input! {
     /// The service inserts values unescaped: escape untrusted text for HTML before sending it.
     ///
     /// ```
-    /// use idempost::TemplateVariable;
+    /// use idempost::templates::TemplateVariable;
     ///
     /// let name = TemplateVariable::string("NAME"); // every send must give a value
     /// let apples = TemplateVariable::number("APPLES").fallback(3); // 3 by default

@@ -46,7 +46,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Problems;
+    use crate::problem::Problems;
 
     #[test]
     fn only_fields_that_were_set_are_sent() {

@@ -33,7 +33,7 @@ pub const MAX_SIGNATURES: usize = 32;
 ///
 /// ```
 /// # fn example(headers: &http::HeaderMap, body: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
-/// use idempost::{EventData, WebhookVerifier};
+/// use idempost::webhooks::{EventData, WebhookVerifier};
 ///
 /// let verifier = WebhookVerifier::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
 /// let delivery = verifier.verify(headers, body)?;
@@ -54,7 +54,7 @@ pub struct WebhookVerifier {
 }
 
 impl WebhookVerifier {
-    /// Creates a verifier for a signing secret: `whsec_` and Base64, as in [`CreatedWebhook`](crate::CreatedWebhook).
+    /// Creates a verifier for a signing secret: `whsec_` and Base64, as in [`CreatedWebhook`](crate::webhooks::CreatedWebhook).
     /// The prefix may be missing.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{EventType, NewWebhook, WebhookPatch, WebhookStatus};
+    /// use idempost::webhooks::{EventType, NewWebhook, WebhookPatch, WebhookStatus};
     ///
     /// let webhook = NewWebhook::new("https://acme.test/hook", [EventType::EmailBounced]);
     /// let created = client.webhooks().create(&webhook).await?;

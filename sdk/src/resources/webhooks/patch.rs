@@ -65,7 +65,7 @@ mod tests {
             patch
                 .check()
                 .err()
-                .map(crate::Problems::into_vec)
+                .map(crate::problem::Problems::into_vec)
                 .unwrap_or_default()
                 .into_iter()
                 .map(|problem| (problem.path, problem.code))

@@ -346,7 +346,7 @@ async fn a_missing_permission_causes_no_refresh() {
         fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
         let error = fixture.client(&fixture.session()).emails().send(&email()).await.unwrap_err();
         assert_eq!(error.status().map(|status| status.as_u16()), Some(status));
-        assert_eq!((fixture.shown(), error.recovery()), (0, idempost::Recovery::Act));
+        assert_eq!((fixture.shown(), error.recovery()), (0, idempost::error::Recovery::Act));
     }
 }
 

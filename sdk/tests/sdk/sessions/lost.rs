@@ -262,7 +262,7 @@ async fn a_login_error_keeps_the_unknown_outcome_of_an_earlier_attempt() {
     fixture.server.service().faults().add(lose);
     fixture.fault(Action::answer(401, r#"{"error":"invalid_client"}"#));
     let client = fixture.client(&session);
-    let later = move |_: &idempost::RetryEvent| *wall.lock().unwrap() += Duration::from_mins(16);
+    let later = move |_: &idempost::call::RetryEvent| *wall.lock().unwrap() += Duration::from_mins(16);
     let error = client.emails().send(&email()).on_retry(later).await.unwrap_err();
     assert_eq!(error.outcome(), idempost::Outcome::Unknown);
     assert!(error.idempotency_key().is_some() && error.is_retryable(), "{error:?}");

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use base64::Engine as _;
-use idempost::{Attachment, ContentDisposition, Email, Error};
+use idempost::{Attachment, Email, Error, received::ContentDisposition};
 use idempost_conformance::{
     bench::Bench,
     peer::{Act, Peer},

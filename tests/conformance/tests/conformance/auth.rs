@@ -1,5 +1,5 @@
 use http::Method;
-use idempost::{ApiErrorKind, BatchEmail, Client, Email, Error};
+use idempost::{BatchEmail, Client, Email, Error, error::ApiErrorKind};
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use idempost_reference_server::{Service, Settings};
 

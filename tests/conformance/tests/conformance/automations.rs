@@ -3,9 +3,14 @@ use std::time::Duration;
 use futures_util::TryStreamExt as _;
 use http::Method;
 use idempost::{
-    ApiErrorKind, Automation, AutomationEmail, AutomationId, AutomationPatch, AutomationRun,
-    AutomationStatus, Connection, ContactUpdate, Error, EventOccurrence, EventPatch, NewAutomation, NewEvent,
-    NewTemplate, PayloadType, Rule, RunStatus, RunValue, Step, StepStatus, TemplateVariable, WaitForEvent,
+    AutomationId, Error,
+    automations::{
+        Automation, AutomationEmail, AutomationPatch, AutomationRun, AutomationStatus, Connection,
+        ContactUpdate, NewAutomation, Rule, RunStatus, RunValue, Step, StepStatus, WaitForEvent,
+    },
+    error::ApiErrorKind,
+    events::{EventOccurrence, EventPatch, NewEvent, PayloadType},
+    templates::{NewTemplate, TemplateVariable},
 };
 use idempost_conformance::bench::{Bench, EXPECT, Expect, Reply};
 use serde_json::{Value, json};
@@ -265,7 +270,7 @@ async fn runs_are_listed_by_automation_and_filtered_by_statuses() {
     assert!(strangers.data.len() == 5 && strangers.data.iter().all(|run| !all.contains(&run.id)));
     assert!(!runs(&id).await.unwrap().has_more, "a mode B list");
 
-    let ids = |page: idempost::Page<idempost::AutomationRunSummary>| -> Vec<_> {
+    let ids = |page: idempost::Page<idempost::automations::AutomationRunSummary>| -> Vec<_> {
         page.data.into_iter().map(|run| run.id).collect()
     };
     assert_eq!(ids(runs(&id).status([RunStatus::Completed]).await.unwrap()), all[4..]);

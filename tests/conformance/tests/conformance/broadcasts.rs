@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use http::Method;
 use idempost::{
-    BroadcastPatch, BroadcastStatus, BroadcastSummary, Error, NewBroadcast, Reference, SegmentId,
+    Error, Reference, SegmentId,
+    broadcasts::{BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
 };
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use idempost_reference_server::{ClockStart, Settings};

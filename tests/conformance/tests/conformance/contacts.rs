@@ -2,7 +2,10 @@
 
 use futures_util::TryStreamExt as _;
 use http::Method;
-use idempost::{Client, ContactId, ContactPatch, Error, NewContact, SegmentId};
+use idempost::{
+    Client, ContactId, Error, SegmentId,
+    contacts::{ContactPatch, NewContact},
+};
 use idempost_conformance::bench::{Bench, EXPECT, Expect, Reply};
 use serde_json::{Value, json};
 
@@ -55,7 +58,7 @@ async fn a_contact_is_referred_to_by_id_or_address() {
         assert_eq!((&by_id.id, by_address.email.as_str()), (&by_address.id, email));
         let shouted = client.contacts().get(email.to_ascii_uppercase().as_str()).await.unwrap();
         assert_eq!(shouted.id, id, "addresses are case-insensitive");
-        let raw = bench.get(&format!("/contacts/{}", idempost::path_segment(email).unwrap())).json;
+        let raw = bench.get(&format!("/contacts/{}", idempost::problem::path_segment(email).unwrap())).json;
         assert_eq!(
             keys(&raw),
             ["created_at", "email", "first_name", "id", "last_name", "object", "properties", "unsubscribed"]
@@ -380,7 +383,10 @@ async fn contact_imports_keep_the_contract_in_both_directions() {
 
 #[tokio::test]
 async fn the_client_streams_an_import_again_at_every_attempt_and_repeats_none_of_unknown_outcome() {
-    use idempost::{ContactImportStatus, Error, ImportConflict, NewContactImport};
+    use idempost::{
+        Error,
+        contact_imports::{ContactImportStatus, ImportConflict, NewContactImport},
+    };
     use idempost_reference_server::faults::{Action, Rule};
 
     let bench = Bench::start().await;

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use idempost::{
-    CreatedWebhook, EventData, EventType, NewDomain, NewWebhook, WebhookPatch, WebhookPayload, WebhookStatus,
-    WebhookVerifier, types::SigningSecret,
+    domains::NewDomain,
+    types::SigningSecret,
+    webhooks::{
+        CreatedWebhook, EventData, EventType, NewWebhook, WebhookPatch, WebhookPayload, WebhookStatus,
+        WebhookVerifier,
+    },
 };
 use idempost_conformance::bench::Bench;
 use idempost_conformance::contract::Contract;

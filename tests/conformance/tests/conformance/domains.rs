@@ -4,8 +4,12 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, HeaderValue, Method};
 use idempost::{
-    ApiErrorKind, Capability, Client, Domain, DomainClaimStatus, DomainPatch, DomainStatus, Email, Error,
-    NewDomain, NewDomainClaim, RecordPurpose, RecordStatus, RecordType, Region, Tls,
+    Client, Email, Error,
+    domains::{
+        Capability, Domain, DomainClaimStatus, DomainPatch, DomainStatus, NewDomain, NewDomainClaim,
+        RecordPurpose, RecordStatus, RecordType, Region, Tls,
+    },
+    error::ApiErrorKind,
 };
 use idempost_conformance::{
     bench::{Bench, EXPECT, Expect, Reply},
@@ -338,7 +342,7 @@ async fn the_list_is_one_page_by_default() {
     for n in 0..150 {
         client.domains().create(&NewDomain::new(format!("n{n}.test"))).await.unwrap();
     }
-    let names = |domains: Vec<idempost::DomainSummary>| -> Vec<_> {
+    let names = |domains: Vec<idempost::domains::DomainSummary>| -> Vec<_> {
         domains.into_iter().map(|domain| domain.name).collect()
     };
     let all = client.domains().list().await.unwrap();

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use idempost::{Email, LastEvent, transport::install_crypto_provider};
+use idempost::{Email, emails::LastEvent, transport::install_crypto_provider};
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};

@@ -1,7 +1,11 @@
 use std::time::Duration;
 
 use http::Method;
-use idempost::{ApiErrorKind, Email, Error, RateLimit, RetryPolicy};
+use idempost::{
+    Email, Error,
+    call::{RateLimit, RetryPolicy},
+    error::ApiErrorKind,
+};
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use idempost_reference_server::{Settings, faults::Action};
 use serde_json::json;

@@ -6,15 +6,18 @@ mod errors;
 mod http2;
 mod json;
 mod lists;
-mod proxies;
 mod model;
+mod proxies;
 mod redirects;
 mod sizes;
 mod uploads;
 
 use std::time::Duration;
 
-use idempost::{Accepted, Client, Email, Error, RateLimit, RetryPolicy};
+use idempost::{
+    Accepted, Client, Email, Error,
+    call::{RateLimit, RetryPolicy},
+};
 use idempost_conformance::peer::Peer;
 
 /// A client with three attempts and minimal delays.

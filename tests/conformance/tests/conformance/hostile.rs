@@ -42,7 +42,7 @@ const HOSTILE: &[&str] = &[
 /// Returns the IDs that were handled wrongly.
 fn wrong(described: &Described, ids: [&str; 3], refused: bool) -> Option<String> {
     let operation = Operation::named(&described.id)?;
-    let segments = ids.map(|id| idempost::path_segment(id).unwrap_or_default());
+    let segments = ids.map(|id| idempost::problem::path_segment(id).unwrap_or_default());
     let path = described.path_with(&[&segments[0], &segments[1], &segments[2]]);
     let (came, sent) = operation.run(ids, 404, &json!({}));
     let mismatch = |what: &str| Some(format!("{} with {ids:?}: {what}: {came:?}, {sent:?}", described.id));
@@ -98,7 +98,7 @@ proptest! {
         //
         for described in with_parameters() {
             let ids = [&outer[..], &inner, &innermost];
-            let refused = ids[..described.parameters()].iter().any(|id| idempost::path_segment(id).is_err());
+            let refused = ids[..described.parameters()].iter().any(|id| idempost::problem::path_segment(id).is_err());
             prop_assert_eq!(wrong(&described, ids, refused), None);
         }
     }

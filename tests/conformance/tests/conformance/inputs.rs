@@ -2,7 +2,10 @@
 //!
 //! The closest valid input is sent and validated against the contract, so the client rejects no more than it has to.
 
-use idempost::{Attachment, BatchEmail, Email, Error, VariableValue, check_batch};
+use idempost::{
+    Attachment, BatchEmail, Email, Error,
+    emails::{VariableValue, check_batch},
+};
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use serde_json::json;
 

@@ -9,7 +9,8 @@ mod table;
 use std::{future::Future, pin::Pin};
 
 use idempost::{
-    Client, RetryPolicy,
+    Client,
+    call::RetryPolicy,
     testing::{RecordedRequest, Reply, ScriptedTransport},
 };
 use serde::Serialize;

@@ -2,7 +2,10 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use http::Method;
-use idempost::{ContentDisposition, Error, HtmlFormat};
+use idempost::{
+    Error,
+    received::{ContentDisposition, HtmlFormat},
+};
 use idempost_conformance::bench::Bench;
 use serde_json::{Value, json};
 
@@ -111,7 +114,7 @@ async fn received_emails_are_listed_on_one_page_or_in_pages() {
     let mut ids: Vec<_> = (0..25).map(|_| arrives(&bench)).collect();
     ids.reverse();
     let client = bench.client();
-    let of = |items: Vec<idempost::ReceivedEmailSummary>| -> Vec<_> {
+    let of = |items: Vec<idempost::received::ReceivedEmailSummary>| -> Vec<_> {
         items.into_iter().map(|email| email.id.to_string()).collect()
     };
     assert_eq!(of(client.received().list().await.unwrap().data), ids);

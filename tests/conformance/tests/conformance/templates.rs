@@ -2,8 +2,10 @@
 
 use http::Method;
 use idempost::{
-    BatchEmail, Email, Error, NewContact, NewContactProperty, NewTemplate, TemplatePatch, TemplateStatus,
-    TemplateVariable,
+    BatchEmail, Email, Error,
+    contact_properties::NewContactProperty,
+    contacts::NewContact,
+    templates::{NewTemplate, TemplatePatch, TemplateStatus, TemplateVariable},
 };
 use idempost_conformance::bench::{Bench, Expect};
 use mail_parser::MessageParser;

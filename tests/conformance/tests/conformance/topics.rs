@@ -5,8 +5,11 @@ use std::{collections::BTreeSet, time::Duration};
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, HeaderValue, Method};
 use idempost::{
-    BatchEmail, Client, ContactPropertyPatch, Email, Error, LastEvent, NewContact, NewContactProperty,
-    NewTopic, PropertyType, Subscription, Topic, TopicId, TopicPatch, TopicSubscription, Visibility,
+    BatchEmail, Client, Email, Error, TopicId,
+    contact_properties::{ContactPropertyPatch, NewContactProperty, PropertyType},
+    contacts::{NewContact, TopicSubscription},
+    emails::LastEvent,
+    topics::{NewTopic, Subscription, Topic, TopicPatch, Visibility},
 };
 use idempost_conformance::{
     bench::{Bench, EXPECT, Expect, Reply},
@@ -445,14 +448,18 @@ fn unknown_values_are_preserved() {
     assert_eq!(serde_json::to_value(read).unwrap(), topic);
     let property =
         json!({"id": "p", "key": "vip", "type": "date", "fallback_value": true, "created_at": null});
-    let read: idempost::ContactProperty = serde_json::from_value(property.clone()).unwrap();
+    let read: idempost::contact_properties::ContactProperty =
+        serde_json::from_value(property.clone()).unwrap();
     assert!(matches!(read.kind, Some(PropertyType::Unknown(_))));
     assert_eq!(serde_json::to_value(read).unwrap(), property);
     // The service may omit optional fields.
     let least: TopicSubscription = serde_json::from_value(json!({ "id": "t", "name": "News" })).unwrap();
     assert_eq!((least.description, least.subscription), (None, None));
     serde_json::from_value::<Topic>(json!({ "id": "t", "name": "News", "new": 1 })).unwrap();
-    serde_json::from_value::<idempost::ContactProperty>(json!({ "id": "p", "key": "vip" })).unwrap();
+    serde_json::from_value::<idempost::contact_properties::ContactProperty>(
+        json!({ "id": "p", "key": "vip" }),
+    )
+    .unwrap();
 }
 
 /// The subscription of a recipient: explicit, by default, or none because it is no contact.

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use futures_util::TryStreamExt as _;
 use idempost::{
-    ApiErrorKind, Error, EventData, EventType, NewContact, NewWebhook, WebhookEventStatus, WebhookId,
+    Error, WebhookId,
+    contacts::NewContact,
+    error::ApiErrorKind,
+    webhooks::{EventData, EventType, NewWebhook, WebhookEventStatus},
 };
 use idempost_conformance::bench::Bench;
 use idempost_conformance::sink::Sink;

@@ -1,6 +1,9 @@
 use futures_util::TryStreamExt as _;
 use http::Method;
-use idempost::{EventType, NewApiKey, NewWebhook, WebhookPatch, WebhookStatus};
+use idempost::{
+    api_keys::NewApiKey,
+    webhooks::{EventType, NewWebhook, WebhookPatch, WebhookStatus},
+};
 use idempost_conformance::bench::Bench;
 use serde_json::json;
 

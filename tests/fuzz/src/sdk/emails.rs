@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use idempost::{BatchEmail, Email, Problems};
+use idempost::{BatchEmail, Email, problem::Problems};
 use serde_json::Value;
 
 use crate::sandbox::service::Sandbox;
@@ -23,7 +23,7 @@ pub(crate) fn run(data: &[u8]) {
     if let Value::Array(items) = &json {
         let (emails, _) = BatchEmail::read_all(items);
         assert_eq!(emails.len(), items.len());
-        let _ = idempost::check_batch(&emails);
+        let _ = idempost::emails::check_batch(&emails);
     }
     // Rejecting what the service accepts is worse than the opposite.
     let sandbox = Sandbox::new();

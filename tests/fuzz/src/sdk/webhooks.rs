@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
 use http::{HeaderMap, HeaderValue};
-use idempost::WebhookVerifier;
+use idempost::webhooks::WebhookVerifier;
 use sha2::Sha256;
 
 use crate::text;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use csv_core::ReadFieldResult;
 use futures_util::stream;
-use idempost::NewContactImport;
+use idempost::contact_imports::NewContactImport;
 
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;

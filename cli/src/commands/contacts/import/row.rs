@@ -1,7 +1,7 @@
 //! Converts a CSV row to a contact.
 
 use csv::ByteRecord;
-use idempost::{ContactPatch, NewContact, PropertyValue};
+use idempost::contacts::{ContactPatch, NewContact, PropertyValue};
 
 use super::columns::{Columns, Field};
 

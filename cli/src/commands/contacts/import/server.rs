@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use idempost::{
-    Client, ContactImport, ContactImportCounts, ContactImportId, ContactImportStatus, ImportConflict,
-    ImportPropertyType, NewContactImport, Subscription,
+    Client, ContactImportId,
+    contact_imports::{
+        ContactImport, ContactImportCounts, ContactImportStatus, ImportConflict, ImportPropertyType,
+        NewContactImport,
+    },
+    topics::Subscription,
 };
 
 use super::Args;

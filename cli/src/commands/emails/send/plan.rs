@@ -1,6 +1,6 @@
 //! Builds the email from flags and documents, and reports all problems at once.
 
-use idempost::{Email, IdempotencyKey, Problems};
+use idempost::{Email, IdempotencyKey, problem::Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, wait::DELIVERED};

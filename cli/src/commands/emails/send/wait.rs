@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use idempost::{Client, EmailId, LastEvent, SentEmail};
+use idempost::{
+    Client, EmailId,
+    emails::{LastEvent, SentEmail},
+};
 
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;

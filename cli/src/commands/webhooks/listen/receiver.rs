@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use idempost::{WebhookPayload, WebhookVerifier};
+use idempost::webhooks::{WebhookPayload, WebhookVerifier};
 use jiff::Timestamp;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};

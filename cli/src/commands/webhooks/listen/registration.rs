@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use idempost::{Client, CreatedWebhook, EventType, NewWebhook, Outcome, WebhookId};
+use idempost::{
+    Client, Outcome, WebhookId,
+    webhooks::{CreatedWebhook, EventType, NewWebhook},
+};
 use url::Url;
 use uuid::Uuid;
 

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn codes(query: &EmailMetricsQuery) -> Vec<(String, &'static str)> {
-        let found = query.check().err().map(crate::Problems::into_vec).unwrap_or_default();
+        let found = query.check().err().map(crate::problem::Problems::into_vec).unwrap_or_default();
         found.into_iter().map(|problem| (problem.path, problem.code)).collect()
     }
 

@@ -72,7 +72,7 @@ fn every_known_event_type_has_typed_data() {
                 assert_eq!((it.segment_ids.len(), it.unsubscribed), (1, Some(false)));
             }
             EventData::DomainCreated(it) | EventData::DomainUpdated(it) | EventData::DomainDeleted(it) => {
-                assert_eq!(it.records[0].record, crate::RecordPurpose::ReceivingMx);
+                assert_eq!(it.records[0].record, crate::domains::RecordPurpose::ReceivingMx);
             }
             EventData::SuppressionAdded(it) | EventData::SuppressionRemoved(it) => {
                 assert_eq!(it.origin, Some(SuppressionOrigin::Bounce));
@@ -87,7 +87,7 @@ fn every_known_event_type_has_typed_data() {
     let EventData::ContactTopicsUpdated(chosen) = event("contact.topics.updated", &topics).data else {
         panic!()
     };
-    assert_eq!(chosen.topics[0].subscription, crate::Subscription::OptOut);
+    assert_eq!(chosen.topics[0].subscription, crate::topics::Subscription::OptOut);
 }
 
 #[test]

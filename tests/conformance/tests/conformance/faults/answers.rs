@@ -1,4 +1,4 @@
-use idempost::{Error, Outcome, Recovery};
+use idempost::{Error, Outcome, error::Recovery};
 use idempost_conformance::peer::{Act, Peer, answer};
 
 use super::{client, email, keys, send};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use http::Method;
-use idempost::{Attachment, ClientBuilder, Error, Outcome, RetryPolicy, transport::ReqwestTransport};
+use idempost::{Attachment, ClientBuilder, Error, Outcome, call::RetryPolicy, transport::ReqwestTransport};
 use idempost_conformance::peer::{Act, Peer, answer};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{

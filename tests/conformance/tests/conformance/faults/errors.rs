@@ -1,11 +1,11 @@
 use std::time::{Duration, Instant};
 
-use idempost::{ApiErrorKind, Error, Outcome, RetryPolicy};
+use idempost::{Error, Outcome, call::RetryPolicy, error::ApiErrorKind};
 use idempost_conformance::peer::{Act, Peer, answer};
 
 use super::{client, email, patient, send};
 
-async fn refusal(peer: &Peer) -> Box<idempost::ApiError> {
+async fn refusal(peer: &Peer) -> Box<idempost::error::ApiError> {
     match send(peer).await.unwrap_err() {
         Error::Api(error) => error,
         other => panic!("{other:?}"),
@@ -216,7 +216,8 @@ async fn invalid_rate_limit_headers_are_ignored() {
         ("ratelimit-reset", "99999999999999999999"),
     ] {
         let peer = Peer::acting([Act::Answer(answer(200, &[(name, value)], br#"{"id":"1"}"#))]).await;
-        let client = patient(&peer.base_url()).rate_limit(idempost::RateLimit::Adaptive).build().unwrap();
+        let client =
+            patient(&peer.base_url()).rate_limit(idempost::call::RateLimit::Adaptive).build().unwrap();
         let begun = Instant::now();
         for _ in 0..3 {
             client.emails().send(&email()).await.unwrap();

@@ -1,4 +1,4 @@
-use idempost::{Error, LastEvent};
+use idempost::{Error, emails::LastEvent};
 use idempost_conformance::peer::{Act, Peer};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn item() -> Value {
     })
 }
 
-async fn list(item: &Value) -> Result<idempost::SentEmailSummary, Error> {
+async fn list(item: &Value) -> Result<idempost::emails::SentEmailSummary, Error> {
     let body = json!({ "object": "list", "data": [item], "has_more": false });
     let peer = Peer::acting([Act::json(200, &body.to_string())]).await;
     let page = client(&peer.base_url()).emails().list().await?;

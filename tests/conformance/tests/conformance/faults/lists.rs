@@ -1,5 +1,5 @@
 use futures_util::TryStreamExt as _;
-use idempost::{BatchEmail, Error, Outcome, PagingError};
+use idempost::{BatchEmail, Error, Outcome, error::PagingError};
 use idempost_conformance::peer::{Act, Peer};
 use serde_json::{Value, json};
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 use idempost::{
-    Error, Outcome, Recovery,
+    Error, Outcome,
+    error::Recovery,
     transport::{ReqwestTransport, TransportErrorKind},
 };
 use tokio::{

@@ -1,4 +1,4 @@
-use idempost::{ApiErrorKind, Error};
+use idempost::{Error, error::ApiErrorKind};
 use idempost_conformance::peer::{Act, Peer};
 
 use super::send;

@@ -1,6 +1,6 @@
 use std::io::Write as _;
 
-use idempost::{Outcome, RetryPolicy};
+use idempost::{Outcome, call::RetryPolicy};
 use idempost_conformance::peer::{Act, Peer, answer};
 
 use super::{email, patient, send};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idempost::{Attachment, Error, Outcome, RetryPolicy};
+use idempost::{Attachment, Error, Outcome, call::RetryPolicy};
 use idempost_conformance::peer::{Act, Peer, answer};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

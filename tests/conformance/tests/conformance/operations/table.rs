@@ -3,12 +3,24 @@
 #![expect(deprecated, reason = "audiences are offered as long as the service supports them")]
 
 use idempost::{
-    AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
-    EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, InboxAgentPatch, InboxDraftPatch,
-    InboxForward, InboxLabelPatch, InboxPatch, InboxReply, InboxThreadPatch, MetricsDimension, NewApiKey,
-    NewAutomation, NewBroadcast, NewContact, NewContactImport, NewContactProperty, NewDomain, NewDomainClaim,
-    NewEvent, NewInbox, NewInboxDraft, NewInboxLabel, NewTemplate, NewTopic, NewWebhook, RecipientType,
-    SegmentMetricsQuery, Step, Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    BatchEmail, Email,
+    api_keys::NewApiKey,
+    automations::{AutomationPatch, NewAutomation, Step},
+    broadcasts::{BroadcastPatch, NewBroadcast, RecipientType},
+    contact_imports::NewContactImport,
+    contact_properties::{ContactPropertyPatch, NewContactProperty},
+    contacts::{ContactPatch, NewContact},
+    domains::{DomainPatch, NewDomain, NewDomainClaim},
+    emails::{EmailMetric, EmailMetricsQuery, MetricsDimension},
+    events::{EventOccurrence, EventPatch, NewEvent},
+    inboxes::{
+        InboxAgentPatch, InboxDraftPatch, InboxForward, InboxLabelPatch, InboxPatch, InboxReply,
+        InboxThreadPatch, NewInbox, NewInboxDraft, NewInboxLabel,
+    },
+    segments::SegmentMetricsQuery,
+    templates::{NewTemplate, TemplatePatch},
+    topics::{NewTopic, Subscription, TopicPatch},
+    webhooks::{EventType, NewWebhook, WebhookPatch, WebhookStatus},
 };
 
 use super::{Operation, as_json};

@@ -8,8 +8,11 @@ use std::{
 
 use http::Method;
 use idempost::{
-    Call, Client, Email, Error, EventOccurrence, Outcome, RateLimit, Recovery, RetryPolicy,
+    Call, Client, Email, Error, Outcome,
     auth::{AuthError, MemoryStore, Session, TokenRecord},
+    call::{RateLimit, RetryPolicy},
+    error::Recovery,
+    events::EventOccurrence,
     transport::Transport,
 };
 use tokio::{
