@@ -119,9 +119,10 @@ pub mod resources;
 pub mod transport;
 
 /// Crates whose types are part of this API.
+pub use {bytes, http, url};
+
 #[cfg(feature = "lettre")]
 pub use lettre;
-pub use {bytes, http, url};
 
 pub use call::{
     AnnouncedLimit, Call, FailedAttempt, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
