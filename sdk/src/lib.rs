@@ -121,12 +121,13 @@ mod resources;
 pub mod testing;
 pub mod transport;
 
+/// Crates whose types are part of this API.
+pub use {bytes, http, serde_json, url};
+
 #[cfg(feature = "lettre")]
 pub use lettre;
-/// Crates whose types are part of this API.
 #[cfg(feature = "reqwest")]
 pub use reqwest;
-pub use {bytes, http, serde_json, url};
 
 #[doc(inline)]
 pub use call::Call;
