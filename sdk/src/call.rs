@@ -10,9 +10,12 @@ mod execute;
 mod key_memory;
 mod limiter;
 mod operation;
+#[cfg(feature = "otel")]
+mod otel;
 mod preview;
 mod retry;
 mod state;
+mod trace;
 
 pub use announced::AnnouncedLimit;
 pub use builder::Call;
@@ -22,6 +25,8 @@ pub(crate) use key_memory::KeyMemory;
 pub(crate) use limiter::Limiter;
 pub use limiter::RateLimit;
 pub(crate) use operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS};
+#[cfg(feature = "otel")]
+pub(crate) use otel::Metrics;
 pub use preview::Preview;
 pub(crate) use retry::Budget;
 pub use retry::{RetryEvent, RetryPolicy};

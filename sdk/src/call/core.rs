@@ -25,4 +25,6 @@ pub(crate) struct Core {
     pub(crate) budget: Budget,
     pub(crate) keys: KeyMemory,
     pub(crate) limiter: Limiter,
+    #[cfg(feature = "otel")]
+    pub(crate) metrics: super::otel::Metrics,
 }

@@ -225,6 +225,8 @@ impl ClientBuilder {
             (None, limit) => default_transport(limit.unwrap_or(CONNECT_TIMEOUT))?,
         };
         let core = Core {
+            #[cfg(feature = "otel")]
+            metrics: crate::call::Metrics::new(),
             base_url,
             headers: common_headers(self.user_agent.as_deref(), &self.default_headers)?,
             credentials,
