@@ -135,6 +135,7 @@ impl Trace {
     }
 
     /// Records why the call fails.
+    #[cfg_attr(not(feature = "otel"), expect(clippy::unused_self, reason = "metrics alone need it"))]
     pub(super) fn fail(&mut self, error: &Error) {
         call_failed(error);
         #[cfg(feature = "otel")]
