@@ -1,4 +1,4 @@
-//! Logging the client's requests: one span per call, one event per attempt.
+//! Logging the client's requests: one span per call, with a child per attempt.
 
 use idempost::{Accepted, Client, Email};
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -6,13 +6,13 @@ use tracing_subscriber::fmt::format::FmtSpan;
 /// Sends a greeting. With a subscriber at level `debug`, a send that succeeds at its second attempt logs lines such as
 ///
 /// ```text
-/// DEBUG idempost{operation="emails.send" method=POST route=/emails}: response attempt=1 status=503 request_id="…"
-/// DEBUG idempost{operation="emails.send" method=POST route=/emails}: retrying attempt=1 cause="503" delay=300ms
-/// DEBUG idempost{operation="emails.send" method=POST route=/emails}: response attempt=2 status=200 request_id="…"
-/// DEBUG idempost{operation="emails.send" method=POST route=/emails attempts=2 status=200 request_id="…"}: close
+/// DEBUG idempost{otel.name="emails.send" …}:attempt{otel.name="POST /emails" … http.response.status_code=503 …}: close
+/// DEBUG idempost{otel.name="emails.send" …}: retrying attempt=1 cause="503" delay=300ms
+/// DEBUG idempost{otel.name="emails.send" …}:attempt{… http.request.resend_count=1 … http.response.status_code=200 …}: close
+/// DEBUG idempost{otel.name="emails.send" http.request.method="POST" url.template=/emails attempts=2 http.response.status_code=200}: close
 /// ```
 ///
-/// They never contain an address, a body or a credential.
+/// The fields have the names of OpenTelemetry's semantic conventions. They never contain an address, a body or a credential.
 async fn run(client: &Client) -> idempost::Result<Accepted> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await
@@ -89,11 +89,16 @@ mod tests {
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("idempost{")).collect();
         let has = |parts: &[&str]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
-        let call = "operation=\"emails.send\" method=POST route=/emails";
-        assert!(has(&[call, "response attempt=1 status=503"]), "{text}");
+        let call = "idempost{otel.name=\"emails.send\" http.request.method=\"POST\" url.template=/emails";
+        let attempt = "attempt{otel.name=\"POST /emails\"";
+        assert!(has(&[call, attempt, "http.response.status_code=503", "close"]), "{text}");
         assert!(has(&[call, "retrying attempt=1"]), "{text}");
-        assert!(has(&[call, "response attempt=2 status=200"]), "{text}");
-        assert!(has(&[call, "attempts=2", "status=200", "request_id=", "close"]), "{text}");
+        let again = "http.request.resend_count=1";
+        assert!(
+            has(&[call, attempt, again, "http.response.status_code=200", "request_id=", "close"]),
+            "{text}"
+        );
+        assert!(has(&[call, "attempts=2 http.response.status_code=200}: ", "close"]), "{text}");
         for private in ["ada@", "acme.test", "It works", "Hello", "Bearer", server.api_key().as_str()] {
             assert!(!lines.iter().any(|line| line.contains(private)), "{private}: {text}");
         }

@@ -9,9 +9,12 @@ mod download;
 mod execute;
 mod limiter;
 mod operation;
+#[cfg(feature = "otel")]
+mod otel;
 mod preview;
 mod retry;
 mod state;
+mod trace;
 
 pub use announced::AnnouncedLimit;
 pub use builder::Call;
@@ -20,6 +23,8 @@ pub use decode::{QuotaUsed, WithResponse};
 pub(crate) use limiter::Limiter;
 pub use limiter::RateLimit;
 pub(crate) use operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS};
+#[cfg(feature = "otel")]
+pub(crate) use otel::Metrics;
 pub use preview::Preview;
 pub(crate) use retry::Budget;
 pub use retry::{FailedAttempt, RetryEvent, RetryPolicy};

@@ -96,6 +96,7 @@
 //! | `oauth` | no | the authorization code flow, sessions and token stores |
 //! | `redirect-listener` | no | a loopback server that receives the browser's redirect; implies `oauth` |
 //! | `gzip` | no | compressed responses: smaller pages of long lists; implies `reqwest` |
+//! | `otel` | no | OpenTelemetry: `traceparent` on requests, and metrics of calls, attempts, waits and refreshes |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
 //! | `testing` | no | the module `testing`: a scripted transport, recorded exchanges, and records from JSON, for unit tests |

@@ -23,5 +23,7 @@ mod sdk {
     mod script;
     #[cfg(feature = "oauth")]
     mod sessions;
+    #[cfg(feature = "otel")]
+    mod traces;
     mod waits;
 }

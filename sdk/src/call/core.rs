@@ -23,4 +23,6 @@ pub(crate) struct Core {
     pub(crate) retry: RetryPolicy,
     pub(crate) budget: Budget,
     pub(crate) limiter: Limiter,
+    #[cfg(feature = "otel")]
+    pub(crate) metrics: super::otel::Metrics,
 }

@@ -7,7 +7,7 @@
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header, response};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tokio::time::{Instant, sleep};
 use tracing::Instrument as _;
 use url::Url;
@@ -20,12 +20,13 @@ use super::{
     operation::{IDEMPOTENCY_KEY, Operation},
     retry::{Cause, FailedAttempt, RetryEvent, RetryPolicy},
     state::{AttemptResult, CallState},
+    trace::{self, Trace},
 };
 use crate::{
     auth::{Rejected, Token},
     error::{
         ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, RateLimitError, Result,
-        TransportFailure, chain, request_id,
+        TransportFailure, chain,
     },
     transport::{
         Collected, RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest,
@@ -45,14 +46,14 @@ pub(crate) type Running<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 /// Executes `operation` and decodes its response.
 pub(crate) fn run<T: Send + 'static>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Running<T> {
-    let span = span(&operation);
+    let span = trace::call(&operation);
     let work = decoded(core, operation, decode);
     // Boxed here, since moving a future into another one copies it whole.
     if span.is_disabled() { Box::pin(work) } else { Box::pin(work.instrument(span)) }
 }
 
 async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
-    let mut call = Execution::new(&core, operation.ready()?);
+    let mut call = Execution::new(&core, ready(operation)?);
     loop {
         let failure = match call.attempt().await {
             Ok(response) => match call.decode(response, decode).await {
@@ -67,9 +68,9 @@ async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) ->
 
 /// Executes `operation` and returns the response once the service has accepted; its body is still to be read.
 pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Response<ResponseBody>> {
-    let span = span(&operation);
+    let span = trace::call(&operation);
     let work = async move {
-        let mut call = Execution::new(core, operation.ready()?);
+        let mut call = Execution::new(core, ready(operation)?);
         loop {
             match call.attempt().await {
                 Ok(response) => {
@@ -83,18 +84,8 @@ pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Resp
     work.instrument(span).await
 }
 
-/// Creates the call's span. It records no ID and no header, since both can hold addresses.
-fn span(operation: &Operation) -> tracing::Span {
-    use tracing::field::Empty;
-    tracing::debug_span!(
-        "idempost",
-        operation = operation.name,
-        method = %operation.method,
-        route = %operation.route,
-        status = Empty,
-        attempts = Empty,
-        request_id = Empty,
-    )
+fn ready(operation: Operation) -> Result<Operation> {
+    operation.ready().inspect_err(trace::call_failed)
 }
 
 /// Returns the request headers without the credential.
@@ -170,8 +161,7 @@ struct Execution<'a> {
     unread: Option<Error>,
     /// Whether a complete response could not be decoded.
     undecodable: bool,
-    /// Status and request ID of the last response, for the span.
-    last_response: Option<(u16, Option<String>)>,
+    trace: Trace,
     /// The error of the previous attempt.
     last_error: Option<Error>,
     /// What this call's retries have cost the client's budget; `None` if it doesn't cover another one.
@@ -197,7 +187,7 @@ impl<'a> Execution<'a> {
             reauthorized: false,
             unread: None,
             undecodable: false,
-            last_response: None,
+            trace: Trace::new(core, &operation),
             last_error: None,
             withdrawn: Some(0),
             operation,
@@ -211,9 +201,11 @@ impl<'a> Execution<'a> {
         let mut permit = self.wait_for_turn().await?;
         self.state.attempts += 1;
         permit.sent();
+        let span = self.trace.begin_attempt(&self.operation, &self.url);
         let end = self.attempt_end();
-        let request = self.request(credential);
-        let (head, body) = match send_until(end, &*self.core.transport, request, &self.url).await {
+        let request = self.request(credential, &span);
+        let sent = send_until(end, &*self.core.transport, request, &self.url).instrument(span);
+        let (head, body) = match sent.await {
             Ok(response) => response.into_parts(),
             Err(error) => {
                 if error.delivery() == RequestDelivery::NotSent {
@@ -222,7 +214,7 @@ impl<'a> Execution<'a> {
                 return Err(self.transport_failure(error));
             }
         };
-        self.trace(&head);
+        self.trace.responded(&head);
         if head.status.is_success() {
             self.learn(&head.headers, Verdict::Admitted);
             return Ok(http::Response::from_parts(head, body));
@@ -243,6 +235,8 @@ impl<'a> Execution<'a> {
 
     /// Waits for a slot of the client's rate limiter, unless it comes only after the deadline.
     async fn wait_for_turn(&mut self) -> Result<Permit<'a>, Failure> {
+        #[cfg(feature = "otel")]
+        self.trace.recorder.queue();
         self.core.limiter.acquire(self.deadline).await.map_err(|late| {
             let per_second = late.pace;
             let limit = Error::RateLimit(RateLimitError { per_second, available_in: late.available_in });
@@ -290,7 +284,7 @@ impl<'a> Execution<'a> {
     }
 
     fn transport_failure(&mut self, error: TransportError) -> Failure {
-        tracing::debug!(attempt = self.state.attempts, %error, "no response");
+        self.trace.no_response(&error);
         let cause = Cause::transport_error(&error);
         let again = self.state.record(classify::transport_error(&error, self.read_only));
         Failure::new(self.without_response(error), again.then_some(cause))
@@ -350,6 +344,7 @@ impl<'a> Execution<'a> {
                 Box::new(DecodeError::new(head, &bytes, String::new(), DecodeCause::Incomplete(missing)))
             }
         };
+        self.trace.undecodable();
         // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once:
         // a login or maintenance page stays for a while.
         let incomplete = matches!(error.source, DecodeCause::Incomplete(_));
@@ -379,6 +374,7 @@ impl<'a> Execution<'a> {
 
     /// Delays the next attempt if policy, budget and deadline allow one; otherwise returns the error.
     async fn delay_after(&mut self, failure: Failure) -> Result<()> {
+        self.trace.end_attempt();
         let attempts = self.state.attempts;
         let Failure { error, retry } = failure;
         let delay = retry.as_ref().and_then(|cause| self.delay(cause, error.as_ref()));
@@ -389,6 +385,7 @@ impl<'a> Execution<'a> {
                 error.exhaust_budget();
             }
             tracing::debug!(attempts, error = chain(&error), "the call failed");
+            self.trace.fail(&error);
             return Err(error);
         };
         self.last_error = error;
@@ -444,8 +441,16 @@ impl<'a> Execution<'a> {
         [Instant::now().checked_add(self.attempt_timeout), self.deadline].into_iter().flatten().min()
     }
 
-    fn request(&self, credential: Option<HeaderValue>) -> TransportRequest {
+    #[cfg_attr(
+        not(feature = "otel"),
+        expect(unused_variables, reason = "the headers of a trace alone need it")
+    )]
+    fn request(&self, credential: Option<HeaderValue>, span: &tracing::Span) -> TransportRequest {
         let mut headers = headers(self.core, &self.operation);
+        #[cfg(feature = "otel")]
+        if self.operation.external_url.is_none() {
+            super::otel::propagate(span, &mut headers);
+        }
         if let Some(credential) = credential {
             headers.insert(header::AUTHORIZATION, credential);
         }
@@ -464,34 +469,6 @@ impl<'a> Execution<'a> {
     fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
         if self.operation.external_url.is_none() {
             self.core.limiter.learn(headers, verdict);
-        }
-    }
-
-    /// Logs the response to an attempt, and stores the fields that the span gets at its end.
-    fn trace(&mut self, head: &response::Parts) {
-        if tracing::Span::current().is_disabled() {
-            return;
-        }
-        let (attempt, status) = (self.state.attempts, head.status.as_u16());
-        let request_id = request_id(&head.headers).map(str::to_owned);
-        tracing::debug!(attempt, status, request_id, "response");
-        self.last_response = Some((status, request_id));
-    }
-}
-
-/// Records the span's last fields at the end of the call, including a canceled one.
-impl Drop for Execution<'_> {
-    fn drop(&mut self) {
-        let span = tracing::Span::current();
-        if span.is_disabled() {
-            return;
-        }
-        span.record("attempts", self.state.attempts);
-        if let Some((status, request_id)) = &self.last_response {
-            span.record("status", status);
-            if let Some(id) = request_id {
-                span.record("request_id", id.as_str());
-            }
         }
     }
 }

@@ -46,6 +46,13 @@ pub(crate) struct Route {
     ids: usize,
 }
 
+impl Route {
+    /// The route, unless the caller chose the path, which may contain IDs.
+    pub(crate) fn known(self) -> Option<Self> {
+        (!self.parts[0].is_empty()).then_some(self)
+    }
+}
+
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.parts[0])?;

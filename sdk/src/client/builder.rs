@@ -216,6 +216,8 @@ impl ClientBuilder {
         };
         let core = Core {
             credentials: credentials.for_client_of(&base_url, &transport),
+            #[cfg(feature = "otel")]
+            metrics: crate::call::Metrics::new(),
             base_url,
             headers: common_headers(self.user_agent.as_deref(), &self.default_headers)?,
             transport,

@@ -225,7 +225,10 @@ impl Run {
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let requested = self.shared.state().scope.take();
         self.scope = requested.or(self.scope.take());
-        let outcome = match self.shared.endpoint().refresh(&record, self.scope.as_deref()).await {
+        let outcome = self.shared.endpoint().refresh(&record, self.scope.as_deref()).await;
+        #[cfg(feature = "otel")]
+        count(&outcome);
+        let outcome = match outcome {
             RefreshOutcome::Tokens(mut tokens) => {
                 self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
                 // RFC 6749, section 5.1: without a scope in the response, it is the requested one.
@@ -307,6 +310,25 @@ impl Run {
                 .unwrap_or_else(|| AuthError::Store(StoreError::unavailable("it responds too slowly")))),
         }
     }
+}
+
+/// Counts a token request of the session.
+#[cfg(feature = "otel")]
+fn count(outcome: &RefreshOutcome) {
+    let outcome = match outcome {
+        RefreshOutcome::Tokens(_) => "tokens",
+        RefreshOutcome::NotSent(_) => "not_sent",
+        RefreshOutcome::Throttled { .. } => "throttled",
+        RefreshOutcome::NotOAuthEndpoint { .. } | RefreshOutcome::Rejected(_) => "rejected",
+        RefreshOutcome::InvalidGrant(_) => "invalid_grant",
+        RefreshOutcome::Unknown { .. } => "unknown",
+    };
+    opentelemetry::global::meter("idempost")
+        .u64_counter("idempost.token.refreshes")
+        .with_unit("{refresh}")
+        .with_description("Token requests that refresh a session.")
+        .build()
+        .add(1, &[opentelemetry::KeyValue::new("idempost.outcome", outcome)]);
 }
 
 /// Runs application code; returns `None` if it panics.
