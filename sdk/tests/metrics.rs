@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use http::Method;
-use idempost::{Client, Email, RetryPolicy};
+use idempost::{Client, Email, call::RetryPolicy};
 use idempost_reference_server::{
     ReferenceServer,
     faults::{Action, Rule},

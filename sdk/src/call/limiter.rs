@@ -417,14 +417,14 @@ impl State {
     }
 
     fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
-        let hold = Ceiling::hold(self.learned);
-        let held = self.hold(retry_after.unwrap_or(hold), now);
+        let pause = Ceiling::hold(self.learned);
+        let held = self.hold(retry_after.unwrap_or(pause), now);
         if let Some(ceiling) = self.learned.as_mut().filter(|ceiling| now < ceiling.since) {
             ceiling.since = ceiling.since.max(held);
             return;
         }
         let recent = self.recent.rate(now);
-        let (pace, since) = (self.pace(now).unwrap_or(recent), held.max(later(now, hold)));
+        let (pace, since) = (self.pace(now).unwrap_or(recent), held.max(later(now, pause)));
         self.learned =
             Some(Ceiling::after_429(self.learned, self.cap(), Incident { pace, recent, now, since }));
     }

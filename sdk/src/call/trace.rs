@@ -181,6 +181,7 @@ fn error_type(error: &Error) -> Cow<'static, str> {
 fn transport_error_type(error: &TransportError) -> &'static str {
     match error.kind() {
         TransportErrorKind::Connect => "connect",
+        TransportErrorKind::Proxy => "proxy",
         TransportErrorKind::Tls => "tls",
         TransportErrorKind::Timeout => "timeout",
         TransportErrorKind::Closed => "closed",

@@ -42,7 +42,8 @@ impl Error {
 fn of_response(error: &ApiError) -> Recovery {
     match error.kind() {
         ApiErrorKind::Authentication | ApiErrorKind::Permission | ApiErrorKind::Redirect => Recovery::Act,
-        // Such as the `validation_error` of a domain that isn't verified.
+        // In response to a send, its domain isn't verified; to another operation, the record's state forbids it.
+        ApiErrorKind::Validation if error.idempotency_key.is_none() => Recovery::Never,
         // The latter two are responses of a proxy and of a network's login page.
         _ if [
             StatusCode::FORBIDDEN,
@@ -67,13 +68,17 @@ mod tests {
     use crate::{error::CallSummary, types::IdempotencyKey};
 
     fn response(status: u16, name: &str, retryable: bool) -> Recovery {
+        response_to(Some("k"), status, name, retryable)
+    }
+
+    fn response_to(key: Option<&str>, status: u16, name: &str, retryable: bool) -> Recovery {
         let mut response = http::Response::new(());
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
         let body = Bytes::from(format!(r#"{{"statusCode":{status},"name":"{name}","message":"why"}}"#));
         let summary = CallSummary {
             operation: "emails.send",
             attempts: 1,
-            idempotency_key: Some(IdempotencyKey::new("k").unwrap()),
+            idempotency_key: key.map(|key| IdempotencyKey::new(key).unwrap()),
             outcome: Outcome::Rejected,
             retryable,
         };
@@ -104,5 +109,7 @@ mod tests {
         ] {
             assert_eq!(response(status, name, retryable), recovery, "{status} {name}");
         }
+        assert_eq!(response_to(None, 403, "validation_error", false), Recovery::Never);
+        assert_eq!(response_to(None, 403, "invalid_permission", false), Recovery::Act);
     }
 }

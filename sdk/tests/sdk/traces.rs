@@ -61,7 +61,7 @@ fn unavailable() -> Step {
 #[tokio::test(start_paused = true)]
 async fn a_call_has_a_span_with_a_child_for_each_attempt() {
     let exported = Exported::new();
-    let accepted = Step::Answer(200, json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}));
+    let accepted = Reply::json(200, json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}));
     let script = Script::of([unavailable(), Step::Lost, accepted]).odd();
     script.client().emails().send(&email()).await.unwrap();
 
@@ -107,7 +107,7 @@ async fn a_call_has_a_span_with_a_child_for_each_attempt() {
 #[tokio::test(start_paused = true)]
 async fn the_span_of_a_failed_call_has_the_type_of_its_error() {
     let exported = Exported::new();
-    let script = Script::of([Step::Answer(404, json!({"name": "not_found"})), Step::Untrusted]).odd();
+    let script = Script::of([Reply::json(404, json!({"name": "not_found"})), Step::Untrusted]).odd();
     let client = script.client();
     client.emails().get("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794").await.unwrap_err();
     client.request(http::Method::GET, "/contacts/ada@example.com").await.unwrap_err();
@@ -134,7 +134,7 @@ async fn the_span_of_a_failed_call_has_the_type_of_its_error() {
 async fn each_attempt_continues_the_trace_of_its_span() {
     let exported = Exported::new();
     let (ok, page) = (json!({"object": "list", "has_more": false, "data": []}), [unavailable()]);
-    let answers = page.into_iter().chain([Step::Answer(200, ok.clone()), Step::Answer(200, ok)]);
+    let answers = page.into_iter().chain([Reply::json(200, ok.clone()), Reply::json(200, ok)]);
     // The contract doesn't know the header.
     let script = Script::of(answers).odd();
     let client = script.client();

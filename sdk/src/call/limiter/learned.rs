@@ -67,6 +67,7 @@ pub(super) struct Ceiling {
 }
 
 /// A 429 that doesn't belong to an earlier one.
+#[derive(Clone, Copy)]
 pub(super) struct Incident {
     /// The rate of the client, in requests per second.
     pub(super) pace: f64,

@@ -289,7 +289,9 @@ async fn concurrency_is_not_limited_while_no_limit_is_known() {
 #[tokio::test(start_paused = true)]
 async fn after_the_first_429_the_rate_triples_every_second_until_the_next() {
     let limiter = open();
-    (0..10).for_each(|_| limiter.learn(&HeaderMap::new(), Verdict::Admitted));
+    for _ in 0..10 {
+        limiter.learn(&HeaderMap::new(), Verdict::Admitted);
+    }
     limiter.learn(&HeaderMap::new(), BARE_429);
     advance(SECOND).await;
     assert_pace(&limiter, 9.0);

@@ -11,7 +11,7 @@ use http::Response;
 use idempost::{
     Attachment,
     auth::{EndReason, RefreshRequest, Scope},
-    transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
+    transport::{BoxFuture, ReqwestTransport, ResponseBody, Transport, TransportError, TransportRequest},
 };
 use serde_json::{Value, json};
 

@@ -38,9 +38,10 @@ async fn a_session_uses_the_transport_of_its_first_client_or_its_own() {
     for own in [false, true] {
         let fixture = Fixture::expired().await;
         let given = transports();
-        let session = match own {
-            true => fixture.builder().transport(Arc::clone(&given[0])).open(fixture.store.clone()),
-            false => fixture.session(),
+        let session = if own {
+            fixture.builder().transport(Arc::clone(&given[0])).open(fixture.store.clone())
+        } else {
+            fixture.session()
         };
         let [first, second] = [1, 2].map(|n| {
             let builder = Client::builder().base_url(fixture.server.base_url()).session(session.clone());
