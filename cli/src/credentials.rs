@@ -3,7 +3,7 @@
 //! | file | purpose |
 //! |---|---|
 //! | `place` | the files of a profile, and the names that bind a record to them |
-//! | `private_file` | files that only their owner can read or replace |
+//! | `private_file` | the folder of the files that only their owner can read or replace (`idempost::auth::files`) |
 //! | `lock` | mutual exclusion between processes |
 //! | `stored` | the stored credential: tokens, or an API key |
 //! | `state` | metadata without secrets, such as the store in use |

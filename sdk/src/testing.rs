@@ -35,7 +35,7 @@
 //!
 //! # Records
 //!
-//! Records are `#[non_exhaustive]`: [`record`] creates one from JSON, for code that takes a record. One function serves all types, the JSON
+//! Records are `#[non_exhaustive]`: [`record()`] creates one from JSON, for code that takes a record. One function serves all types, the JSON
 //! is what the service sends (and `--json` of the program prints), and decoding is that of a response. Builders would double each record.
 
 mod record;

@@ -5,10 +5,10 @@
 //! that finds a complete `.next` with the next generation of the same login adopts it: its writer died before the rename.
 
 use idempost::auth::StoreError;
+use idempost::auth::files::FileLock;
 
 use super::failpoint::point;
 use super::fallback_file;
-use super::lock::Lock;
 use super::place::{FileKind, Place};
 use super::private_file::{self, StagedFile};
 use super::stored::{self, Record};
@@ -40,8 +40,7 @@ pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
         match stored::from_file(&bytes) {
             Ok(found) if found.follows(&current.login, current.credential.generation()) => {
                 // It may never have been synced to disk.
-                let done = std::fs::File::open(&next).and_then(|file| file.sync_all());
-                done.map_err(|error| private_file::failed("write", &next, error))?;
+                private_file::sync(&next)?;
                 private_file::rename(&next, &cred)?;
                 private_file::sync_folder_of(&cred)?;
                 fallback_file::remove(place)?;
@@ -67,7 +66,7 @@ pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
 /// Writes the record, and reserves space for the next one if a refresh is pending.
 pub(super) fn write(
     place: &Place,
-    lock: &Lock,
+    lock: &FileLock,
     before: Option<&Record>,
     record: &Record,
     staged: &mut Option<StagedFile>,

@@ -8,6 +8,7 @@
 pub(super) mod backend;
 
 use idempost::auth::StoreError;
+use idempost::auth::files::FileLock;
 use idempost::types::AccessToken;
 use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
@@ -17,7 +18,6 @@ use super::StoreKind;
 use super::encrypted::{self, Key, Label};
 use super::failpoint::point;
 use super::fallback_file;
-use super::lock::Lock;
 use super::place::{FileKind, Place};
 use super::private_file::{self, StagedFile};
 use super::state::State;
@@ -114,8 +114,7 @@ impl KeyringStore<'_> {
             match self.adoptable(state, &bytes, lock_state)? {
                 Some(record) => {
                     // It may never have been synced to disk.
-                    let done = std::fs::File::open(&next).and_then(|file| file.sync_all());
-                    done.map_err(|error| private_file::failed("write", &next, error))?;
+                    private_file::sync(&next)?;
                     lock_state.unsettled = self.settle(&record).is_err();
                     fallback_file::remove(self.place)?;
                     return Ok(Some(record));
@@ -175,7 +174,7 @@ impl KeyringStore<'_> {
     /// Writes the record, and reserves space for the next one if a refresh is pending.
     pub(super) fn write(
         &self,
-        lock: &Lock,
+        lock: &FileLock,
         before: Option<&Record>,
         record: &Record,
         lock_state: &mut LockState,
@@ -210,7 +209,7 @@ impl KeyringStore<'_> {
     /// Records the progress of a refresh. The tokens stay unchanged.
     fn mark_pending(
         &self,
-        lock: &Lock,
+        lock: &FileLock,
         record: &Record,
         lock_state: &mut LockState,
     ) -> Result<(), StoreError> {

@@ -1,31 +1,22 @@
 //! The lock around one login: one holder at a time among all processes of this user, until it is released or its process exits.
 //!
-//! The kernel releases the lock with the open file when the process exits, however it exits. So there are no stale locks, and no lock is ever
-//! broken: not by age (its holder may only be suspended), nor by removing the file (two processes would each hold a lock, on two files with the
-//! same name). The lock file is never replaced or removed.
+//! `FileLock` explains why no lock is stale and none is ever broken.
 
 use std::fmt::Display;
 use std::fs::{File, TryLockError};
-use std::io::{Read as _, Seek as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::Read as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use idempost::auth::StoreError;
+use idempost::auth::files::FileLock;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::place::{FileKind, Place};
-use super::private_file;
 
 /// The first and the maximum polling interval.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(250));
-
-/// The lock, held until dropped.
-#[derive(Debug)]
-pub(super) struct Lock {
-    file: File,
-    path: PathBuf,
-}
 
 /// The holder of a lock, for messages; unknown where a locked file is unreadable to other processes, as on Windows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,86 +53,24 @@ impl Display for Holder {
     }
 }
 
-impl Lock {
-    /// Takes the lock, waiting up to `timeout` for another holder.
-    pub(super) async fn take(place: &Place, timeout: Duration) -> Result<Self, StoreError> {
-        place.prepare()?;
-        local(place, network)?;
-        let path = place.file(FileKind::Lock);
-        let started = Instant::now();
-        let mut pause = BACKOFF.0;
-        loop {
-            if let Some(lock) = Self::attempt(&path)? {
-                return Ok(lock);
-            }
-            let left = timeout.saturating_sub(started.elapsed());
-            if left.is_zero() {
-                return Err(StoreError::Busy { holder: Some(Holder(written(&path)).to_string()) });
-            }
-            tokio::time::sleep(pause.min(left)).await;
-            pause = (pause * 2).min(BACKOFF.1);
+/// Takes the lock, waiting up to `timeout` for another holder.
+pub(super) async fn take(place: &Place, timeout: Duration) -> Result<FileLock, StoreError> {
+    place.prepare()?;
+    local(place, network)?;
+    let path = place.file(FileKind::Lock);
+    let started = Instant::now();
+    let mut pause = BACKOFF.0;
+    loop {
+        if let Some(mut lock) = FileLock::try_take(&path)? {
+            lock.sign(&(serde_json::to_string(&Signature::this()).unwrap_or_default() + "\n"));
+            return Ok(lock);
         }
-    }
-
-    /// Tries once; `None` if another process holds it.
-    fn attempt(path: &Path) -> Result<Option<Self>, StoreError> {
-        // Bounded, in case the file is removed again and again.
-        for _ in 0..100 {
-            let file = private_file::open_or_make(path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(private_file::failed("lock", path, error)),
-            }
-            let mut lock = Self { file, path: path.to_owned() };
-            // Between open and lock the file may have been unlinked: then others would lock a different one.
-            if lock.is_current() {
-                lock.sign();
-                return Ok(Some(lock));
-            }
+        let left = timeout.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return Err(StoreError::Busy { holder: Some(Holder(written(&path)).to_string()) });
         }
-        Err(StoreError::unavailable(format!("{} is being replaced repeatedly", path.display())))
-    }
-
-    /// Whether the locked file is still the one with its name.
-    fn is_current(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt as _;
-            let (Ok(held), Ok(named)) = (self.file.metadata(), std::fs::symlink_metadata(&self.path)) else {
-                return false;
-            };
-            (held.dev(), held.ino()) == (named.dev(), named.ino())
-        }
-        // Elsewhere the file is opened so that it can't be removed.
-        #[cfg(not(unix))]
-        true
-    }
-
-    /// Checks the lock again, just before an irreversible step.
-    pub(super) fn still_holds(&self) -> Result<(), StoreError> {
-        if self.is_current() {
-            return Ok(());
-        }
-        Err(StoreError::unavailable(format!(
-            "{} was removed or replaced while this process held it; nothing was sent",
-            self.path.display()
-        )))
-    }
-
-    /// Writes the holder into the file. Only for messages, so failures are ignored.
-    fn sign(&mut self) {
-        let text = serde_json::to_string(&Signature::this()).unwrap_or_default() + "\n";
-        let _ = self.file.set_len(0);
-        let _ = self.file.rewind();
-        let _ = self.file.write_all(text.as_bytes());
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // Unlocked explicitly rather than by closing: a child forked meanwhile may hold the file open.
-        let _ = self.file.unlock();
+        tokio::time::sleep(pause.min(left)).await;
+        pause = (pause * 2).min(BACKOFF.1);
     }
 }
 
@@ -227,43 +156,25 @@ mod tests {
         // E-09
         let home = tempfile::tempdir().unwrap();
         let place = place(&home);
-        let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
-        let Err(StoreError::Busy { holder: Some(who) }) = now(Lock::take(&place, Duration::from_millis(60)))
-        else {
+        let held = now(take(&place, Duration::ZERO)).unwrap();
+        let Err(StoreError::Busy { holder: Some(who) }) = now(take(&place, Duration::from_millis(60))) else {
             panic!("two holders")
         };
         let expected = format!("process {} (", std::process::id());
         assert!(who.starts_with(if cfg!(windows) { "another process" } else { &expected }), "{who}");
         assert_eq!(holder(&place).unwrap().to_string().split(',').next(), who.split(',').next());
-        // A child that was forked meanwhile has the file open, too.
-        let _inherited = held.file.try_clone().unwrap();
         drop(held);
         assert_eq!(holder(&place), None);
-        now(Lock::take(&place, Duration::ZERO)).unwrap();
+        now(take(&place, Duration::ZERO)).unwrap();
     }
 
     #[test]
     fn a_lock_is_held_even_if_its_holder_is_unreadable() {
         let home = tempfile::tempdir().unwrap();
         let place = place(&home);
-        let mut held = now(Lock::take(&place, Duration::ZERO)).unwrap();
-        held.file.set_len(0).and_then(|()| held.file.write_all(b"?")).unwrap();
+        let mut held = now(take(&place, Duration::ZERO)).unwrap();
+        held.sign("?");
         assert_eq!(holder(&place).unwrap().to_string(), "another process");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_lock_whose_file_was_removed_is_not_held() {
-        // E-09
-        let home = tempfile::tempdir().unwrap();
-        let place = place(&home);
-        let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
-        held.still_holds().unwrap();
-        std::fs::remove_file(place.file(FileKind::Lock)).unwrap();
-        assert!(held.still_holds().unwrap_err().to_string().contains("nothing was sent"));
-        let second = now(Lock::take(&place, Duration::ZERO)).unwrap();
-        second.still_holds().unwrap();
-        assert!(held.still_holds().is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use idempost::auth::files::FileLock;
 use idempost::auth::{LockedStore, StoreError, TokenRecord, TokenStore};
 use idempost::transport::BoxFuture;
 
@@ -10,12 +11,11 @@ use super::StoreKind;
 use super::failpoint::point;
 use super::keyring::backend::SecretBackend;
 use super::keyring::{KeyringStore, LockState};
-use super::lock::Lock;
 use super::place::{FileKind, Place, host_id};
 use super::private_file::StagedFile;
 use super::state::State;
 use super::stored::{Record, StoredCredential};
-use super::{TIMEOUT, file, private_file};
+use super::{TIMEOUT, file, lock, private_file};
 use crate::signals::{self, CriticalSection};
 
 /// The store of a profile.
@@ -63,7 +63,7 @@ impl ProfileStore {
     /// Takes the lock.
     pub(super) async fn lock_profile(&self, timeout: Duration) -> Result<LockedProfile, StoreError> {
         point("C1");
-        let lock = Lock::take(&self.place, timeout).await?;
+        let lock = lock::take(&self.place, timeout).await?;
         Ok(LockedProfile {
             store: self.clone(),
             seen: None,
@@ -106,7 +106,7 @@ pub(super) struct LockedProfile {
     /// Signals wait from the pending mark to the unlock.
     held: Option<CriticalSection>,
     // Dropped last but one: delayed signals are delivered once the lock is released.
-    lock: Lock,
+    lock: FileLock,
 }
 
 impl LockedProfile {

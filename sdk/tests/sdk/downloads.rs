@@ -1,5 +1,7 @@
 //! Downloads from signed URLs, which may be on another host.
 
+use std::collections::VecDeque;
+
 use idempost::{Error, testing::ScriptedTransport, transport::TransportErrorKind};
 
 use super::script::{Reply, Script};
@@ -45,12 +47,12 @@ async fn an_invalid_url_is_rejected_and_not_repeated() {
 
 /// A file that is sent from the start of each range request up to the next of the `breaks`, after which the connection breaks.
 fn files(content: Vec<u8>, breaks: &[usize], ranges: bool) -> ScriptedTransport {
-    let mut breaks = breaks.to_vec().into_iter();
+    let mut breaks: VecDeque<usize> = breaks.iter().copied().collect();
     ScriptedTransport::from_fn(move |request| {
         let start = request.header("range").trim_start_matches("bytes=").trim_end_matches('-');
         let start = if ranges { start.parse().unwrap_or(0) } else { 0 };
         let rest = content[start..].to_vec();
-        let end = breaks.next().unwrap_or(rest.len()).min(rest.len());
+        let end = breaks.pop_front().unwrap_or(rest.len()).min(rest.len());
         let mut reply = Reply::bytes(if start > 0 { 206 } else { 200 }, rest[..end].to_vec());
         if ranges {
             reply = reply.header("accept-ranges", "bytes").header("etag", "\"v1\"");

@@ -48,7 +48,7 @@ fn a_file_readable_by_others_is_refused_with_a_hint() {
     refused(&setup, "(mode 777); run: chmod 700");
     assert_private(&setup.folder(), 0o700);
     if rustix::process::geteuid().is_root() {
-        // As with sudo in another user's home folder. Only root can give files away; `private_file.rs` proves the rule for every user.
+        // As with sudo in another user's home folder. Only root can give files away; the SDK's `files.rs` proves the rule for every user.
         for path in [setup.file("cred"), setup.folder()] {
             std::os::unix::fs::chown(&path, Some(1), None).unwrap();
             refused(&setup, "belongs to user 1");

@@ -107,7 +107,9 @@ fn ended_at_each_step(before: &[TokenRecord], record: &TokenRecord) -> Vec<Optio
     loop {
         let (_folder, store) = fixture();
         let mut locked = lock(&store);
-        before.iter().for_each(|record| locked.write(record).unwrap());
+        for record in before {
+            locked.write(record).unwrap();
+        }
         set_fault(Fault::EndsAt(results.len()));
         let ended = catch_unwind(AssertUnwindSafe(|| locked.write(record).unwrap())).is_err();
         set_fault(Fault::None);
