@@ -6,16 +6,18 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Either, Full, StreamBody};
 use hyper::body::{Body, Frame, Incoming};
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
+use tokio::time::sleep;
 
 use crate::listing;
 
@@ -44,17 +46,33 @@ const BESIDES: [(&str, &str); 4] = [
     ("x-request-id", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"),
 ];
 
-/// Serves until the process ends; `full` adds the headers of a sandbox. `GET /COUNT/emails` is a list of COUNT emails, `GET /file/SIZE` a file of SIZE bytes; any other
+/// How the peer serves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// With the headers of a sandbox.
+    pub full: bool,
+    /// Over HTTP/2 with prior knowledge instead of HTTP/1.1.
+    pub http2: bool,
+    /// The time until each response.
+    pub delay: Duration,
+}
+
+/// Serves until the process ends. `GET /COUNT/emails` is a list of COUNT emails, `GET /file/SIZE` a file of SIZE bytes; any other
 /// `GET` returns the size of the last request body.
 ///
 /// # Errors
 /// The listener fails.
-pub async fn serve(listener: TcpListener, full: bool) -> io::Result<()> {
+pub async fn serve(listener: TcpListener, options: Options) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let answer = service_fn(move |request| answer(request, full));
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
+        let (stream, answer) = (TokioIo::new(stream), service_fn(move |request| answer(request, options)));
+        if options.http2 {
+            let mut http = http2::Builder::new(TokioExecutor::new());
+            tokio::spawn(http.max_concurrent_streams(None).serve_connection(stream, answer));
+        } else {
+            tokio::spawn(http1::Builder::new().serve_connection(stream, answer));
+        }
     }
 }
 
@@ -69,7 +87,7 @@ fn file(size: usize) -> impl Body<Data = Bytes, Error = Infallible> {
 
 async fn answer(
     request: Request<Incoming>,
-    full: bool,
+    options: Options,
 ) -> Result<Response<impl Body<Data = Bytes, Error = Box<dyn Error + Send + Sync>>>, Infallible> {
     if let Some(size) = request.uri().path().strip_prefix("/file/") {
         return Ok(Response::new(Either::Right(Box::pin(file(size.parse().unwrap_or_default())))));
@@ -89,10 +107,13 @@ async fn answer(
         LAST_BODY.store(size, Ordering::Relaxed);
         if batch { ACCEPTED_BATCH.clone() } else { Bytes::from_static(ACCEPTED) }
     };
+    if !options.delay.is_zero() {
+        sleep(options.delay).await;
+    }
     let mut response = Response::new(Full::new(body));
     let json = http::HeaderValue::from_static("application/json");
     response.headers_mut().insert(http::header::CONTENT_TYPE, json);
-    for (name, value) in BESIDES.into_iter().filter(|_| full) {
+    for (name, value) in BESIDES.into_iter().filter(|_| options.full) {
         response.headers_mut().insert(name, http::HeaderValue::from_static(value));
     }
     Ok(response.map(Either::Left))

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use idempost::{Client, Email, call::RateLimit};
+use idempost::{Client, ClientBuilder, Email, RateLimit, transport::ReqwestTransport};
 use serde::{Deserialize, Serialize};
 
 /// Any error: these programs only stop.
@@ -58,9 +58,20 @@ impl Sdk {
     /// # Errors
     /// The URL is malformed.
     pub fn new(base: &str) -> Result<Self, Failure> {
-        let builder =
-            Client::builder().base_url(base).api_key("re_benchmark").rate_limit(RateLimit::Adaptive);
-        Ok(Self(builder.build()?))
+        Ok(Self(Self::builder(base).build()?))
+    }
+
+    /// The same over HTTP/2 with prior knowledge.
+    ///
+    /// # Errors
+    /// The URL is malformed.
+    pub fn over_http2(base: &str) -> Result<Self, Failure> {
+        let transport = ReqwestTransport::configured(reqwest::ClientBuilder::http2_prior_knowledge);
+        Ok(Self(Self::builder(base).transport(transport).build()?))
+    }
+
+    fn builder(base: &str) -> ClientBuilder {
+        Client::builder().base_url(base).api_key("re_benchmark").rate_limit(RateLimit::Adaptive)
     }
 
     /// Sends one email.
@@ -86,10 +97,21 @@ impl Reqwest {
     /// # Errors
     /// The client can't be built.
     pub fn new(base: &str) -> Result<Self, Failure> {
-        idempost::transport::install_crypto_provider();
-        let client =
-            reqwest::Client::builder().user_agent("benchmark/1").no_proxy().tcp_nodelay(true).build()?;
+        Ok(Self { client: Self::builder().build()?, url: format!("{base}/emails") })
+    }
+
+    /// The same over HTTP/2 with prior knowledge.
+    ///
+    /// # Errors
+    /// The client can't be built.
+    pub fn over_http2(base: &str) -> Result<Self, Failure> {
+        let client = Self::builder().http2_prior_knowledge().build()?;
         Ok(Self { client, url: format!("{base}/emails") })
+    }
+
+    fn builder() -> reqwest::ClientBuilder {
+        idempost::transport::install_crypto_provider();
+        reqwest::Client::builder().user_agent("benchmark/1").no_proxy().tcp_nodelay(true)
     }
 
     /// Sends one email.

@@ -37,7 +37,8 @@ use self::{
 
 /// Printed past the test's output capture: the number of sequences is part of the result.
 fn report(network: &str, sequences: usize) {
-    writeln!(std::io::stderr(), "model of a call: {sequences} sequences of events over {network}").unwrap();
+    let line = format!("model of a call: {sequences} sequences of events over {network}\n");
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

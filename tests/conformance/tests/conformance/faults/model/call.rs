@@ -128,7 +128,7 @@ impl Case {
             let (again, key) = (call.clone(), call.key().map(ToString::to_string));
             let ended = self.drive(call, self.setting.drop, service, signals, clock).await;
             if ended.is_some() {
-                self.check(ended.map(|result| result.map(drop)), service, key.as_deref());
+                self.check(ended.map(|result| result.map(drop)).as_ref(), service, key.as_deref());
             } else {
                 if clock == Clock::Passes {
                     sleep(Duration::from_hours(1)).await;
@@ -151,7 +151,7 @@ impl Case {
     pub(super) fn run_blocking(&self, client: &Client, service: &Service) {
         with_call!(self, client, |call| {
             let key = call.key().map(ToString::to_string);
-            self.check(Some(call.blocking().map(drop)), service, key.as_deref());
+            self.check(Some(&call.blocking().map(drop)), service, key.as_deref());
         });
     }
 
@@ -202,7 +202,7 @@ impl Case {
     }
 
     /// Compares the end of the call (`None` if it was dropped) with the model, and both with what the service saw.
-    fn check(&self, ended: Option<Result<(), Error>>, service: &Service, key: Option<&str>) {
+    fn check(&self, ended: Option<&Result<(), Error>>, service: &Service, key: Option<&str>) {
         let predicted = self.predict().unwrap();
         let (requests, executions) = (service.requests(), service.executions());
         let context = || format!("{self}: {ended:?}\n{predicted:?}\n{requests:?}");
@@ -225,7 +225,7 @@ impl Case {
             assert!(executions <= 1, "{}", context());
         }
 
-        let error = match &ended {
+        let error = match ended {
             None => return assert_eq!(predicted.end, End::Dropped, "{}", context()),
             Some(Ok(())) => {
                 assert!(executions > 0 || self.operation == Operation::Read, "{}", context());

@@ -88,6 +88,7 @@ const LEARNED: Duration = Duration::from_mins(1);
 /// Successes pay for a retry.
 const SUCCESSES_PER_RETRY: u32 = 5;
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Call<'a> {
     operation: Operation,
     setting: &'a Setting,
@@ -115,7 +116,7 @@ struct Call<'a> {
 impl<'a> Call<'a> {
     fn new(operation: Operation, setting: &'a Setting) -> Self {
         let slot = match setting.limiter {
-            Limiter::Every(interval) => Some(Span::ZERO.plus(interval - TICK, interval)),
+            Limiter::Every(interval) => Some(Span::ZERO.plus(interval.saturating_sub(TICK), interval)),
             Limiter::Off | Limiter::Adaptive => None,
         };
         Self {
@@ -156,7 +157,7 @@ impl<'a> Call<'a> {
         if event.act.connects() {
             self.requests += 1;
             if let Limiter::Every(interval) = self.setting.limiter {
-                self.slot = Some(self.now.plus(interval - TICK, interval));
+                self.slot = Some(self.now.plus(interval.saturating_sub(TICK), interval));
             }
         }
         if event.act.stalls() {
@@ -196,14 +197,13 @@ impl<'a> Call<'a> {
         let (outcome, passes, end) = match event.evidence {
             Evidence::Value => return End::Value,
             Evidence::NotSent => nothing_sent,
-            Evidence::NoResponse if reads => nothing_sent,
+            Evidence::NoResponse | Evidence::Unreadable { complete: false, .. } if reads => nothing_sent,
             Evidence::NoResponse => (Outcome::Unknown, event.passes, End::NoResponse),
             Evidence::Rejected => (Outcome::Rejected, event.passes, End::ErrorResponse),
             Evidence::Undecided if reads => (Outcome::Rejected, event.passes, End::ErrorResponse),
             Evidence::Undecided => (Outcome::Unknown, event.passes, End::ErrorResponse),
             // A read of any path has any JSON as its value.
             Evidence::Unreadable { complete: true, is_json: true, .. } if reads => return End::Value,
-            Evidence::Unreadable { complete: false, .. } if reads => nothing_sent,
             // Only under a key can the response be fetched again.
             Evidence::Unreadable { by_service: true, .. } => (Outcome::Accepted, keyed, End::Unreadable),
             Evidence::Unreadable { .. } if reads => (Outcome::Rejected, keyed, End::Unreadable),
