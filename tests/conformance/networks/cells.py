@@ -90,6 +90,7 @@ NGINX = [
     Cell("nginx", "key stripped", ALL_OK | {"doctor": REJECTED}, settings=STRIPPED),
     Cell("nginx", "key stripped, response lost", ALL_OK, inner("executed", "rst"), settings=STRIPPED, excused="no key"),
     Cell("nginx", "h2", ALL_OK, settings=TLS),
+    Cell("nginx", "h2, large", ALL_OK, settings=TLS, bytes=40_000),
     Cell("nginx", "h2, GOAWAY", {"bulk": OK}, GOAWAY, settings=TLS | {"requests": "3"}, many=True, delay=0.1),
     Cell("nginx", "h2, reload", {"bulk": OK}, RELOAD_H2, settings=TLS, many=True, delay=0.1),
     Cell("nginx", "h2, kill", DISTURBED, KILL, settings=TLS, many=True, delay=0.1),

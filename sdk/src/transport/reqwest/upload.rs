@@ -2,21 +2,25 @@
 
 use std::{
     convert::Infallible,
+    future::Future as _,
     io,
     pin::{Pin, pin},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_util::stream;
+use futures_util::{stream, task::AtomicWaker};
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    task::yield_now,
+    time::{Instant, timeout_at},
+};
 
 use super::{
     super::{TransportError, TransportRequest, Upload, unconnected},
@@ -70,13 +74,13 @@ fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
             stream: stream::iter([Ok(bytes)]),
             upload,
             progress,
-            paused: false,
+            pause: None,
         }),
         None => reqwest::Body::wrap_stream(Pieces {
             stream: Box::pin(request.body.stream()),
             upload,
             progress,
-            paused: false,
+            pause: None,
         }),
     }
 }
@@ -110,8 +114,8 @@ struct Pieces<S> {
     stream: S,
     upload: Arc<Upload>,
     progress: Arc<Progress>,
-    /// Whether the connection had the time to read since the last piece.
-    paused: bool,
+    /// The pause since the last piece, in which the connection can read.
+    pause: Option<Arc<Pause>>,
 }
 
 impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Stream for Pieces<S> {
@@ -120,13 +124,17 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Stream for Pieces<S> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         // A service that rejects a request early closes the connection after its response, and hyper reads nothing once it failed to write.
-        if !this.paused && this.progress.taken.load(Ordering::Relaxed) > 0 {
-            this.paused = true;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+        let taken = this.progress.taken.load(Ordering::Relaxed);
+        if taken > 0 && taken < this.progress.total {
+            let pause = this.pause.get_or_insert_with(Pause::begin);
+            // Over HTTP/2, the task changes.
+            pause.connection.register(context.waker());
+            if !pause.over.load(Ordering::Acquire) {
+                return Poll::Pending;
+            }
         }
         let Poll::Ready(piece) = Pin::new(&mut this.stream).poll_next(context) else { return Poll::Pending };
-        this.paused = false;
+        this.pause = None;
         Poll::Ready(piece.map(|piece| match piece {
             Ok(piece) => {
                 this.upload.sent(this.progress.take(piece.len()), this.progress.total);
@@ -137,6 +145,31 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Stream for Pieces<S> {
                 Err(io::Error::other("the body couldn't be read"))
             }
         }))
+    }
+}
+
+/// A pause until the runtime has looked for data that arrived. hyper polls a body twice before it reads again, so a poll alone doesn't end it.
+#[derive(Default)]
+struct Pause {
+    over: AtomicBool,
+    connection: AtomicWaker,
+}
+
+impl Pause {
+    fn begin() -> Arc<Self> {
+        let pause = Arc::new(Self::default());
+        let waker = Waker::from(Arc::clone(&pause));
+        if pin!(yield_now()).poll(&mut Context::from_waker(&waker)).is_ready() {
+            waker.wake();
+        }
+        pause
+    }
+}
+
+impl Wake for Pause {
+    fn wake(self: Arc<Self>) {
+        self.over.store(true, Ordering::Release);
+        self.connection.wake();
     }
 }
 
@@ -186,5 +219,41 @@ impl Progress {
 
     fn lock_broken(&self) -> MutexGuard<'_, Option<io::Error>> {
         self.broken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::poll_fn, io::Write as _, net::TcpListener};
+
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_response_is_read_before_the_next_piece_of_a_body_is_sent() {
+        // B-02: hyper polls a body twice in a row, over HTTP/2 from two tasks, and reads nothing once it failed to write.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connection = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut service, _) = listener.accept().unwrap();
+        let mut body = Pieces {
+            stream: stream::iter(["first", "second"].map(|piece| Ok(Bytes::from_static(piece.as_bytes())))),
+            upload: Upload::new(None),
+            progress: Arc::new(Progress::new(11)),
+            pause: None,
+        };
+        let mut next = async || {
+            let twice = |context: &mut Context<'_>| match Pin::new(&mut body)
+                .poll_next(&mut Context::from_waker(Waker::noop()))
+            {
+                Poll::Pending => Pin::new(&mut body).poll_next(context),
+                ready @ Poll::Ready(_) => ready,
+            };
+            poll_fn(twice).await.unwrap().unwrap()
+        };
+        assert_eq!(next().await, "first");
+        service.write_all(b"413").unwrap();
+        assert_eq!(next().await, "second");
+        assert_eq!(connection.try_read(&mut [0; 3]).unwrap(), 3);
     }
 }
