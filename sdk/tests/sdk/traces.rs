@@ -9,7 +9,7 @@ use serde_json::json;
 use tracing::{Instrument as _, subscriber::DefaultGuard};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::script::{Script, Step};
+use super::script::{Reply, Script, untrusted};
 
 /// Exports the spans of this thread.
 struct Exported {
@@ -54,15 +54,15 @@ fn email() -> Email {
     Email::new("a@acme.test", "ada@example.com", "Hello").text("Works")
 }
 
-fn unavailable() -> Step {
-    Step::Headers(503, json!({}), &[("x-request-id", "r-1")])
+fn unavailable() -> Reply {
+    Reply::json(503, json!({})).header("x-request-id", "r-1")
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_has_a_span_with_a_child_for_each_attempt() {
     let exported = Exported::new();
     let accepted = Reply::json(200, json!({"id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}));
-    let script = Script::of([unavailable(), Step::Lost, accepted]).odd();
+    let script = Script::of([unavailable(), Reply::lost(), accepted]).odd();
     script.client().emails().send(&email()).await.unwrap();
 
     let spans = exported.spans();
@@ -107,7 +107,7 @@ async fn a_call_has_a_span_with_a_child_for_each_attempt() {
 #[tokio::test(start_paused = true)]
 async fn the_span_of_a_failed_call_has_the_type_of_its_error() {
     let exported = Exported::new();
-    let script = Script::of([Reply::json(404, json!({"name": "not_found"})), Step::Untrusted]).odd();
+    let script = Script::of([Reply::json(404, json!({"name": "not_found"})), untrusted()]).odd();
     let client = script.client();
     client.emails().get("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794").await.unwrap_err();
     client.request(http::Method::GET, "/contacts/ada@example.com").await.unwrap_err();

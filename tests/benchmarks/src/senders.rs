@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use idempost::{Client, ClientBuilder, Email, RateLimit, transport::ReqwestTransport};
+use idempost::{Client, ClientBuilder, Email, call::RateLimit, transport::ReqwestTransport};
 use serde::{Deserialize, Serialize};
 
 /// Any error: these programs only stop.

@@ -70,14 +70,14 @@ pub(super) async fn send(
 fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
     let (upload, progress) = (Arc::clone(&request.upload), Arc::clone(progress));
     match request.body.as_bytes().filter(|bytes| bytes.len() <= ONE_PIECE) {
-        Some(bytes) => reqwest::Body::wrap_stream(Pieces {
-            stream: stream::iter([Ok(bytes)]),
+        Some(bytes) => reqwest::Body::wrap(Pieces {
+            stream: Mutex::new(stream::iter([Ok(bytes)])),
             upload,
             progress,
             pause: None,
         }),
-        None => reqwest::Body::wrap_stream(Pieces {
-            stream: Box::pin(request.body.stream()),
+        None => reqwest::Body::wrap(Pieces {
+            stream: Mutex::new(Box::pin(request.body.stream())),
             upload,
             progress,
             pause: None,
@@ -109,19 +109,24 @@ impl Body for NoBody {
     }
 }
 
-/// The pieces of a body, as they are taken by the connection.
+/// The pieces of a body, as they are taken by the connection. Their end is known before it is asked for, so that HTTP/2 needs no frame for it.
 struct Pieces<S> {
-    stream: S,
+    /// Never locked: reqwest demands `Sync`.
+    stream: Mutex<S>,
     upload: Arc<Upload>,
     progress: Arc<Progress>,
     /// The pause since the last piece, in which the connection can read.
     pause: Option<Arc<Pause>>,
 }
 
-impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Stream for Pieces<S> {
-    type Item = io::Result<Bytes>;
+impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
+    type Data = Bytes;
+    type Error = io::Error;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let this = &mut *self;
         // A service that rejects a request early closes the connection after its response, and hyper reads nothing once it failed to write.
         let taken = this.progress.taken.load(Ordering::Relaxed);
@@ -133,18 +138,27 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Stream for Pieces<S> {
                 return Poll::Pending;
             }
         }
-        let Poll::Ready(piece) = Pin::new(&mut this.stream).poll_next(context) else { return Poll::Pending };
+        let stream = this.stream.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Poll::Ready(piece) = Pin::new(stream).poll_next(context) else { return Poll::Pending };
         this.pause = None;
         Poll::Ready(piece.map(|piece| match piece {
             Ok(piece) => {
                 this.upload.sent(this.progress.take(piece.len()), this.progress.total);
-                Ok(piece)
+                Ok(Frame::data(piece))
             }
             Err(error) => {
                 *this.progress.lock_broken() = Some(error);
                 Err(io::Error::other("the body couldn't be read"))
             }
         }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.progress.left() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.progress.left())
     }
 }
 
@@ -202,6 +216,11 @@ impl Progress {
         self.taken.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64
     }
 
+    /// Returns the bytes that the connection hasn't taken.
+    fn left(&self) -> u64 {
+        self.total.saturating_sub(self.taken.load(Ordering::Relaxed))
+    }
+
     /// Returns when the request counts as stalled unless there is progress before: after the idle time, and once the body is complete, after
     /// the time that the network needs for its last bytes.
     fn silent_at(&self, idle: Duration) -> Instant {
@@ -237,19 +256,19 @@ mod tests {
         let connection = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut service, _) = listener.accept().unwrap();
         let mut body = Pieces {
-            stream: stream::iter(["first", "second"].map(|piece| Ok(Bytes::from_static(piece.as_bytes())))),
+            stream: Mutex::new(stream::iter(["first", "second"].map(|piece| Ok(piece.into())))),
             upload: Upload::new(None),
             progress: Arc::new(Progress::new(11)),
             pause: None,
         };
         let mut next = async || {
             let twice = |context: &mut Context<'_>| match Pin::new(&mut body)
-                .poll_next(&mut Context::from_waker(Waker::noop()))
+                .poll_frame(&mut Context::from_waker(Waker::noop()))
             {
-                Poll::Pending => Pin::new(&mut body).poll_next(context),
+                Poll::Pending => Pin::new(&mut body).poll_frame(context),
                 ready @ Poll::Ready(_) => ready,
             };
-            poll_fn(twice).await.unwrap().unwrap()
+            poll_fn(twice).await.unwrap().unwrap().into_data().unwrap()
         };
         assert_eq!(next().await, "first");
         service.write_all(b"413").unwrap();

@@ -308,7 +308,7 @@ async fn an_upload_that_outlives_its_access_token_is_not_interrupted() {
     let (wall, pieces) = (Arc::new(Mutex::new(fixture.now())), Arc::new(AtomicUsize::new(0)));
     let reads = Arc::clone(&wall);
     let builder = fixture.builder().wall_clock(move || *reads.lock().unwrap());
-    let session = builder.transport(idempost::transport::ReqwestTransport::new()).open(fixture.store.clone());
+    let session = builder.transport(ReqwestTransport::new()).open(fixture.store.clone());
     let transport = SlowUpload { wall, pieces: Arc::clone(&pieces) };
     let client =
         Client::builder().base_url(fixture.server.base_url()).session(session).transport(transport).build();
