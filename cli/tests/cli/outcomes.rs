@@ -97,6 +97,7 @@ fn an_insufficient_credential_is_4() {
 
 #[test]
 fn the_exit_code_follows_what_has_to_happen_before_a_retry_succeeds() {
+    // B-14
     let error = |status, name| Action::error(status, name, "the service's words");
     for (action, code, recovery, hint) in [
         (error(403, "validation_error"), 4, "act", "idempost domains list"),

@@ -465,6 +465,7 @@ async fn no_error_repeats_a_credential_or_a_body() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_send_is_repeated_with_its_key() {
+    //
     let script = Script::of([silent(), accepted(), accepted()]);
     let client = script.client();
     let (email, mut keys) = (email(), Vec::new());

@@ -34,6 +34,8 @@ const ONE_PIECE: usize = 128 * 1024;
 const IN_TRANSIT: u64 = 4 * 1024 * 1024;
 /// The slowest network that sends them within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
+/// The turns of the runtime between two pieces: a service on the same runtime needs one to read and respond, and the connection another.
+const TURNS: u8 = 3;
 /// Longer than any request takes.
 const NEVER: Duration = Duration::from_secs(24 * 365 * 10 * 60 * 60);
 
@@ -74,12 +76,14 @@ fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
             stream: Mutex::new(stream::iter([Ok(bytes)])),
             upload,
             progress,
+            turns: 0,
             pause: None,
         }),
         None => reqwest::Body::wrap(Pieces {
             stream: Mutex::new(Box::pin(request.body.stream())),
             upload,
             progress,
+            turns: 0,
             pause: None,
         }),
     }
@@ -115,7 +119,8 @@ struct Pieces<S> {
     stream: Mutex<S>,
     upload: Arc<Upload>,
     progress: Arc<Progress>,
-    /// The pause since the last piece, in which the connection can read.
+    /// The turns of the runtime since the last piece, in which the connection can read.
+    turns: u8,
     pause: Option<Arc<Pause>>,
 }
 
@@ -131,16 +136,20 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
         // A service that rejects a request early closes the connection after its response, and hyper reads nothing once it failed to write.
         let taken = this.progress.taken.load(Ordering::Relaxed);
         if taken > 0 && taken < this.progress.total {
-            let pause = this.pause.get_or_insert_with(Pause::begin);
-            // Over HTTP/2, the task changes.
-            pause.connection.register(context.waker());
-            if !pause.over.load(Ordering::Acquire) {
-                return Poll::Pending;
+            while this.turns < TURNS {
+                let pause = this.pause.get_or_insert_with(Pause::begin);
+                // Over HTTP/2, the task changes.
+                pause.connection.register(context.waker());
+                if !pause.over.load(Ordering::Acquire) {
+                    return Poll::Pending;
+                }
+                this.turns += 1;
+                this.pause = None;
             }
         }
         let stream = this.stream.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Poll::Ready(piece) = Pin::new(stream).poll_next(context) else { return Poll::Pending };
-        this.pause = None;
+        this.turns = 0;
         Poll::Ready(piece.map(|piece| match piece {
             Ok(piece) => {
                 this.upload.sent(this.progress.take(piece.len()), this.progress.total);
@@ -162,7 +171,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
     }
 }
 
-/// A pause until the runtime has looked for data that arrived. hyper polls a body twice before it reads again, so a poll alone doesn't end it.
+/// A turn of the runtime, after which it has looked for data that arrived. hyper polls a body twice before it reads again, so a poll alone doesn't end it.
 #[derive(Default)]
 struct Pause {
     over: AtomicBool,
@@ -259,6 +268,7 @@ mod tests {
             stream: Mutex::new(stream::iter(["first", "second"].map(|piece| Ok(piece.into())))),
             upload: Upload::new(None),
             progress: Arc::new(Progress::new(11)),
+            turns: 0,
             pause: None,
         };
         let mut next = async || {

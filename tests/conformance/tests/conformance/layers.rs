@@ -3,7 +3,8 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 22] = [
+const LAYERS: [&str; 23] = [
+    "cpu_time",
     "lock",
     "seeds",
     "wire",

@@ -34,7 +34,12 @@ impl FileLock {
         std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0x3);
         // Bounded, in case the file is removed again and again.
         for _ in 0..100 {
-            let file = open(&options, path)?.ok_or_else(|| {
+            // What is wrong with the lock's file says nothing about the stored login.
+            let opened = open(&options, path).map_err(|error| match error {
+                StoreError::Unreadable { reason } => StoreError::unavailable(reason),
+                other => other,
+            })?;
+            let file = opened.ok_or_else(|| {
                 failed("create", path, io::Error::new(ErrorKind::NotFound, "its folder doesn't exist"))
             })?;
             match file.try_lock() {

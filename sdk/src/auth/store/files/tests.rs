@@ -41,7 +41,8 @@ pub(in crate::auth::store) struct Folder(PathBuf);
 
 impl Folder {
     pub(in crate::auth::store) fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("idempost-store-{}", crate::IdempotencyKey::random()));
+        let path =
+            std::env::temp_dir().join(format!("idempost-store-{}", crate::types::IdempotencyKey::random()));
         super::create_folder_of(&path.join("file")).unwrap();
         Self(path)
     }
