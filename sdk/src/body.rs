@@ -152,10 +152,10 @@ impl Body {
         stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
             let mut open: Option<OpenChunk> = open;
             loop {
-                if let Some(current) = &mut open {
-                    if let Some(bytes) = current.next().await? {
-                        return Ok(Some((bytes, (chunks, open))));
-                    }
+                if let Some(current) = &mut open
+                    && let Some(bytes) = current.next().await?
+                {
+                    return Ok(Some((bytes, (chunks, open))));
                 }
                 match chunks.next() {
                     None => return Ok(None),

@@ -13,7 +13,7 @@ use idempost_reference_server::{
 use opentelemetry::{KeyValue, global};
 use opentelemetry_sdk::metrics::{
     InMemoryMetricExporter, PeriodicReader, SdkMeterProvider,
-    data::{AggregatedMetrics, Histogram, MetricData, ResourceMetrics},
+    data::{AggregatedMetrics, Histogram, MetricData, ResourceMetrics, ScopeMetrics},
 };
 
 /// How often each set of attributes was recorded, by the name of the instrument.
@@ -30,7 +30,7 @@ fn counts(exported: &[ResourceMetrics]) -> Counts {
     fn points<T: Copy>(histogram: &Histogram<T>) -> Vec<(String, u64)> {
         histogram.data_points().map(|point| (text(point.attributes()), point.count())).collect()
     }
-    let metrics = exported.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(|scope| scope.metrics());
+    let metrics = exported.iter().flat_map(ResourceMetrics::scope_metrics).flat_map(ScopeMetrics::metrics);
     metrics
         .flat_map(|metric| {
             let points = match metric.data() {
@@ -47,7 +47,7 @@ fn counts(exported: &[ResourceMetrics]) -> Counts {
 }
 
 #[tokio::test]
-async fn calls_attempts_limiter_waits_and_refreshes_are_measured() {
+async fn calls_attempts_and_limiter_waits_are_measured() {
     let exporter = InMemoryMetricExporter::default();
     let provider =
         SdkMeterProvider::builder().with_reader(PeriodicReader::builder(exporter.clone()).build()).build();

@@ -161,10 +161,10 @@ impl Limiter {
             let now = Instant::now();
             let mut state = self.lock();
             self.expire(&mut state, now);
-            if state.waiting == 0 {
-                if let Ok(slot) = state.admit(now) {
-                    return Ok(self.permit(slot));
-                }
+            if state.waiting == 0
+                && let Ok(slot) = state.admit(now)
+            {
+                return Ok(self.permit(slot));
             }
             let turn = state.turn(state.waiting, now);
             if deadline.is_some_and(|deadline| deadline <= turn) {

@@ -372,10 +372,10 @@ impl RecentCursors {
             return false;
         }
         self.order.push_back(hash);
-        if self.order.len() > Self::MAX {
-            if let Some(oldest) = self.order.pop_front() {
-                self.known.remove(&oldest);
-            }
+        if self.order.len() > Self::MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
         }
         true
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 pub(crate) fn cpu_time<T>(work: impl FnOnce() -> T) -> Duration {
     let start = now();
     work();
-    now() - start
+    now().saturating_sub(start)
 }
 
 #[cfg(unix)]

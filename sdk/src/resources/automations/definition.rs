@@ -120,12 +120,11 @@ fn step<'a>(
             nodes.insert(key, Node { place, kind: kind.unwrap_or_default() });
         }
     }
-    if let Some(kind) = kind {
-        if v.field("type", |v| v.one_of("`type`", &STEP_TYPES, kind)) {
-            if let Some(config) = v.needed(fields, "config") {
-                v.field("config", |v| config::config(v, kind, config));
-            }
-        }
+    if let Some(kind) = kind
+        && v.field("type", |v| v.one_of("`type`", &STEP_TYPES, kind))
+        && let Some(config) = v.needed(fields, "config")
+    {
+        v.field("config", |v| config::config(v, kind, config));
     }
     key.is_some() && kind.is_some()
 }

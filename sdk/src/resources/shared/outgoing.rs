@@ -194,10 +194,10 @@ impl Attachment {
             let rule = "`content_id` must be visible ASCII without `<` and `>`";
             v.field("content_id", |v| v.report_found("charset", rule, id));
         }
-        if let Source::Url(url) = &self.source {
-            if let Some(rule) = url_fault(url) {
-                v.field("path", |v| v.report_found("url", rule, without_userinfo(url)));
-            }
+        if let Source::Url(url) = &self.source
+            && let Some(rule) = url_fault(url)
+        {
+            v.field("path", |v| v.report_found("url", rule, without_userinfo(url)));
         }
     }
 }
