@@ -27,7 +27,8 @@ async fn proxy(response: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
             counter.fetch_add(1, Ordering::Relaxed);
-            stream.read(&mut [0; 4096]).await.unwrap();
+            let read = stream.read(&mut [0; 4096]).await.unwrap();
+            assert!(read > 0);
             stream.write_all(response.as_bytes()).await.unwrap();
         }
     });
