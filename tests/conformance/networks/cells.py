@@ -151,6 +151,6 @@ DIRECT = [
 ] + [
     Cell("", "service hangs", codes(UNKNOWN), inner("request", "hang", ALWAYS), timeout="3s"),
     Cell("", "service stopped", codes(UNKNOWN), STOPPED, timeout="3s"),
-    Cell("", "service stopped and continued", DISTURBED, PAUSE, many=True),
+    Cell("", "service stopped and continued", DISTURBED, PAUSE, many=True, delay=0.1),
 ]  # fmt: skip
 CELLS = NGINX + HAPROXY + STUNNEL + SQUID + DIRECT
