@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use idempost::{call::RateLimit, ClientBuilder};
+//! use idempost::{ClientBuilder, call::RateLimit};
 //! use idempost_bulk::{Bulk, Event, Input, Message, RunOptions};
 //!
 //! // The job paces itself.

@@ -19,7 +19,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
-    /// use idempost::{api_keys::NewApiKey, Client};
+    /// use idempost::{Client, api_keys::NewApiKey};
     ///
     /// let key = client.api_keys().create(&NewApiKey::new("Shop").sending_access()).await?;
     /// let shop = Client::new("https://api.example.com", key.token.expose())?;

@@ -12,7 +12,7 @@ use crate::{
 /// Strings and IDs convert into it. The client percent-encodes it as one path segment.
 ///
 /// ```
-/// use idempost::{contacts::ContactRef, ContactId};
+/// use idempost::{ContactId, contacts::ContactRef};
 ///
 /// let by_address = ContactRef::from("ada+news@example.com");
 /// let by_id = ContactRef::from(ContactId::from("479e3145-dd38-476b-932c-529ceb705947"));
