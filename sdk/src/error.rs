@@ -47,7 +47,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Settings`](Self::Settings) | no, nothing was sent | correct the client's settings |
 /// | [`File`](Self::File) | no | make the file readable, and don't change it during the send |
 /// | [`Write`](Self::Write) | it was a read | make the writer accept the download |
-/// | [`Auth`](Self::Auth) | no, nothing was sent | depends on [`AuthError`](crate::auth::AuthError): log in, or retry later |
+/// | [`Auth`](Self::Auth) | no, nothing was sent | depends on [`AuthError`]: log in, or retry later |
 /// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow a longer timeout, or send at a lower rate |
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | retry later |
 /// | [`Api`](Self::Api) | no, the service rejected it; after a 408 or 5xx, unknown | depends on [`ApiError::kind`] |

@@ -74,7 +74,7 @@
 //!   accepted.
 //! - **Large data is streamed**: an [`Attachment::from_file`] or [`from_stream`](Attachment::from_stream) takes constant memory, and
 //!   [`List::stream`] requests one page at a time.
-//! - **Webhook requests are verified** over the received bytes and in constant time: [`WebhookVerifier`].
+//! - **Webhook requests are verified** over the received bytes and in constant time: [`WebhookVerifier`](webhooks::WebhookVerifier).
 //! - **Secrets never appear** in `Debug` output, errors or `tracing` events.
 //!
 //! # Login

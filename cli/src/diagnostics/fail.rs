@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Usage,
     /// The service rejected the request.
     Rejected,
-    /// Somebody has to act: on the credential, the account, its domain or the connection.
+    /// Requires an action: on the credential, the account, its domain or the connection.
     Auth,
     /// Not found.
     NotFound,
@@ -330,7 +330,7 @@ impl From<Diagnostics> for Fail {
 /// | recovery | kind of the error |
 /// |---|---|
 /// | time alone | `Limited` by a rate or a quota, else `Unavailable` |
-/// | somebody acts | `Usage` for settings, else `Auth` |
+/// | an action is required | `Usage` for settings, else `Auth` |
 /// | nothing | `Usage` for the input, else `NotFound`, `Rejected`, or `Error` without a response |
 fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
     use idempost::Error;

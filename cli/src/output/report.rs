@@ -301,7 +301,7 @@ fn hints(fail: &Fail) -> Vec<String> {
     hints
 }
 
-/// What somebody has to change before the same command can succeed.
+/// What has to change before the same command can succeed.
 fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
     use idempost::Error;
     match error {
