@@ -242,7 +242,7 @@ fn validate_variable(v: &mut Validator, key: &str, value: &Scalar) {
         }
         Scalar::Number(_) => {}
         Scalar::Boolean(_) | Scalar::Other(_) => {
-            v.wrong_type("a variable must be a string or a finite number", &value.clone().into());
+            v.wrong_type("a variable must be a string or a number", &value.clone().into());
         }
     }
 }
