@@ -184,6 +184,20 @@ mod tests {
     }
 
     #[test]
+    fn one_click_unsubscribing_has_two_headers_with_a_url_per_row() {
+        let message = Message::new().from("a@b.test").subject("s").text("t");
+        let message = message.list_unsubscribe("https://acme.test/u?t={{{TOKEN}}}");
+        assert!(message.check().is_ok());
+        assert_eq!(
+            serde_json::to_value(&message).unwrap()["headers"],
+            serde_json::json!({
+                "List-Unsubscribe": "<https://acme.test/u?t={{{TOKEN}}}>",
+                "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+            })
+        );
+    }
+
+    #[test]
     fn a_body_and_a_stored_template_exclude_each_other() {
         let problems = Message::new().template("welcome").html("<p>{{{A}}}</p>").check().unwrap_err();
         assert_eq!((problems[0].path.as_str(), problems[0].code), ("/html", "exclusive"));
