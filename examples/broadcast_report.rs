@@ -1,5 +1,7 @@
 //! What became of a broadcast: its rates, its most clicked links, and the contacts whose addresses bounced, who are unsubscribed.
 
+#![expect(clippy::print_stdout, reason = "the report is the program's result")]
+
 use futures_util::TryStreamExt as _;
 use idempost::{
     BroadcastId, Client,
@@ -9,17 +11,14 @@ use idempost::{
 };
 
 /// Prints the rates and the most clicked links.
-#[expect(clippy::print_stdout, reason = "the report is the program's result")]
 async fn report(client: &Client, id: &BroadcastId) -> idempost::Result<()> {
     let query = EmailMetricsQuery::new()
         .start_date("2026-01-01")
         .metrics([EmailMetric::Delivered, EmailMetric::OpenRate, EmailMetric::ClickRate])
         .broadcasts([id]);
     let totals = client.emails().metrics(&query).await?.totals;
-    println!(
-        "{:?} delivered, {:?} % opened, {:?} % clicked",
-        totals.delivered, totals.open_rate, totals.click_rate
-    );
+    let (sent, opened, clicked) = (totals.delivered, totals.open_rate, totals.click_rate);
+    println!("{sent:?} delivered, {opened:?} % opened, {clicked:?} % clicked");
     for link in client.broadcasts().clicked_links(id).page_size(5).await?.data {
         println!("{:?} clicks by {:?} recipients: {}", link.clicks, link.unique_clicks, link.url);
     }
@@ -28,9 +27,8 @@ async fn report(client: &Client, id: &BroadcastId) -> idempost::Result<()> {
 
 /// Unsubscribes the contacts whose addresses don't exist. Returns their number.
 async fn clean(client: &Client, id: &BroadcastId) -> idempost::Result<usize> {
-    let bounced =
-        client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
-    let (mut bounced, mut cleaned) = (bounced.stream(), 0);
+    let list = client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
+    let (mut bounced, mut cleaned) = (list.stream(), 0);
     while let Some(recipient) = bounced.try_next().await? {
         if let Some(contact) = recipient.contact_id {
             client.contacts().update(contact.as_str(), &ContactPatch::new().unsubscribed(true)).await?;
@@ -41,10 +39,8 @@ async fn clean(client: &Client, id: &BroadcastId) -> idempost::Result<usize> {
 }
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "the report is the program's result")]
 async fn main() -> idempost::Result<()> {
-    let client = Client::from_env()?;
-    let id = BroadcastId::from(std::env::args().nth(1).unwrap_or_default());
+    let (client, id) = (Client::from_env()?, std::env::args().nth(1).unwrap_or_default().into());
     report(&client, &id).await?;
     println!("{} contacts unsubscribed", clean(&client, &id).await?);
     Ok(())

@@ -1,49 +1,40 @@
 //! An invoice to every customer in a database, each sent once, however often the program is interrupted and started again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use futures_util::stream;
 use idempost::{Client, ClientBuilder, call::RateLimit};
 use idempost_bulk::{Bulk, Input, Message, Report, RunOptions};
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// An email per customer, in the form of a line of JSON Lines.
+const ROWS: &str = "SELECT json_object('to', address, 'variables', json_object('NAME', coalesce(name, ''),
+    'AMOUNT', format('%.2f €', amount))) FROM customer ORDER BY address";
 
 /// Plans and sends the invoices of a month. Run again, it continues with what isn't sent yet.
-async fn send_invoices(
-    client: &Client,
-    database: &Path,
-    jobs: &Path,
-    month: &str,
-) -> Result<Report, Failure> {
+async fn send_invoices(client: &Client, database: &Path, jobs: &Path, month: &str) -> Result<Report> {
     let message = Message::new()
         .from("Acme <billing@acme.test>")
         .subject(format!("Your invoice for {month}"))
-        .html("<p>Dear {{{NAME|customer}}}, please pay {{{AMOUNT}}}.</p>")
-        .tag("month", month);
-    let rows = stream::unfold(customers(database), |mut rows| async { Some((rows.recv().await?, rows)) });
+        .html("<p>Dear {{{NAME|customer}}}, please pay {{{AMOUNT}}}.</p>");
+    let rows =
+        stream::unfold(customers(database.to_owned()), |mut rows| async { Some((rows.recv().await?, rows)) });
     // The rows are copied to the folder of the job, so that the plan doesn't change when the database does.
     let job = Bulk::new(Input::rows(rows, jobs).await?, message).plan(client, jobs).await?;
     Ok(job.start(client, RunOptions::default())?.finish().await?)
 }
 
 /// Reads the customers with a cursor on a thread of its own, a few rows ahead of their consumer.
-fn customers(database: &Path) -> mpsc::Receiver<Value> {
+fn customers(database: PathBuf) -> mpsc::Receiver<Value> {
     let (send, receive) = mpsc::channel(1_000);
-    let database = database.to_owned();
-    std::thread::spawn(move || -> rusqlite::Result<()> {
+    std::thread::spawn(move || -> Result<()> {
         let database = Connection::open(database)?;
-        let mut query = database.prepare("SELECT address, name, amount FROM customer ORDER BY address")?;
-        let mut rows = query.query([])?;
-        while let Some(row) = rows.next()? {
-            let (address, name, amount): (String, Option<String>, f64) =
-                (row.get(0)?, row.get(1)?, row.get(2)?);
-            let variables = json!({ "NAME": name.unwrap_or_default(), "AMOUNT": format!("{amount:.2} €") });
-            if send.blocking_send(json!({ "to": address, "variables": variables })).is_err() {
-                break;
-            }
+        for row in database.prepare(ROWS)?.query_map([], |row| row.get::<_, String>(0))? {
+            send.blocking_send(serde_json::from_str(&row?)?)?;
         }
         Ok(())
     });
@@ -52,7 +43,7 @@ fn customers(database: &Path) -> mpsc::Receiver<Value> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "what became of the invoices is the program's result")]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<()> {
     // The job paces itself.
     let client = ClientBuilder::from_env().rate_limit(RateLimit::Off).build()?;
     let report = send_invoices(&client, Path::new("customers.db"), Path::new("jobs"), "2026-11").await?;

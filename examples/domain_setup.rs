@@ -37,16 +37,12 @@ async fn first_email(client: &Client, domain: &Domain) -> idempost::Result<Accep
 async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let name = std::env::args().nth(1).unwrap_or_else(|| "acme.test".to_owned());
-    let show = |record: &DnsRecord| {
-        println!("{} {} {:?} {}", record.name, record.kind, record.priority, record.value);
-    };
+    let show = |record: &DnsRecord| println!("{record:?}");
     let domain = set_up(&client, &name, show, Duration::from_secs(10)).await?;
     if domain.status == Some(DomainStatus::Verified) {
         println!("sent {}", first_email(&client, &domain).await?.id);
     }
-    for record in &domain.records {
-        println!("{} {}: {:?}", record.name, record.kind, record.status);
-    }
+    domain.records.iter().for_each(show);
     Ok(())
 }
 

@@ -18,22 +18,19 @@ async fn alarming(client: &Client, since: &str) -> idempost::Result<Vec<EmailMet
         .dimensions([MetricsDimension::Period, MetricsDimension::Domain]);
     let rows = client.emails().metrics(&query).await?.data.into_iter();
     let above = |rate: Option<f64>, max| rate.is_some_and(|rate| rate > max);
-    Ok(rows
-        .filter(|row| {
-            above(row.bounce_rate, MAX_BOUNCE_RATE) || above(row.complaint_rate, MAX_COMPLAINT_RATE)
-        })
-        .collect())
+    let bounced = |row: &EmailMetricsRow| above(row.bounce_rate, MAX_BOUNCE_RATE);
+    let complained = |row: &EmailMetricsRow| above(row.complaint_rate, MAX_COMPLAINT_RATE);
+    Ok(rows.filter(|row| bounced(row) || complained(row)).collect())
 }
 
 /// The share of subscribed contacts of each segment, in percent; segments without contacts are left out.
 async fn subscribed(client: &Client) -> idempost::Result<Vec<(String, u64)>> {
-    let segments =
-        client.segments().metrics(&SegmentMetricsQuery::new().by_segment()).await?.data.into_iter();
+    let segments = client.segments().metrics(&SegmentMetricsQuery::new().by_segment()).await?.data;
     let share = |segment: SegmentMetricsRow| {
         let percent = (100 * segment.subscribers?).checked_div(segment.all_contacts?)?;
         Some((segment.name.unwrap_or_default(), percent))
     };
-    Ok(segments.filter_map(share).collect())
+    Ok(segments.into_iter().filter_map(share).collect())
 }
 
 #[tokio::main]

@@ -64,3 +64,25 @@ examples! {
     weekly_broadcast
     welcome_series
 }
+
+#[cfg(test)]
+mod tests {
+    /// An application's token store and a whole help desk take more.
+    const LONGER: [&str; 3] = ["inboxes.rs", "shared_login.rs", "welcome_series.rs"];
+
+    #[test]
+    fn an_example_has_fewer_than_40_lines_of_code_without_its_test() {
+        for entry in std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "rs") || path.ends_with("guide.rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let program = text.split("#[cfg(test)]").next().unwrap();
+            let code =
+                program.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+            let (lines, is_longer) = (code.count(), LONGER.iter().any(|name| path.ends_with(name)));
+            assert!((lines < 40) != is_longer, "{}: {lines} lines", path.display());
+        }
+    }
+}

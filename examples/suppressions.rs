@@ -4,16 +4,14 @@ use std::collections::BTreeSet;
 
 use idempost::{
     Client, Error,
+    problem::limits,
     suppressions::SuppressionOrigin,
     webhooks::{EventData, WebhookPayload},
 };
 
-/// Addresses per request.
-const BATCH: usize = idempost::problem::limits::SUPPRESSIONS_PER_BATCH;
-
 /// Copies a list from elsewhere. It can be repeated: addresses on the list keep their entries.
 async fn copy(client: &Client, addresses: &[&str]) -> idempost::Result<()> {
-    for batch in addresses.chunks(BATCH) {
+    for batch in addresses.chunks(limits::SUPPRESSIONS_PER_BATCH) {
         client.suppressions().add_batch(batch.iter().copied()).await?;
     }
     Ok(())
@@ -45,15 +43,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ada@example.com: {:?}", reason(&client, "ada@example.com").await?);
     // When a customer has confirmed the address again.
     client.suppressions().remove_batch(["ada@example.com"]).await?;
-    for entry in client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data {
-        println!("{} bounced, email {:?}", entry.email, entry.source_id);
-    }
-    // One verified event per line.
+    println!("{:?}", client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data);
+    // A verified event.
     let mut known = BTreeSet::new();
-    for line in std::io::stdin().lines() {
-        follow(&mut known, &serde_json::from_str(&line?)?);
-    }
-    println!("{known:?}");
+    follow(&mut known, &serde_json::from_reader(std::io::stdin())?);
     Ok(())
 }
 

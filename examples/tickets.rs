@@ -16,9 +16,7 @@ async fn take_in(client: &Client, desk: &mut Connection) -> Result<usize, Failur
     let Some(last) = last else {
         // The first run has no cursor: it imports all emails, oldest first.
         let all: Vec<_> = received.list().stream().try_collect().await?;
-        for email in all.iter().rev() {
-            write_down(desk, email)?;
-        }
+        all.iter().rev().try_for_each(|email| write_down(desk, email))?;
         return Ok(all.len());
     };
     let mut new = received.since(last).stream();
@@ -31,28 +29,23 @@ async fn take_in(client: &Client, desk: &mut Connection) -> Result<usize, Failur
 
 fn write_down(desk: &mut Connection, email: &ReceivedEmailSummary) -> rusqlite::Result<()> {
     let both = desk.transaction()?;
-    both.execute(
-        "INSERT INTO ticket (email, sender, subject) VALUES (?1, ?2, ?3)",
-        params![email.id.as_str(), email.from, email.subject],
-    )?;
+    let ticket = params![email.id.as_str(), email.from, email.subject];
+    both.execute("INSERT INTO ticket (email, sender, subject) VALUES (?1, ?2, ?3)", ticket)?;
     both.execute("INSERT OR REPLACE INTO cursor (one, last) VALUES (1, ?1)", [email.id.as_str()])?;
     both.commit()
 }
 
 fn open(path: &str) -> rusqlite::Result<Connection> {
     let desk = Connection::open(path)?;
-    desk.execute_batch(
-        "CREATE TABLE IF NOT EXISTS ticket (email TEXT PRIMARY KEY, sender TEXT, subject TEXT);
-         CREATE TABLE IF NOT EXISTS cursor (one INTEGER PRIMARY KEY, last TEXT NOT NULL);",
-    )?;
+    desk.execute_batch("CREATE TABLE IF NOT EXISTS ticket (email TEXT PRIMARY KEY, sender, subject)")?;
+    desk.execute_batch("CREATE TABLE IF NOT EXISTS cursor (one INTEGER PRIMARY KEY, last TEXT NOT NULL)")?;
     Ok(desk)
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the number of tickets is the program's result")]
 async fn main() -> Result<(), Failure> {
-    let tickets = take_in(&Client::from_env()?, &mut open("desk.db")?).await?;
-    println!("{tickets} new tickets");
+    println!("{} new tickets", take_in(&Client::from_env()?, &mut open("desk.db")?).await?);
     Ok(())
 }
 

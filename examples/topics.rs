@@ -46,9 +46,7 @@ async fn main() -> idempost::Result<()> {
         join(&client, &topic, address).await?;
     }
     leave(&client, &topic, "bob@example.com").await?;
-    for (name, subscription) in choices(&client, "bob@example.com").await? {
-        println!("{name}: {subscription:?}");
-    }
+    println!("{:?}", choices(&client, "bob@example.com").await?);
     println!("sent {}", send(&client, &topic, &["ada@example.com", "bob@example.com"]).await?.id);
     Ok(())
 }

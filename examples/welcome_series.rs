@@ -11,18 +11,17 @@ use idempost::{
 
 /// The two emails of the series.
 async fn templates(client: &Client) -> idempost::Result<()> {
-    let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}, good to have you.</p>")
-        .alias("welcome")
-        .from("Acme <hi@acme.test>")
-        .subject("Welcome, {{{NAME}}}")
-        .variable(TemplateVariable::string("NAME").fallback("friend"));
-    let tour = NewTemplate::new("Tour", "<p>Here is what your plan can do.</p>")
-        .alias("pro-tour")
-        .from("Acme <hi@acme.test>")
-        .subject("Your first day with Acme Pro");
-    for template in [welcome, tour] {
-        let id = client.templates().create(&template).await?.id;
-        client.templates().publish(id).await?;
+    for (alias, subject, html) in [
+        ("welcome", "Welcome, {{{NAME}}}", "<p>Hello {{{NAME}}}, good to have you.</p>"),
+        ("pro-tour", "Your first day with Acme Pro", "<p>Here is what your plan can do.</p>"),
+    ] {
+        let template =
+            NewTemplate::new(alias, html).alias(alias).from("Acme <hi@acme.test>").subject(subject);
+        client
+            .templates()
+            .create(&template.variable(TemplateVariable::string("NAME").fallback("friend")))
+            .await?;
+        client.templates().publish(alias).await?;
     }
     Ok(())
 }

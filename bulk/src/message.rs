@@ -138,6 +138,21 @@ impl Message {
         self
     }
 
+    /// Adds the headers of one-click unsubscribing (RFC 8058), as [`Email::list_unsubscribe`](idempost::Email::list_unsubscribe) does. The URL is a
+    /// template, since it has to identify the recipient.
+    ///
+    /// ```
+    /// use idempost_bulk::Message;
+    ///
+    /// let message = Message::new().list_unsubscribe("https://acme.test/unsubscribe?token={{{TOKEN}}}");
+    /// # drop(message);
+    /// ```
+    #[must_use]
+    pub fn list_unsubscribe(self, url: impl AsRef<str>) -> Self {
+        self.header("List-Unsubscribe", format!("<{}>", url.as_ref()))
+            .header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+    }
+
     /// Sets the value that a variable has in rows without a value of their own: a text or a number.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {

@@ -11,6 +11,7 @@ mod idempotency_key;
 #[macro_use]
 mod open_enum;
 mod patch;
+mod scalar;
 mod schedule;
 mod secret;
 #[cfg(any(test, feature = "testing"))]
@@ -30,6 +31,7 @@ pub use id::{InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId};
 pub use idempotency_key::IdempotencyKey;
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
+pub use scalar::Scalar;
 pub use schedule::ScheduledAt;
 pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret};
 pub use timestamp::Timestamp;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use idempost::{
     Email,
-    emails::VariableValue,
     problem::{Problem, Problems},
+    types::Scalar,
 };
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(crate) struct Row<'a> {
 #[derive(Debug)]
 pub(crate) enum Values<'a> {
     Cells { columns: &'a [VariableColumn], cells: Cells<'a> },
-    List(Vec<(String, VariableValue, String)>),
+    List(Vec<(String, Scalar, String)>),
 }
 
 /// The outcome of reading a row.
@@ -62,7 +62,7 @@ impl Values<'_> {
     }
 
     /// Returns the values for a stored template.
-    pub(crate) fn stored(&self) -> Vec<(&str, VariableValue)> {
+    pub(crate) fn stored(&self) -> Vec<(&str, Scalar)> {
         match self {
             Self::Cells { columns, cells } => {
                 let filled = columns.iter().filter(|column| column.prefixed);

@@ -2,8 +2,8 @@
 
 use idempost::{
     Email,
-    emails::VariableValue,
     problem::{Problem, push_token},
+    types::Scalar,
 };
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(crate) struct Compiled {
 pub(crate) struct DefaultVariable {
     pub(crate) name: String,
     pub(crate) text: String,
-    pub(crate) value: VariableValue,
+    pub(crate) value: Scalar,
 }
 
 /// A variable that a template of the message uses.
@@ -141,17 +141,10 @@ impl Compiled {
 }
 
 /// Converts a text or a number, with its text.
-pub(crate) fn variable(value: &Value) -> Option<(VariableValue, String)> {
-    match value {
-        Value::String(text) => Some((text.into(), text.clone())),
-        Value::Number(number) => {
-            let whole = number.as_i64().map(VariableValue::from);
-            let whole = whole.or_else(|| number.as_u64().map(VariableValue::from));
-            let value = whole.or_else(|| number.as_f64().map(VariableValue::from))?;
-            Some((value, number.to_string()))
-        }
-        _ => None,
-    }
+pub(crate) fn variable(value: &Value) -> Option<(Scalar, String)> {
+    let scalar = Scalar::from(value.clone());
+    let text = scalar.to_string();
+    matches!(scalar, Scalar::Text(_) | Scalar::Number(_)).then_some((scalar, text))
 }
 
 fn pointer(path: &str, name: &str) -> String {
@@ -188,6 +181,20 @@ mod tests {
             "/tags/ok",
         ];
         assert_eq!(paths, expected);
+    }
+
+    #[test]
+    fn one_click_unsubscribing_has_two_headers_with_a_url_per_row() {
+        let message = Message::new().from("a@b.test").subject("s").text("t");
+        let message = message.list_unsubscribe("https://acme.test/u?t={{{TOKEN}}}");
+        assert!(message.check().is_ok());
+        assert_eq!(
+            serde_json::to_value(&message).unwrap()["headers"],
+            serde_json::json!({
+                "List-Unsubscribe": "<https://acme.test/u?t={{{TOKEN}}}>",
+                "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+            })
+        );
     }
 
     #[test]

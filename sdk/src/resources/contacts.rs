@@ -15,4 +15,4 @@ pub use patch::ContactPatch;
 pub use record::{DeletedContact, Membership, TopicSubscription, UpdatedTopics};
 pub use reference::ContactRef;
 
-pub use super::shared::{Contact, ContactPropertyValue, ContactSummary, PropertyValue};
+pub use super::shared::{Contact, ContactPropertyValue, ContactSummary};

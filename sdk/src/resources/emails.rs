@@ -10,7 +10,6 @@ mod new;
 mod operations;
 mod record;
 pub(crate) mod share;
-mod variable;
 
 pub use super::shared::Attachment;
 pub use fields::{EmailFields, TemplateFields};
@@ -22,4 +21,3 @@ pub use new::{BatchEmail, Email, check_batch};
 pub use operations::Emails;
 pub use record::{Accepted, AcceptedBatch, BatchError, LastEvent, SentEmail, SentEmailSummary, Tag};
 pub use share::SharedEmail;
-pub use variable::VariableValue;

@@ -19,7 +19,7 @@ pub use domain::{
 };
 pub use outgoing::Attachment;
 pub(crate) use outgoing::write_object;
-pub use property::{ContactPropertyValue, PropertyType, PropertyValue};
+pub use property::{ContactPropertyValue, PropertyType};
 pub use response::{Deleted, Reference};
 pub(crate) use schedule::Schedule;
 pub use segment::Segment;

@@ -1,6 +1,6 @@
 //! The flags that `contacts create` and `contacts update` share.
 
-use idempost::contacts::PropertyValue;
+use idempost::types::Scalar;
 use serde_json::Value;
 
 use crate::input::flags::{BOOL, Flags};
@@ -35,8 +35,8 @@ pub(super) struct Args {
 
 impl Args {
     /// The properties in the order given; malformed ones are reported.
-    pub(super) fn properties(&self, flags: &mut Flags) -> Vec<(String, PropertyValue)> {
-        let mut found: Vec<(String, PropertyValue)> = Vec::new();
+    pub(super) fn properties(&self, flags: &mut Flags) -> Vec<(String, Scalar)> {
+        let mut found: Vec<(String, Scalar)> = Vec::new();
         let texts = self.property.iter().enumerate().map(|(i, text)| ("--property", i, text));
         let typed = self.property_json.iter().enumerate().map(|(i, text)| ("--property-json", i, text));
         for (flag, i, text) in texts.chain(typed) {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::types::Scalar;
+
 /// A value that is fixed in the definition, or resolved when a run reaches the step.
 ///
 /// ```
@@ -39,14 +41,8 @@ impl RunValue {
     }
 }
 
-macro_rules! fixed_values {
-    ($($of:ty),+) => {
-        $(impl From<$of> for RunValue {
-            fn from(value: $of) -> Self {
-                Self::Fixed(Value::from(value))
-            }
-        })+
-    };
+impl<T: Into<Scalar>> From<T> for RunValue {
+    fn from(value: T) -> Self {
+        Self::Fixed(value.into().into())
+    }
 }
-
-fixed_values!(&str, String, bool, i32, i64, u32, u64, f64, Value);

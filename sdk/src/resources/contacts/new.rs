@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::property;
 use crate::{
     problem::{Validator, address_fault},
-    resources::shared::{Choice, PropertyValue, Subscription, check_id, named_by_id},
-    types::{SegmentId, TopicId},
+    resources::shared::{Choice, Subscription, check_id, named_by_id},
+    types::{Scalar, SegmentId, TopicId},
 };
 
 input! {
@@ -36,7 +36,7 @@ input! {
         }
         other {
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-            properties: BTreeMap<String, PropertyValue>,
+            properties: BTreeMap<String, Scalar>,
             #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "named_by_id")]
             segments: Vec<SegmentId>,
             #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,7 +49,7 @@ impl NewContact {
     /// Sets a property, by the key of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The
     /// value must have the property's type.
     #[must_use]
-    pub fn property(mut self, key: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
+    pub fn property(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
         self.properties.insert(key.into(), value.into());
         self
     }

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{new::check_email, property};
-use crate::{problem::Validator, resources::shared::PropertyValue, types::Patch};
+use crate::{
+    problem::Validator,
+    types::{Patch, Scalar},
+};
 
 patch! {
     /// Changes to a contact: [`Contacts::update`](super::Contacts::update). Fields that aren't set keep their value.
@@ -29,14 +32,14 @@ patch! {
         unsubscribed: bool,
     } other {
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        properties: BTreeMap<String, Patch<PropertyValue>>,
+        properties: BTreeMap<String, Patch<Scalar>>,
     }
 }
 
 impl ContactPatch {
     /// Sets a property; see [`NewContact::property`](super::NewContact::property).
     #[must_use]
-    pub fn property(mut self, key: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
+    pub fn property(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
         self.properties.insert(key.into(), Patch::Set(value.into()));
         self
     }

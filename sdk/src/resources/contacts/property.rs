@@ -1,12 +1,12 @@
 //! Validation of contact properties.
 
-use crate::{problem::Validator, resources::shared::PropertyValue};
+use crate::{problem::Validator, types::Scalar};
 
 /// The maximum length of a property's key, in characters.
 const MAX_KEY_CHARS: usize = 50;
 
 /// Validates a property at the current location.
-pub(super) fn check(v: &mut Validator, key: &str, value: Option<&PropertyValue>) {
+pub(super) fn check(v: &mut Validator, key: &str, value: Option<&Scalar>) {
     if key.is_empty() {
         v.report("empty", "a property key must not be empty");
     } else if !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
@@ -16,7 +16,7 @@ pub(super) fn check(v: &mut Validator, key: &str, value: Option<&PropertyValue>)
         let rule = format!("a property key must have at most {MAX_KEY_CHARS} characters");
         v.report_found("length", rule, key.len());
     }
-    if let Some(PropertyValue::Other(other)) = value {
+    if let Some(Scalar::Other(other)) = value {
         v.report_found("type", "a property must be a string or a finite number", other);
     }
 }

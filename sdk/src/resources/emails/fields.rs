@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::{message::Message, record::Tag, variable::VariableValue};
+use super::{message::Message, record::Tag};
 use crate::{
     resources::shared::Attachment,
-    types::{ScheduledAt, TopicId, serialize_list, serialize_sender},
+    types::{Scalar, ScheduledAt, TopicId, serialize_list, serialize_sender},
 };
 
 /// The fields of an [`Email`](super::Email) or a [`BatchEmail`](super::BatchEmail), borrowed for assertions, logs and outbox tables.
@@ -70,7 +70,7 @@ pub struct TemplateFields<'a> {
     pub id: &'a str,
     /// The values of the template's variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub variables: &'a BTreeMap<String, VariableValue>,
+    pub variables: &'a BTreeMap<String, Scalar>,
 }
 
 impl Message {

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
-use super::{message::Message, record::Tag, variable::VariableValue};
+use super::{message::Message, record::Tag};
 use crate::{
     problem::{Validator, present},
     resources::shared::Attachment,
@@ -75,24 +75,9 @@ fn template(v: &mut Validator, value: &Value, message: &mut Message) {
     let Some(variables) = present(template, "variables") else { return };
     v.field("variables", |v| {
         for (key, value) in v.object(variables, "`variables`").into_iter().flatten() {
-            match variable(value) {
-                Some(value) => drop(message.variables.insert(key.clone(), value)),
-                None => v.field(key, |v| v.wrong_type("a variable must be a string or a number", value)),
-            }
+            message.variables.insert(key.clone(), value.clone().into());
         }
     });
-}
-
-fn variable(value: &Value) -> Option<VariableValue> {
-    match value {
-        Value::String(text) => Some(text.into()),
-        Value::Number(number) => {
-            let whole =
-                number.as_i64().map(VariableValue::from).or_else(|| number.as_u64().map(VariableValue::from));
-            whole.or_else(|| number.as_f64().map(VariableValue::from))
-        }
-        _ => None,
-    }
 }
 
 fn tag(v: &mut Validator, value: &Value) -> Option<Tag> {

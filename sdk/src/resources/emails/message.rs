@@ -4,14 +4,11 @@ use std::{collections::BTreeMap, time::SystemTime};
 
 use url::Url;
 
-use super::{
-    record::Tag,
-    variable::{Value, VariableValue},
-};
+use super::record::Tag;
 use crate::{
     problem::{Problem, Validator, limits, push_token},
     resources::shared::Attachment,
-    types::{Recipients, ScheduledAt, Timestamp, TopicId},
+    types::{Recipients, Scalar, ScheduledAt, Timestamp, TopicId},
 };
 
 /// Headers that the service sets itself. It may accept or reject custom ones, but they are probably a mistake.
@@ -44,7 +41,7 @@ pub(super) struct Message {
     pub(super) html: Option<String>,
     pub(super) text: Option<String>,
     pub(super) template: Option<String>,
-    pub(super) variables: BTreeMap<String, VariableValue>,
+    pub(super) variables: BTreeMap<String, Scalar>,
     pub(super) headers: Headers,
     pub(super) topic_id: Option<TopicId>,
     pub(super) tags: Vec<Tag>,
@@ -225,27 +222,27 @@ fn validate_tag(v: &mut Validator, field: &str, text: &str) {
     }
 }
 
-fn validate_variable(v: &mut Validator, key: &str, value: &VariableValue) {
+fn validate_variable(v: &mut Validator, key: &str, value: &Scalar) {
     v.key("variable", key);
-    let number = "a number variable must not be greater than 2^53 - 1";
-    match value.value() {
-        Value::Text(text) => {
+    let too_large = "a number variable must not be greater than 2^53 - 1";
+    match value {
+        Scalar::Text(text) => {
             let length = text.chars().count();
             if length > limits::VARIABLE_VALUE_CHARS {
                 let rule = "a string variable must have at most 2,000 characters";
                 v.report_found("length", rule, format_args!("{length} characters"));
             }
         }
-        Value::Whole(whole) if *whole > i128::from(limits::VARIABLE_VALUE_MAX) => {
-            v.report_found("range", number, whole);
-        }
         #[expect(
             clippy::cast_precision_loss,
             reason = "2^53 - 1 is the last whole number that a double holds"
         )]
-        Value::Real(real) if !real.is_finite() || *real > limits::VARIABLE_VALUE_MAX as f64 => {
-            v.report_found("range", number, real);
+        Scalar::Number(number) if number.as_f64().is_none_or(|n| n > limits::VARIABLE_VALUE_MAX as f64) => {
+            v.report_found("range", too_large, number);
         }
-        Value::Whole(_) | Value::Real(_) => {}
+        Scalar::Number(_) => {}
+        Scalar::Boolean(_) | Scalar::Other(_) => {
+            v.wrong_type("a variable must be a string or a number", &value.clone().into());
+        }
     }
 }

@@ -37,7 +37,7 @@ mod tests {
     use serde_json::{from_value, json, to_value};
 
     use super::*;
-    use crate::resources::shared::{PropertyType, PropertyValue};
+    use crate::{resources::shared::PropertyType, types::Scalar};
 
     #[test]
     fn a_contact_is_read_with_all_fields_or_with_the_required_ones_only() {
@@ -49,10 +49,10 @@ mod tests {
         });
         let contact: Contact = from_value(whole).unwrap();
         assert_eq!(contact.unsubscribed, Some(true));
-        assert_eq!(contact.properties["city"].value, PropertyValue::from("London"));
+        assert_eq!(contact.properties["city"].value, Scalar::from("London"));
         assert_eq!(contact.properties["age"].kind, Some(PropertyType::Number));
-        assert_eq!(contact.properties["age"].value, PropertyValue::from(36));
-        assert_eq!(contact.properties["new"].value, PropertyValue::Other(json!({"a": 1})));
+        assert_eq!(contact.properties["age"].value, Scalar::from(36));
+        assert_eq!(contact.properties["new"].value, Scalar::Other(json!({"a": 1})));
         let little =
             json!({"id": "c1", "email": "ada@example.com", "unsubscribed": null, "properties": null});
         let contact: Contact = from_value(little).unwrap();
@@ -93,11 +93,11 @@ mod tests {
         });
         let contact: Contact =
             from_value(json!({"id": "c1", "email": "ada@example.com", "properties": properties})).unwrap();
-        assert_eq!(contact.properties["tier"].value, PropertyValue::from("premium"));
-        assert_eq!(contact.properties["age"].value, PropertyValue::from(36));
-        assert_eq!(contact.properties["vip"].value, PropertyValue::from(true));
-        assert_eq!(contact.properties["typed"].value, PropertyValue::Boolean(false));
-        assert_eq!(contact.properties["object"].value, PropertyValue::Other(json!({"a": 1})));
+        assert_eq!(contact.properties["tier"].value, Scalar::from("premium"));
+        assert_eq!(contact.properties["age"].value, Scalar::from(36));
+        assert_eq!(contact.properties["vip"].value, Scalar::from(true));
+        assert_eq!(contact.properties["typed"].value, Scalar::Boolean(false));
+        assert_eq!(contact.properties["object"].value, Scalar::Other(json!({"a": 1})));
         assert!(contact.properties["tier"].kind.is_none());
         assert_eq!(to_value(&contact).unwrap()["properties"], properties);
     }

@@ -4,7 +4,8 @@
 
 use idempost::{
     Attachment, BatchEmail, Email, Error,
-    emails::{VariableValue, check_batch},
+    emails::check_batch,
+    types::Scalar,
 };
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use serde_json::json;
@@ -170,19 +171,19 @@ async fn input_12_13_keys_of_variables() {
 async fn input_14_15_values_of_variables() {
     // EMAIL-60, A-14, A-15
     let trial = Trial::begin().await;
-    let with = |value: VariableValue| template().variable("A", value);
+    let with = |value: Scalar| template().variable("A", value);
     for (value, code) in [
         (letters(2_001).into(), "length"),
         ("🦀".repeat(2_001).into(), "length"),
         ((1_u64 << 53).into(), "range"),
         (1e300.into(), "range"),
-        (f64::NAN.into(), "range"),
-        (f64::INFINITY.into(), "range"),
+        (f64::NAN.into(), "type"),
+        (f64::INFINITY.into(), "type"),
     ] {
         trial.wrong(with(value), &[("/template/variables/A", code)]).await;
     }
     for value in [
-        VariableValue::from(""),
+        Scalar::from(""),
         letters(2_000).into(),
         "🦀".repeat(2_000).into(),
         ((1_u64 << 53) - 1).into(),

@@ -1,7 +1,8 @@
 //! Converts a CSV row to a contact.
 
 use csv::ByteRecord;
-use idempost::contacts::{ContactPatch, NewContact, PropertyValue};
+use idempost::contacts::{ContactPatch, NewContact};
+use idempost::types::Scalar;
 
 use super::columns::{Columns, Field};
 
@@ -12,7 +13,7 @@ pub(super) struct Row {
     first_name: Option<String>,
     last_name: Option<String>,
     unsubscribed: Option<bool>,
-    properties: Vec<(String, PropertyValue)>,
+    properties: Vec<(String, Scalar)>,
 }
 
 /// A problem with one cell: the column's number and name, and the rule.
@@ -78,7 +79,7 @@ impl Row {
                 Ok(())
             }
             Field::Property { key, number: false } => {
-                let value = PropertyValue::from(text);
+                let value = Scalar::from(text);
                 let validated = validated(&NewContact::new("a@b.c").property(key, value.clone()));
                 self.properties.push((key.clone(), value));
                 validated

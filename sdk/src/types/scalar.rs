@@ -1,0 +1,95 @@
+//! Strings, numbers and booleans: the values of template variables and of contact properties.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+/// A string, a number or a boolean: the value of a template variable, of a contact property, or of a step of an automation.
+///
+/// A template variable is a string of at most 2,000 characters, or a number of at most 2^53 − 1.
+///
+/// ```
+/// use idempost::types::Scalar;
+///
+/// assert_eq!(Scalar::from("Zürich").to_string(), "Zürich");
+/// assert_eq!(Scalar::from(42).to_string(), "42");
+/// assert_eq!(Scalar::from(true).to_string(), "true");
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum Scalar {
+    /// A string.
+    Text(String),
+    /// A number, with the precision in which the service wrote it.
+    Number(Number),
+    /// A boolean. (The specification is silent on booleans; they are accepted in records, and sent in properties.)
+    Boolean(bool),
+    /// A value of another type. The client doesn't send it.
+    Other(Value),
+}
+
+/// Formats the value as a broadcast shows it: a string without quotes.
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Boolean(on) => write!(f, "{on}"),
+            Self::Other(other) => write!(f, "{other}"),
+        }
+    }
+}
+
+impl From<Value> for Scalar {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text(text),
+            Value::Number(number) => Self::Number(number),
+            Value::Bool(on) => Self::Boolean(on),
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl From<Scalar> for Value {
+    fn from(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::Text(text) => Self::String(text),
+            Scalar::Number(number) => Self::Number(number),
+            Scalar::Boolean(on) => Self::Bool(on),
+            Scalar::Other(other) => other,
+        }
+    }
+}
+
+/// Infinity and NaN have no representation on the wire; validation rejects them.
+impl From<f64> for Scalar {
+    fn from(number: f64) -> Self {
+        Number::from_f64(number).map_or(Self::Other(Value::Null), Self::Number)
+    }
+}
+
+/// Converts to the number with the same digits: `1.1`, not `1.100000023841858`.
+impl From<f32> for Scalar {
+    fn from(number: f32) -> Self {
+        Self::from(number.to_string().parse().unwrap_or(f64::from(number)))
+    }
+}
+
+macro_rules! conversions {
+    ($($variant:ident: $($from:ty),+;)+) => {
+        $($(impl From<$from> for Scalar {
+            fn from(value: $from) -> Self {
+                Self::$variant(value.into())
+            }
+        })+)+
+    };
+}
+
+conversions! {
+    Text: String, &str, &String;
+    Boolean: bool;
+    Number: Number, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize;
+}
