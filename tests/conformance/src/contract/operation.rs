@@ -169,19 +169,10 @@ struct AnswerRule {
 }
 
 impl Answers {
-    fn read(responses: &Node<'_>) -> Self {
+    pub(super) fn read(responses: &Node<'_>) -> Self {
         Self(
             responses.entries().iter().map(|(status, node)| (code(status), AnswerRule::read(node))).collect(),
         )
-    }
-
-    /// Responses of every operation, by the names of the document's components.
-    pub(super) fn named(document: &Document, names: &[(&str, &str)]) -> Self {
-        let rules = names.iter().map(|(status, name)| {
-            let node = document.node(&format!("/components/responses/{name}"));
-            (code(status), AnswerRule::read(&node.expect("the component exists")))
-        });
-        Self(rules.collect())
     }
 
     pub(super) fn breaches(&self, answer: &Answer) -> Vec<String> {
