@@ -10,7 +10,7 @@ const SCHEMA: [&str; 7] = ["schema", "items", "additionalProperties", "propertyN
 const SCHEMAS: [&str; 4] = ["properties", "allOf", "anyOf", "oneOf"];
 
 /// The keywords of conditions, whose properties restate those that the schema describes.
-const CONDITIONS: [&str; 4] = ["if", "then", "else", "not"];
+const CONDITIONS: [&str; 5] = ["if", "then", "else", "not", "dependentSchemas"];
 
 fn document() -> Value {
     yaml_serde::from_str(OPENAPI).unwrap()
