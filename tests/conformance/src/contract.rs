@@ -75,7 +75,9 @@ impl Contract {
         Self {
             operations: Operation::all(&document),
             deliveries: Deliveries::read(&document),
-            no_such_route: Answers::named(&document, &[("404", "NotFound"), ("405", "MethodNotAllowed")]),
+            no_such_route: Answers::read(
+                &document.node("/x-other-requests").expect("openapi.yaml has x-other-requests"),
+            ),
         }
     }
 

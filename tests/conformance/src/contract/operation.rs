@@ -1,6 +1,6 @@
 //! One operation: the requests that belong to it, their parts, and their responses.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use http::{HeaderMap, Method, header};
 use serde_json::Value;
@@ -181,8 +181,8 @@ struct AnswerRule {
     definition: String,
     headers: Vec<Text>,
     body: Option<Body>,
-    /// The error names.
-    names: BTreeSet<String>,
+    /// The error names, each with the location of the schema that lists it.
+    names: BTreeMap<String, String>,
 }
 
 /// A response that the contract declares for an operation.
@@ -194,26 +194,17 @@ pub struct Declared<'a> {
     pub status: u16,
     /// The location of the response's definition, which operations may share.
     pub definition: &'a str,
-    /// The error names; empty for a response that isn't an error.
-    pub names: &'a BTreeSet<String>,
+    /// The error names, each with the location of the schema that lists it; empty for a response that isn't an error.
+    pub names: &'a BTreeMap<String, String>,
     /// The names of the headers.
     pub headers: Vec<&'a str>,
 }
 
 impl Answers {
-    fn read(responses: &Node<'_>) -> Self {
+    pub(super) fn read(responses: &Node<'_>) -> Self {
         Self(
             responses.entries().iter().map(|(status, node)| (code(status), AnswerRule::read(node))).collect(),
         )
-    }
-
-    /// Responses of every operation, by the names of the document's components.
-    pub(super) fn named(document: &Document, names: &[(&str, &str)]) -> Self {
-        let rules = names.iter().map(|(status, name)| {
-            let node = document.node(&format!("/components/responses/{name}"));
-            (code(status), AnswerRule::read(&node.expect("the component exists")))
-        });
-        Self(rules.collect())
     }
 
     pub(super) fn breaches(&self, answer: &Answer) -> Vec<String> {
@@ -231,7 +222,7 @@ impl Answers {
                 breaches.push(format!("header {name}: status {} has none of that name", answer.status));
             }
         }
-        if let Some(name) = answer.error_name().filter(|name| !rule.names.contains(name)) {
+        if let Some(name) = answer.error_name().filter(|name| !rule.names.contains_key(name)) {
             breaches.push(format!("status {} has no error name {name}", answer.status));
         }
         if let Some(body) = &rule.body {
@@ -288,15 +279,20 @@ fn parts<'a>(schema: &Node<'a>) -> Vec<Node<'a>> {
 }
 
 /// The error names that the schema of a body lists, in any of its parts.
-fn error_names(schema: &Node<'_>) -> BTreeSet<String> {
+fn error_names(schema: &Node<'_>) -> BTreeMap<String, String> {
     let own = schema.get("properties").map(|properties| ERROR_NAMES.map(|key| properties.get(key)));
     let own = own.into_iter().flatten().flatten().flat_map(|property| words(&property));
     own.chain(parts(schema).iter().flat_map(error_names)).collect()
 }
 
-/// The values that a schema lists.
-fn words(schema: &Node<'_>) -> BTreeSet<String> {
-    schema.words().into_iter().chain(parts(schema).iter().flat_map(words)).collect()
+/// The values that a schema lists, each with the location of the list.
+fn words(schema: &Node<'_>) -> BTreeMap<String, String> {
+    schema
+        .words()
+        .into_iter()
+        .map(|word| (word, schema.pointer.clone()))
+        .chain(parts(schema).iter().flat_map(words))
+        .collect()
 }
 
 fn code(status: &str) -> u16 {

@@ -16,6 +16,7 @@ mod completeness;
 mod contacts;
 mod deliveries;
 mod delivery;
+mod document;
 mod domains;
 mod emails;
 mod errors;

@@ -1,4 +1,4 @@
-//! The published contract: `openapi.yaml` without the extensions for the project's own use. A sandbox serves it, and a release contains it.
+//! The published contract: `openapi.yaml` without `x-source`, which says where a rule comes from. A sandbox serves it, and a release contains it.
 
 use std::{fmt::Write as _, fs};
 
@@ -7,17 +7,14 @@ use idempost_conformance::contract::OPENAPI;
 use idempost_reference_server::ReferenceServer;
 use serde_json::{Value, json};
 
-/// The extensions for the project's own use: where a rule comes from. In the document, each has a line of its own.
-const OWN: [&str; 2] = ["x-source", "x-beyond-specification"];
-
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../reference-server/src/inbox/openapi/openapi.json");
 
-/// The document without the project's own extensions.
+/// The document without `x-source`.
 fn published() -> Value {
     fn without(value: Value) -> Value {
         match value {
             Value::Object(members) => {
-                let members = members.into_iter().filter(|(name, _)| !OWN.contains(&name.as_str()));
+                let members = members.into_iter().filter(|(name, _)| name != "x-source");
                 members.map(|(name, value)| (name, without(value))).collect()
             }
             Value::Array(items) => items.into_iter().map(without).collect(),

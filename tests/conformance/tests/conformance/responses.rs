@@ -12,7 +12,7 @@ use std::{
     fmt::Write as _,
 };
 
-use idempost_conformance::contract::{Answer, Contract};
+use idempost_conformance::contract::{Answer, Contract, Declared};
 use idempost_reference_server::Settings;
 
 use self::{
@@ -21,26 +21,23 @@ use self::{
 };
 use crate::operations::{Described, Document};
 
-/// Responses that no test provokes: status, error name, and the reason. An empty name stands for the status as a whole.
-const NOT_PROVOKED: &[(u16, &str, &str)] = &[];
-
 /// The responses so far.
 #[derive(Default)]
 struct Reached {
     statuses: BTreeSet<(String, u16)>,
-    /// By the definition of the response, which operations may share.
+    /// By the location of the schema that lists the name.
     names: BTreeSet<(String, String)>,
+    /// By the definition of the response, which operations may share.
     headers: BTreeSet<(String, String)>,
     breaches: BTreeSet<String>,
-    definitions: BTreeMap<(String, u16), String>,
+    declared: BTreeMap<(String, u16), Declared<'static>>,
 }
 
 impl Reached {
     fn new() -> Self {
         let declared = Contract::get().responses();
-        let definitions =
-            declared.map(|one| ((one.operation.to_owned(), one.status), one.definition.to_owned())).collect();
-        Self { definitions, ..Self::default() }
+        let declared = declared.map(|one| ((one.operation.to_owned(), one.status), one)).collect();
+        Self { declared, ..Self::default() }
     }
 
     fn add(&mut self, operation: &Described, probe: &Probe, answer: &Answer) {
@@ -48,11 +45,11 @@ impl Reached {
             self.breaches.insert(format!("{}: {breach}", operation.id));
         }
         let status = (operation.id.clone(), answer.status.as_u16());
-        if let Some(definition) = self.definitions.get(&status) {
-            let headers =
-                answer.headers.keys().map(|header| (definition.clone(), header.as_str().to_owned()));
-            self.headers.extend(headers);
-            self.names.extend(answer.error_name().map(|name| (definition.clone(), name)));
+        if let Some(declared) = self.declared.get(&status) {
+            let headers = answer.headers.keys().map(|header| header.as_str().to_owned());
+            self.headers.extend(headers.map(|header| (declared.definition.to_owned(), header)));
+            let name = answer.error_name().and_then(|name| Some((declared.names.get(&name)?.clone(), name)));
+            self.names.extend(name);
         }
         self.statuses.insert(status);
     }
@@ -60,22 +57,17 @@ impl Reached {
     /// What the contract declares and no response was.
     fn missing(&self) -> Vec<String> {
         let mut missing = BTreeSet::new();
-        for declared in Contract::get().responses() {
-            if excuse(declared.status, "") {
-                continue;
-            }
+        for declared in self.declared.values() {
             if !self.statuses.contains(&(declared.operation.to_owned(), declared.status)) {
                 missing
                     .insert(format!("{}: status {} is never reached", declared.operation, declared.status));
             }
-            for name in declared.names {
-                if !self.names.contains(&(declared.definition.to_owned(), name.clone()))
-                    && !excuse(declared.status, name)
-                {
-                    missing.insert(format!("{}: the error {name} is never reached", declared.definition));
+            for (name, list) in declared.names {
+                if !self.names.contains(&(list.clone(), name.clone())) {
+                    missing.insert(format!("{list}: the error {name} is never reached"));
                 }
             }
-            for header in declared.headers {
+            for header in &declared.headers {
                 if !self.headers.contains(&(declared.definition.to_owned(), header.to_lowercase())) {
                     missing.insert(format!("{}: the header {header} is never sent", declared.definition));
                 }
@@ -139,10 +131,6 @@ fn every_operation_accepts_the_credentials_of_its_security_and_no_others() {
     fail_with(&wrong);
 }
 
-fn excuse(status: u16, name: &str) -> bool {
-    NOT_PROVOKED.iter().any(|(of, excused, _)| (*of, *excused) == (status, name))
-}
-
 fn fail_with(problems: &[String]) {
     let mut report = String::new();
     for problem in problems {
@@ -162,15 +150,6 @@ async fn every_response_is_declared_and_every_declared_response_is_reached() {
         problems.extend(probes.run(&world, &mut |probe, answer| reached.add(&operation, probe, answer)));
     }
     wire::run(&document, &mut |operation, probe, answer| reached.add(operation, probe, answer)).await;
-    let breaches = reached.breaches.iter().cloned();
-    let excused = NOT_PROVOKED.iter().filter(|(status, name, _)| {
-        let of_status = |definition: &str| {
-            reached.definitions.iter().any(|((_, of), own)| of == status && own == definition)
-        };
-        reached.names.iter().any(|(definition, reached)| reached == name && of_status(definition))
-    });
-    let excused =
-        excused.map(|(status, name, _)| format!("{status} {name} is reached: remove it from NOT_PROVOKED"));
-    problems.extend(breaches.chain(reached.missing()).chain(excused));
+    problems.extend(reached.breaches.iter().cloned().chain(reached.missing()));
     fail_with(&problems);
 }

@@ -1,6 +1,6 @@
 //! `GET /openapi.json` and `GET /openapi.yaml`: the contract, with this sandbox as its server.
 //!
-//! The file in `openapi/` is `openapi.yaml` as published, without the project's own extensions. A test in `tests/conformance` compares them,
+//! The file in `openapi/` is `openapi.yaml` as published, without `x-source`. A test in `tests/conformance` compares them,
 //! and writes the file with `SNAPSHOTS=overwrite`. JSON is YAML too (YAML 1.2, 1.3), so both paths respond with the same text.
 
 use bytes::Bytes;

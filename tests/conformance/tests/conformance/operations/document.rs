@@ -73,6 +73,7 @@ impl Document {
             {
                 bodies.push((kind.clone(), self.follow(example)["value"].clone()));
             }
+            bodies.extend(content.get("example").map(|example| (kind.clone(), example.clone())));
         }
         bodies
     }

@@ -151,7 +151,7 @@ impl Probes<'_> {
     /// The requests that violate a rule.
     fn errors(&self, world: &World) -> Vec<Probe> {
         let valid = self.valid(world);
-        let mut probes = credentials(world, &valid[0]);
+        let mut probes = Vec::new();
         let secured = !self.document.security(self.operation).is_empty();
         for id in [UNKNOWN_ID, "17", "x@y"] {
             probes.extend(self.with_ids(&valid[0], id));
@@ -182,6 +182,8 @@ impl Probes<'_> {
         if self.has_header("Idempotency-Key") {
             probes.push(valid[0].clone().header("idempotency-key", ""));
         }
+        probes.extend(credentials(world, &valid[0]));
+        probes.push(valid[0].clone().header("host", "elsewhere.test"));
         if !secured {
             probes.push(valid[0].clone().header("origin", "https://elsewhere.test"));
             probes.push(valid[0].clone().header("content-type", "text/plain"));
@@ -235,6 +237,12 @@ impl Probes<'_> {
                 "attachments": [{"filename": "a"}],
             })),
             "update_contact" | "update_audience_contact" => with_body(json!({"email": "eve@example.com"})),
+            "authorize" => {
+                let password = Some("correct-horse".to_owned().into());
+                let service = Service::new(Settings { password, ..Settings::default() });
+                let probe = self.valid(&world()).swap_remove(0).credential(None);
+                see(&probe, &send(&service, &probe));
+            }
             "register_client" => with_body(json!({
                 "client_name": "x", "redirect_uris": ["http://127.0.0.1/callback"], "scope": "unknown",
             })),
@@ -351,8 +359,10 @@ fn variations(body: &Value) -> Vec<Value> {
                 fewer.remove(name);
                 all.push(fewer.into());
             }
+            // First, when it is accepted, and last, when the record may have changed.
             let mut more = fields.clone();
             more.insert("no_such_field".to_owned(), json!("x"));
+            all.insert(0, more.clone().into());
             all.push(more.into());
         }
         Value::Array(items) => {
