@@ -15,6 +15,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use delivery::Deliveries;
 use document::Document;
+pub use operation::Declared;
 use operation::{Answers, Operation};
 
 /// The text of the contract.
@@ -74,7 +75,9 @@ impl Contract {
         Self {
             operations: Operation::all(&document),
             deliveries: Deliveries::read(&document),
-            no_such_route: Answers::named(&document, &[("404", "NotFound"), ("405", "MethodNotAllowed")]),
+            no_such_route: Answers::read(
+                &document.node("/x-other-requests").expect("openapi.yaml has x-other-requests"),
+            ),
         }
     }
 
@@ -107,6 +110,11 @@ impl Contract {
     /// Returns the names of all operations (`operationId`).
     pub fn operation_ids(&self) -> impl Iterator<Item = &str> {
         self.operations.iter().map(|operation| operation.id.as_str())
+    }
+
+    /// Returns every response of every operation.
+    pub fn responses(&self) -> impl Iterator<Item = Declared<'_>> {
+        self.operations.iter().flat_map(|operation| operation.answers.declared(&operation.id))
     }
 
     /// Returns the operation of a request.
