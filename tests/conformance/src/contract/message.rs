@@ -55,7 +55,7 @@ impl Text {
     }
 }
 
-/// The rule for a body: JSON, a form if the contract allows one, or a form with files instead.
+/// The rule for a body: JSON, a form if the contract has one, or a form with files instead.
 pub(super) struct Body {
     schema: Validator,
     form: Option<Validator>,
@@ -72,7 +72,9 @@ impl Body {
         if let Some(schema) = schema("multipart/form-data") {
             return Some(Self { schema, form, multipart: true });
         }
-        Some(Self { schema: schema("application/json")?, form, multipart: false })
+        // What takes a form takes the same fields as JSON.
+        let json = schema("application/json").or_else(|| schema("application/x-www-form-urlencoded"));
+        Some(Self { schema: json?, form, multipart: false })
     }
 
     pub(super) fn breaches(&self, headers: &HeaderMap, body: &Bytes) -> Vec<String> {

@@ -30,18 +30,15 @@ fn the_contract_states_the_same_limits() {
     let variables = &schemas["TemplateUse"]["properties"]["variables"];
     for (written, limit) in [
         (&schemas["EmailBatch"]["maxItems"], limits::EMAILS_PER_BATCH as u64),
-        (&schemas["Recipients"]["oneOf"][1]["maxItems"], limits::RECIPIENTS_IN_TO as u64),
-        (
-            &schemas["Attachment"]["properties"]["content"]["oneOf"][0]["maxLength"],
-            limits::ATTACHMENTS_ENCODED_BYTES,
-        ),
+        (&schemas["Recipients"]["anyOf"][1]["maxItems"], limits::RECIPIENTS_IN_TO as u64),
+        (&schemas["AttachmentContent"]["anyOf"][0]["maxLength"], limits::ATTACHMENTS_ENCODED_BYTES),
         (&schemas["Tag"]["properties"]["name"]["maxLength"], limits::TAG_CHARS as u64),
         (&schemas["Tag"]["properties"]["value"]["maxLength"], limits::TAG_CHARS as u64),
         (&schemas["TemplateVariables"]["maxItems"], limits::VARIABLES_PER_TEMPLATE as u64),
         (&schemas["VariableKey"]["maxLength"], limits::VARIABLE_KEY_CHARS as u64),
         (&variables["propertyNames"]["maxLength"], limits::VARIABLE_KEY_CHARS as u64),
-        (&variables["additionalProperties"]["oneOf"][0]["maxLength"], limits::VARIABLE_VALUE_CHARS as u64),
-        (&variables["additionalProperties"]["oneOf"][1]["maximum"], limits::VARIABLE_VALUE_MAX),
+        (&variables["additionalProperties"]["anyOf"][0]["maxLength"], limits::VARIABLE_VALUE_CHARS as u64),
+        (&variables["additionalProperties"]["anyOf"][1]["maximum"], limits::VARIABLE_VALUE_MAX),
         (
             &contract["components"]["parameters"]["Limit"]["schema"]["maximum"],
             u64::from(limits::PAGE_SIZE_MAX),
