@@ -1,6 +1,6 @@
 //! The fields that single emails and emails of a batch have in common, and their validation.
 
-use std::{collections::BTreeMap, time::SystemTime};
+use std::collections::BTreeMap;
 
 use url::Url;
 
@@ -9,6 +9,7 @@ use super::{
     variable::{Value, VariableValue},
 };
 use crate::{
+    clock,
     problem::{Problem, Validator, limits, push_token},
     resources::shared::Attachment,
     types::{Recipients, ScheduledAt, Timestamp, TopicId},
@@ -184,7 +185,7 @@ impl Message {
     fn far_schedule(&self) -> Option<Problem> {
         let text = self.scheduled_at.as_ref()?.as_str();
         let time = Timestamp::from(text).to_system_time()?;
-        let ahead = time.duration_since(SystemTime::now()).ok()?;
+        let ahead = time.duration_since(clock::wall()).ok()?;
         let rule = "Resend rejects schedules more than 30 days ahead";
         (ahead.as_secs() > limits::SCHEDULE_SECONDS_ADVISED)
             .then(|| Problem::new("/scheduled_at", "range", rule).found(text))
