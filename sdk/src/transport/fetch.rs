@@ -17,7 +17,7 @@ const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 /// The default transport: reqwest, which in WebAssembly calls the host's `fetch`.
 ///
 /// The host has the connections, TLS and proxies, and doesn't say how far a request got: a failed one counts as
-/// [`RequestDelivery::Unknown`], also if the host found no connection. `fetch` follows redirects; the call fails afterwards.
+/// [`RequestDelivery::Unknown`], also if the host found no connection. `fetch` follows redirects, and may repeat the body at the other address; the call fails afterwards.
 /// A body is held in memory while it is sent.
 #[derive(Debug, Default)]
 pub struct ReqwestTransport {
