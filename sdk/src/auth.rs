@@ -33,6 +33,8 @@ pub(crate) use credentials::{Credentials, Rejected, Token};
 pub use redirect_listener::RedirectListener;
 #[cfg(all(feature = "blocking", feature = "oauth"))]
 pub(crate) use session::used_sessions;
+#[cfg(all(feature = "oauth", not(target_family = "wasm")))]
+pub use store::{FileStore, files};
 #[cfg(feature = "oauth")]
 pub use {
     oauth::{
@@ -41,7 +43,7 @@ pub use {
     },
     record::{RefreshPending, TokenRecord},
     session::{RefreshRequest, Revocation, Session, SessionBuilder, SessionEvent},
-    store::{FileStore, LockedStore, MemoryStore, TokenStore, files},
+    store::{LockedStore, MemoryStore, TokenStore},
 };
 
 pub use scope::Scope;

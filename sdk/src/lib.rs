@@ -101,6 +101,11 @@
 //! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
 //! | `testing` | no | the module `testing`: a scripted transport, recorded exchanges, and records from JSON, for unit tests |
 //! | `lettre` | no | `Email::try_from(&message)` for messages of the lettre crate |
+//!
+//! For WebAssembly in JavaScript (`wasm32-unknown-unknown`), use the feature `reqwest` without the default ones: the host's `fetch` sends, and
+//! its timers wait. Redirects are followed there before the call fails, a failed connection counts as [`Outcome::Unknown`], and bodies are held in
+//! memory. What needs files, sockets or threads isn't compiled: `from_file`, `auth::FileStore`, `ClientBuilder::connect_timeout`,
+//! `ReqwestTransport::configured`, and the features `blocking` and `redirect-listener`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -115,6 +120,7 @@ pub mod auth;
 pub mod body;
 pub mod call;
 mod client;
+mod clock;
 pub mod error;
 pub mod guide;
 mod resources;

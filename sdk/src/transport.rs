@@ -4,16 +4,17 @@
 //! stack implements [`Transport`], and so does a test without a network.
 
 pub(crate) mod endpoint;
-#[cfg(feature = "reqwest")]
+#[cfg(all(feature = "reqwest", not(target_family = "wasm")))]
 mod proxy;
 #[cfg(feature = "reqwest")]
+#[cfg_attr(target_family = "wasm", path = "transport/fetch.rs")]
 mod reqwest;
 mod response;
 mod upload;
 
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
-#[cfg(feature = "rustls")]
+#[cfg(all(feature = "rustls", not(target_family = "wasm")))]
 pub use self::reqwest::install_crypto_provider;
 pub(crate) use response::Collected;
 pub use response::ResponseBody;
@@ -22,10 +23,13 @@ pub(crate) use upload::{Upload, UploadListener};
 use std::{error::Error as StdError, fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method};
-use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::{body::Body, problem::SettingsError};
+use crate::{
+    body::Body,
+    clock::{Instant, timeout_at},
+    problem::SettingsError,
+};
 
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -3,7 +3,6 @@
 use std::{fmt, sync::Arc};
 
 use http::HeaderValue;
-use tokio::time::Instant;
 use url::Url;
 
 use super::fingerprint;
@@ -12,6 +11,7 @@ use super::session::Session;
 #[cfg(feature = "oauth")]
 pub(crate) use super::session::Token;
 use crate::{
+    clock::Instant,
     error::{ApiError, AuthError},
     transport::Transport,
     types::{AccessToken, ApiKey},

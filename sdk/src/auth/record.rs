@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
 use crate::{
+    clock,
     error::{Ended, StoreError},
     types::{
         AccessToken, RefreshToken,
@@ -108,7 +109,7 @@ impl TokenRecord {
             client_id: client_id.into(),
             scope: String::new(),
             access_token: None,
-            obtained_at: SystemTime::now(),
+            obtained_at: clock::wall(),
             expires_in: Duration::ZERO,
             refresh_token,
             pending: None,

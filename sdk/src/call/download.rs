@@ -2,10 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use tokio::{
-    io::{AsyncWrite, AsyncWriteExt as _},
-    time::{Instant, timeout_at},
-};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 
 use super::{
     builder::Call,
@@ -13,6 +10,7 @@ use super::{
     state::{AttemptResult, CallState, Idempotency},
 };
 use crate::{
+    clock::{Instant, timeout_at},
     error::{Error, Result, TransportFailure},
     transport::{RequestDelivery, ResponseBody, TransportError, TransportErrorKind},
 };

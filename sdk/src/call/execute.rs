@@ -8,7 +8,6 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::time::{Instant, sleep};
 use tracing::Instrument as _;
 use url::Url;
 
@@ -24,6 +23,7 @@ use super::{
 };
 use crate::{
     auth::{Rejected, Token},
+    clock::{Instant, sleep},
     error::{
         ApiError, ApiErrorKind, DecodeCause, DecodeError, Error, FileError, Outcome, RateLimitError, Result,
         TransportFailure, chain,

@@ -27,14 +27,14 @@ use std::{
 };
 
 use http::HeaderMap;
-use tokio::{
-    sync::{Mutex as FifoMutex, Notify},
-    time::{Instant, timeout_at},
-};
+use tokio::sync::{Mutex as FifoMutex, Notify};
 
 use self::learned::{Ceiling, Incident, Recent, UNPACED};
 use super::announced::AnnouncedLimit;
-use crate::problem::SettingsError;
+use crate::{
+    clock::{Instant, timeout_at},
+    problem::SettingsError,
+};
 
 #[cfg(test)]
 mod calls;

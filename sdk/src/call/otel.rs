@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::{Context, KeyValue, global, metrics::Histogram, trace::TraceContextExt as _};
-use tokio::time::Instant;
 use tracing::Span;
 use url::Url;
 
 use super::operation::Operation;
+use crate::clock::Instant;
 
 /// The instruments of a client.
 #[derive(Clone)]

@@ -142,6 +142,7 @@ impl ClientBuilder {
     }
 
     /// Sets the timeout for connecting. Default: 5 s. Beside [`transport`](Self::transport) it is an error: the transport has its own.
+    #[cfg(not(target_family = "wasm"))]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = Some(limit);
         self

@@ -10,10 +10,9 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, sleep, timeout};
-
 use crate::{
     call::Call,
+    clock::{Instant, sleep, timeout},
     error::{Error, Result, WaitTimeout},
 };
 

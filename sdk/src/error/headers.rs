@@ -1,8 +1,10 @@
 //! Response headers that errors use.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::{HeaderMap, header::RETRY_AFTER};
+
+use crate::clock;
 
 /// Returns the delay in `Retry-After`: seconds, or a date relative to the response's own `Date`, so that a wrong local clock doesn't matter.
 ///
@@ -14,7 +16,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let until = httpdate::parse_http_date(text).ok()?;
     let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
-    let now = date.and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(SystemTime::now);
+    let now = date.and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(clock::wall);
     Some(until.duration_since(now).unwrap_or_default())
 }
 

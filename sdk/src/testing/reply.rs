@@ -152,7 +152,7 @@ impl Reply {
             request.uploaded(sent);
         }
         if !self.delay.is_zero() {
-            tokio::time::sleep(self.delay).await;
+            crate::clock::sleep(self.delay).await;
         }
         match self.action {
             Action::Respond { status, headers, body, end } => {

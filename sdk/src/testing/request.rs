@@ -6,10 +6,12 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, Method};
 use serde_json::Value;
-use tokio::time::Instant;
 use url::Url;
 
-use crate::transport::{RequestDelivery, TransportError, TransportErrorKind, TransportRequest};
+use crate::{
+    clock::Instant,
+    transport::{RequestDelivery, TransportError, TransportErrorKind, TransportRequest},
+};
 
 /// A request as the client sent it.
 #[derive(Clone)]

@@ -5,9 +5,9 @@ use std::{fmt, pin::Pin};
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use futures_util::{FutureExt as _, StreamExt as _};
-use tokio::time::{Instant, timeout_at};
 
 use super::{RequestDelivery, TransportError, TransportErrorKind};
+use crate::clock::{Instant, timeout_at};
 
 /// The body of a response: bytes in memory, or a stream of chunks.
 pub struct ResponseBody(Source);

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 /// Bottom to top; `macros` expands in all of them and imports nothing.
-const LAYERS: [&str; 11] = [
+const LAYERS: [&str; 12] = [
     "macros",
+    "clock",
     "problem",
     "types",
     "body",

@@ -5,12 +5,13 @@ use std::{fmt, sync::Arc};
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, basic::BasicClient};
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
-use tokio::{sync::Mutex, task::JoinHandle};
+use tokio::sync::Mutex;
 use url::Url;
 
 use super::server::AuthorizationServer;
 use crate::{
     auth::{record::TokenRecord, scope::Scope},
+    clock::JoinHandle,
     error::{AuthError, CallbackError, OAuthError, OAuthErrorCode, Result, printable},
     problem::SettingsError,
 };

@@ -4,11 +4,11 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use tokio::time::Instant;
 use url::Url;
 
 use crate::{
     body::Body,
+    clock::Instant,
     error::{AuthError, retry_after},
     transport::{Collected, Transport, TransportError, TransportRequest, send_until},
 };

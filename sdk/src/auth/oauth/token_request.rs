@@ -3,8 +3,6 @@
 //! The forms are built here instead of by the oauth2 crate, which discards a response that it can't parse completely, and with it possibly the
 //! only copy of a refresh token.
 
-use std::time::SystemTime;
-
 use url::Url;
 
 use super::{
@@ -18,6 +16,7 @@ use crate::{
         record::TokenRecord,
         token_endpoint::{RefreshOutcome, TokenEndpoint},
     },
+    clock::{self, spawn},
     error::{AuthError, Result},
     transport::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, endpoint},
 };
@@ -36,9 +35,8 @@ impl AuthorizationServer {
         code: &AuthorizationCode,
     ) -> Result<TokenRecord> {
         let mut exchange = code.exchange.lock().await;
-        let running = exchange.get_or_insert_with(|| {
-            tokio::spawn(self.clone().exchange_once(authorization.clone(), code.clone()))
-        });
+        let running = exchange
+            .get_or_insert_with(|| spawn(self.clone().exchange_once(authorization.clone(), code.clone())));
         let outcome = running.await;
         *exchange = None;
         let interrupted = |_| AuthError::CodeLost { reason: "the exchange was interrupted".to_owned() };
@@ -50,7 +48,7 @@ impl AuthorizationServer {
         authorization: AuthorizationRequest,
         code: AuthorizationCode,
     ) -> Result<TokenRecord, AuthError> {
-        let obtained_at = SystemTime::now();
+        let obtained_at = clock::wall();
         let form = [
             ("grant_type", "authorization_code"),
             ("code", code.expose()),

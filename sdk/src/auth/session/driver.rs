@@ -9,8 +9,6 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::sleep;
-
 use super::{
     event::SessionEvent,
     protocol::{Change, Command, Event, Held, Now, Outcome, Refresh, Verdict},
@@ -24,6 +22,7 @@ use crate::{
         store::LockedStore,
         token_endpoint::{RefreshOutcome, Tokens},
     },
+    clock::sleep,
     error::{AuthError, StoreError},
 };
 

@@ -12,7 +12,7 @@ use super::{
     state::{Decision, Outcome},
     token::Token,
 };
-use crate::error::AuthError;
+use crate::{clock, error::AuthError};
 
 /// What a call does next.
 pub(super) enum Ready {
@@ -35,7 +35,7 @@ impl Shared {
                 let (done, flight) = watch::channel(None);
                 let rejected = state.rejected.filter(|generation| *generation == token.record.generation);
                 state.flight = Some(flight.clone());
-                tokio::spawn(Arc::clone(self).refresh(epoch, token, rejected, done));
+                clock::spawn(Arc::clone(self).refresh(epoch, token, rejected, done));
                 Ready::After(flight, is_valid)
             }
         }

@@ -2,8 +2,6 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tokio::time::{Instant, timeout, timeout_at};
-
 use super::{
     event::{RefreshRequest, Revocation},
     flight::Ready,
@@ -12,6 +10,7 @@ use super::{
 };
 use crate::{
     auth::{oauth::HttpTokenEndpoint, record::TokenRecord},
+    clock::{Instant, spawn, timeout, timeout_at},
     error::{AuthError, Error, Result, StoreError},
     transport::Transport,
     types::AccessToken,
@@ -116,7 +115,7 @@ impl Session {
     /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
     pub async fn logout(&self) -> Result<Revocation> {
         let shared = Arc::clone(&self.shared);
-        let done = tokio::spawn(async move { shared.log_out().await }).await;
+        let done = spawn(async move { shared.log_out().await }).await;
         Ok(done.unwrap_or_else(|_| {
             Err(AuthError::Store(StoreError::unavailable("the logout was interrupted")))
         })?)

@@ -8,10 +8,12 @@ use std::{
 };
 
 use http::HeaderValue;
-use tokio::time::Instant;
 
 use super::protocol::Now;
-use crate::auth::record::TokenRecord;
+use crate::{
+    auth::record::TokenRecord,
+    clock::{Instant, wall},
+};
 
 /// Below this remaining lifetime, a call waits for a new access token.
 const HARD: Duration = Duration::from_secs(10);
@@ -31,7 +33,7 @@ pub(crate) struct Clocks {
 
 impl Default for Clocks {
     fn default() -> Self {
-        Self::with(SystemTime::now)
+        Self::with(wall)
     }
 }
 
@@ -42,7 +44,7 @@ impl Clocks {
 
     /// Reads both clocks. An application's wall clock that panics is replaced by the system's: nothing may interrupt a refresh.
     pub(crate) fn now(&self) -> Now {
-        let wall = catch_unwind(AssertUnwindSafe(|| (self.wall)())).unwrap_or_else(|_| SystemTime::now());
+        let wall = catch_unwind(AssertUnwindSafe(|| (self.wall)())).unwrap_or_else(|_| wall());
         Now { wall, monotonic: self.began.elapsed() }
     }
 

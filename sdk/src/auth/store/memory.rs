@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::OwnedMutexGuard;
 
 use super::contract::{LockedStore, TokenStore};
-use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
+use crate::{auth::record::TokenRecord, clock, error::StoreError, transport::BoxFuture};
 
 /// Stores a login in memory: for tests, and for programs that log in each time they start. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl TokenStore for MemoryStore {
 
     fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
         Box::pin(async move {
-            let guard = tokio::time::timeout(timeout, Arc::clone(&self.guard).lock_owned())
+            let guard = clock::timeout(timeout, Arc::clone(&self.guard).lock_owned())
                 .await
                 .map_err(|_| StoreError::Busy { holder: Some("another task".to_owned()) })?;
             Ok(Box::new(Locked { store: self.clone(), _guard: guard }) as _)

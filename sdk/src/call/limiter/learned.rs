@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use crate::clock::Instant;
 
 /// The pause after a 429 without `Retry-After`.
 const DEFAULT_HOLD: Duration = Duration::from_secs(1);

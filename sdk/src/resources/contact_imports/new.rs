@@ -1,14 +1,17 @@
 //! The input of a contact import: a file, and what its columns mean.
 
-use std::{collections::BTreeMap, io, path::PathBuf, sync::Arc};
+#[cfg(not(target_family = "wasm"))]
+use std::path::PathBuf;
+use std::{collections::BTreeMap, io, sync::Arc};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::Serialize;
 
+#[cfg(not(target_family = "wasm"))]
+use crate::error::{Error, FileError};
 use crate::{
     body::{Body, FileSource, StreamSource},
-    error::{Error, FileError},
     problem::{Validator, limits},
     resources::shared::{Choice, Subscription, check_id, named_by_id},
     types::{SegmentId, TopicId},
@@ -63,6 +66,7 @@ pub struct NewContactImport {
 #[derive(Clone, Debug)]
 enum Source {
     Bytes(Bytes),
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there are no files"))]
     File(Arc<FileSource>),
     Stream(Arc<StreamSource>),
 }
@@ -99,6 +103,7 @@ impl NewContactImport {
     /// # Errors
     /// [`Error::File`] if it is missing, unreadable or not a regular file. If the file changes before the call completes, the call fails and
     /// nothing is imported.
+    #[cfg(not(target_family = "wasm"))]
     pub async fn from_file(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         match FileSource::inspect(path.clone()).await {

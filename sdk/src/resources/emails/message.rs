@@ -1,11 +1,12 @@
 //! The fields that single emails and emails of a batch have in common, and their validation.
 
-use std::{collections::BTreeMap, time::SystemTime};
+use std::collections::BTreeMap;
 
 use url::Url;
 
 use super::record::Tag;
 use crate::{
+    clock,
     problem::{Problem, Validator, limits, push_token},
     resources::shared::Attachment,
     types::{Recipients, Scalar, ScheduledAt, Timestamp, TopicId},
@@ -181,7 +182,7 @@ impl Message {
     fn far_schedule(&self) -> Option<Problem> {
         let text = self.scheduled_at.as_ref()?.as_str();
         let time = Timestamp::from(text).to_system_time()?;
-        let ahead = time.duration_since(SystemTime::now()).ok()?;
+        let ahead = time.duration_since(clock::wall()).ok()?;
         let rule = "Resend rejects schedules more than 30 days ahead";
         (ahead.as_secs() > limits::SCHEDULE_SECONDS_ADVISED)
             .then(|| Problem::new("/scheduled_at", "range", rule).found(text))

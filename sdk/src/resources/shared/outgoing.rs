@@ -1,6 +1,8 @@
 //! Attachments of emails to send.
 
-use std::{io, path::PathBuf, sync::Arc};
+#[cfg(not(target_family = "wasm"))]
+use std::path::PathBuf;
+use std::{io, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -8,9 +10,10 @@ use futures_core::Stream;
 use serde::{Serialize, Serializer, ser::Error as _};
 use url::Url;
 
+#[cfg(not(target_family = "wasm"))]
+use crate::error::{Error, FileError};
 use crate::{
     body::{Body, FileSource, StreamSource, encoded_len},
-    error::{Error, FileError},
     problem::Validator,
 };
 
@@ -28,6 +31,7 @@ pub struct Attachment {
 #[derive(Clone, Debug, PartialEq)]
 enum Source {
     Bytes(Bytes),
+    #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there are no files"))]
     File(Arc<FileSource>),
     Stream(Arc<StreamSource>),
     Url(String),
@@ -68,6 +72,7 @@ impl Attachment {
     /// # Errors
     /// [`Error::File`] if it is missing, unreadable or not a regular file. If the file changes before the send completes, the send
     /// fails and nothing is accepted.
+    #[cfg(not(target_family = "wasm"))]
     pub async fn from_file(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());

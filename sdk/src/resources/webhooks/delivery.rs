@@ -20,7 +20,10 @@ use subtle::{Choice, ConstantTimeEq};
 
 use self::{headers::Signed, keys::Key};
 use super::event::{NotAnEvent, WebhookPayload};
-use crate::types::{SigningSecret, WebhookEventId};
+use crate::{
+    clock,
+    types::{SigningSecret, WebhookEventId},
+};
 
 /// The default maximum difference between the timestamp of a request and now.
 pub const TOLERANCE: Duration = Duration::from_secs(5 * 60);
@@ -89,7 +92,7 @@ impl WebhookVerifier {
     /// # Errors
     /// The request isn't signed by the service, or its timestamp is outside of the tolerance.
     pub fn verify<'a>(&self, headers: &HeaderMap, body: &'a [u8]) -> Result<Delivery<'a>, VerificationError> {
-        self.verify_at(headers, body, SystemTime::now())
+        self.verify_at(headers, body, clock::wall())
     }
 
     /// Verifies a request as of a given time.

@@ -1,0 +1,97 @@
+//! The transport over `fetch`, as the reqwest crate calls it in WebAssembly.
+
+use std::{pin::pin, time::Duration};
+
+use bytes::BytesMut;
+use futures_util::{TryStreamExt as _, stream};
+use send_wrapper::SendWrapper;
+
+use super::{
+    BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind, TransportRequest,
+};
+use crate::clock::timeout;
+
+/// The slowest network that sends a body within the time limit.
+const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
+
+/// The default transport: reqwest, which in WebAssembly calls the host's `fetch`.
+///
+/// The host has the connections, TLS and proxies, and doesn't say how far a request got: a failed one counts as
+/// [`RequestDelivery::Unknown`], also if the host found no connection. `fetch` follows redirects, and may repeat the body at the other address; the call fails afterwards.
+/// A body is held in memory while it is sent.
+#[derive(Debug, Default)]
+pub struct ReqwestTransport {
+    client: reqwest::Client,
+}
+
+impl ReqwestTransport {
+    /// Creates a transport with the default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The host has its own limit.
+    pub(crate) fn with_connect_timeout(_: Duration) -> Self {
+        Self::default()
+    }
+}
+
+/// Uses an existing client.
+impl From<reqwest::Client> for ReqwestTransport {
+    fn from(client: reqwest::Client) -> Self {
+        Self { client }
+    }
+}
+
+impl Transport for ReqwestTransport {
+    fn send(
+        &self,
+        request: TransportRequest,
+    ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
+        // Values of JavaScript stay in their thread, the only one there is unless the application starts others.
+        Box::pin(SendWrapper::new(send(&self.client, request)))
+    }
+}
+
+async fn send(
+    client: &reqwest::Client,
+    request: TransportRequest,
+) -> Result<http::Response<ResponseBody>, TransportError> {
+    let (idle, total) = (request.idle_timeout, request.body.len());
+    let mut body = BytesMut::new();
+    let mut pieces = pin!(request.body.stream());
+    while let Some(piece) = pieces.try_next().await.map_err(|error| {
+        TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(error)
+    })? {
+        body.extend_from_slice(&piece);
+    }
+    let mut outgoing = reqwest::Request::new(request.method.clone(), request.url.clone());
+    *outgoing.headers_mut() = request.headers.clone();
+    *outgoing.body_mut() = (total > 0).then(|| body.freeze().into());
+    request.uploaded(total);
+    // Nothing shows the progress of an upload.
+    let limit = idle.saturating_add(Duration::from_secs(total / MIN_BYTES_PER_SECOND));
+    let answer = timeout(limit, client.execute(outgoing)).await;
+    let mut response = answer.map_err(|_| silent())?.map_err(failed)?;
+    if request.url != *response.url() {
+        return Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Other)
+            .caused_by("the service redirected the request"));
+    }
+    let mut head = http::Response::new(());
+    *head.status_mut() = response.status();
+    std::mem::swap(head.headers_mut(), response.headers_mut());
+    let chunks = stream::try_unfold(Box::pin(response.bytes_stream()), move |mut chunks| async move {
+        let next = timeout(idle, chunks.try_next()).await.map_err(|_| silent())?;
+        Ok(next.map_err(failed)?.map(|chunk| (chunk, chunks)))
+    });
+    Ok(head.map(|()| ResponseBody::stream(SendWrapper::new(Box::pin(chunks)))))
+}
+
+fn silent() -> TransportError {
+    TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout)
+}
+
+fn failed(error: reqwest::Error) -> TransportError {
+    let delivery = if error.is_builder() { RequestDelivery::NotSent } else { RequestDelivery::Unknown };
+    TransportError::new(delivery, TransportErrorKind::Other).caused_by(error.without_url())
+}
