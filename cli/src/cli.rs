@@ -11,6 +11,7 @@ use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Par
 use crate::commands;
 use crate::global::Global;
 use crate::input::flags::Required;
+use crate::rows::Verbs;
 
 /// The colors of help texts.
 const STYLES: Styles = Styles::styled()
@@ -52,7 +53,7 @@ pub(crate) enum Command {
     // The former name of segments.
     #[command(hide = true)]
     Audiences(Noun<commands::audiences::Command>),
-    Topics(Noun<commands::topics::Command>),
+    Topics(Noun<Verbs<commands::topics::Topics>>),
     #[command(visible_alias = "contact-properties")]
     Properties(Noun<commands::properties::Command>),
     Suppressions(Noun<commands::suppressions::Command>),
@@ -94,6 +95,10 @@ impl<T: Subcommand> Args for Noun<T> {
 impl<T: FromArgMatches> FromArgMatches for Noun<T> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         T::from_arg_matches(matches).map(Self)
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+        T::from_arg_matches_mut(matches).map(Self)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -240,7 +240,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Contacts(Noun(command)) => commands::contacts::run(command, context).await,
         Command::Segments(Noun(command)) => commands::segments::run(command, context).await,
         Command::Audiences(Noun(command)) => commands::audiences::run(command, context).await,
-        Command::Topics(Noun(command)) => commands::topics::run(command, context).await,
+        Command::Topics(Noun(command)) => command.run(context).await,
         Command::Properties(Noun(command)) => commands::properties::run(command, context).await,
         Command::Suppressions(Noun(command)) => commands::suppressions::run(command, context).await,
         Command::Automations(Noun(command)) => commands::automations::run(command, context).await,

@@ -156,7 +156,7 @@ fn asks(context: &Context) -> Result<bool, Fail> {
 
 impl DryRunFlag {
     /// For commands in which no other flag can be invalid.
-    fn plan(&self) -> Result<Option<DryRun>, Fail> {
+    pub(crate) fn plan(&self) -> Result<Option<DryRun>, Fail> {
         let mut flags = Flags::default();
         let dry_run = flags.dry_run(self.dry_run.as_deref());
         flags.finish()?;
@@ -186,7 +186,7 @@ pub(crate) fn document<T>(response: &WithResponse<T>) -> Value {
 }
 
 /// The IDs in a response: of one resource, or of a list.
-fn ids(document: &Value) -> Vec<String> {
+pub(crate) fn ids(document: &Value) -> Vec<String> {
     let items = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     std::iter::once(document)
         .chain(items)

@@ -42,6 +42,8 @@ pub enum PropertyValue {
     Other(Value),
 }
 
+json_field!(PropertyValue);
+
 /// Formats the value as a broadcast shows it: a string without quotes.
 impl fmt::Display for PropertyValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

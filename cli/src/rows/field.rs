@@ -1,0 +1,394 @@
+//! A field of a command: a flag or an argument, and the field of the request that it sets.
+
+use std::borrow::Cow;
+
+use clap::{Arg, ArgAction, Args as _};
+use idempost::types::fields::{self, Kind};
+use serde_json::{Map, Value};
+
+use super::given::{Body, Given};
+use crate::input::bodies;
+use crate::input::flags::{BOOL, Choices, Local, Required};
+
+/// A field of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    /// Its name in the request, or its path: `capabilities/sending`.
+    name: &'static str,
+    /// The name of the argument in `help --json`; the field's by default.
+    id: &'static str,
+    value: &'static str,
+    help: &'static str,
+    detail: &'static str,
+    form: Form,
+    flag: Option<&'static str>,
+    alias: Option<&'static str>,
+    /// What it takes, if the SDK doesn't say so.
+    kind: Option<Kind>,
+    is_switch: bool,
+    many: Many,
+    map: Option<fn(Vec<String>) -> Vec<String>>,
+    conflicts: Option<&'static str>,
+    /// An empty list clears it.
+    empties: bool,
+    by_hand: bool,
+    shows_choices: bool,
+    hyphens: bool,
+    is_local: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Flag,
+    /// A positional argument.
+    Place,
+    /// A positional argument that is also a flag.
+    PlaceOrFlag,
+    /// HTML and text, from flags, files or a command.
+    Bodies,
+}
+
+/// How a list is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Many {
+    Repeated,
+    /// Several values after one flag.
+    Values,
+    /// Separated by commas.
+    Delimited,
+}
+
+/// The ID of a resource.
+pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")];
+
+/// HTML and text bodies, given as text, in a file or by a command.
+pub(crate) const BODIES: Field = Field { form: Form::Bodies, ..Field::new("html", "", "") };
+
+impl Field {
+    /// A flag: `--default-subscription` for `default_subscription`.
+    pub(crate) const fn new(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            id: name,
+            value,
+            help,
+            detail: "",
+            form: Form::Flag,
+            flag: None,
+            alias: None,
+            kind: None,
+            is_switch: false,
+            many: Many::Repeated,
+            map: None,
+            conflicts: None,
+            empties: false,
+            by_hand: false,
+            shows_choices: false,
+            hyphens: false,
+            is_local: false,
+        }
+    }
+
+    /// A positional argument.
+    pub(crate) const fn place(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self { form: Form::Place, ..Self::new(name, value, help) }
+    }
+
+    /// A positional argument that may also be given as a flag with the field's name.
+    pub(crate) const fn place_or_flag(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self { form: Form::PlaceOrFlag, ..Self::new(name, value, help) }
+    }
+
+    /// The flag's name, if it isn't the field's.
+    pub(crate) const fn flag(mut self, flag: &'static str) -> Self {
+        self.flag = Some(flag);
+        self
+    }
+
+    /// A second name of the flag.
+    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
+        self.alias = Some(alias);
+        self
+    }
+
+    /// Paragraphs below the help.
+    pub(crate) const fn detail(mut self, detail: &'static str) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// The values, if the SDK doesn't declare them.
+    pub(crate) const fn choices(mut self, values: &'static [&'static str]) -> Self {
+        self.kind = Some(Kind::Choice(values));
+        self
+    }
+
+    /// A list, if the SDK doesn't declare one.
+    pub(crate) const fn list(mut self, items: &'static Kind) -> Self {
+        self.kind = Some(Kind::List(items));
+        self
+    }
+
+    /// Text, whatever the SDK makes of it.
+    pub(crate) const fn text(mut self) -> Self {
+        self.kind = Some(Kind::Text);
+        self
+    }
+
+    /// A flag without a value, for `true`.
+    pub(crate) const fn switch(mut self) -> Self {
+        self.is_switch = true;
+        self
+    }
+
+    /// A list whose values may follow one flag.
+    pub(crate) const fn values(mut self) -> Self {
+        self.many = Many::Values;
+        self
+    }
+
+    /// A list that commas may separate.
+    pub(crate) const fn delimited(mut self) -> Self {
+        self.many = Many::Delimited;
+        self
+    }
+
+    /// Replaces the values: `all`.
+    pub(crate) const fn map(mut self, map: fn(Vec<String>) -> Vec<String>) -> Self {
+        self.map = Some(map);
+        self
+    }
+
+    /// The parser rejects it together with this argument.
+    pub(crate) const fn conflicts(mut self, other: &'static str) -> Self {
+        self.conflicts = Some(other);
+        self
+    }
+
+    /// `--clear` empties the list.
+    pub(crate) const fn empties(mut self) -> Self {
+        self.empties = true;
+        self
+    }
+
+    /// The row's `fill` reads it.
+    pub(crate) const fn by_hand(mut self) -> Self {
+        self.by_hand = true;
+        self
+    }
+
+    /// Lists the choices below the help.
+    pub(crate) const fn shows_choices(mut self) -> Self {
+        self.shows_choices = true;
+        self
+    }
+
+    /// A value may begin with a dash.
+    pub(crate) const fn hyphens(mut self) -> Self {
+        self.hyphens = true;
+        self
+    }
+
+    /// Its value names a local file or a command.
+    pub(crate) const fn local(mut self) -> Self {
+        self.is_local = true;
+        self
+    }
+}
+
+impl Field {
+    /// The name of its argument.
+    pub(super) fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// Its value on the command line.
+    pub(super) fn value(&self, given: &Given<'_>) -> String {
+        self.given(given).1.pop().unwrap_or_default()
+    }
+
+    /// The field of the request with this name, if this sets it.
+    pub(super) fn setting(&self, name: &'static str) -> Option<Self> {
+        match self.form {
+            Form::Bodies => matches!(name, "html" | "text").then_some(Self { name, ..*self }),
+            _ => (self.name.split('/').next() == Some(name)).then_some(*self),
+        }
+    }
+
+    /// The name of the field of the request.
+    #[cfg(test)]
+    pub(super) fn name(&self) -> &'static str {
+        self.name.split('/').next().unwrap_or_default()
+    }
+
+    pub(super) fn is_emptied(&self) -> bool {
+        self.empties
+    }
+
+    fn kind(&self, known: &[fields::Field]) -> Kind {
+        let declared = || known.iter().find(|field| field.name == self.name).map(|field| field.kind);
+        self.kind.or_else(declared).unwrap_or(Kind::Text)
+    }
+
+    fn is_required(&self, known: &[fields::Field]) -> bool {
+        known.iter().any(|field| field.name == self.name && field.required)
+    }
+
+    /// The flag's name, which is also the one for `--clear`.
+    pub(super) fn long(&self) -> Cow<'static, str> {
+        match self.flag {
+            Some(flag) => flag.into(),
+            None => self.name.replace('_', "-").into(),
+        }
+    }
+
+    /// Adds it to the parser.
+    pub(super) fn add_to(&self, command: clap::Command, known: &[fields::Field]) -> clap::Command {
+        if self.form == Form::Bodies {
+            let command = bodies::Args::augment_args(command);
+            let required = self.is_required(known);
+            return if required { command.mut_arg("html", |html| html.add(Required)) } else { command };
+        }
+        let kind = self.kind(known);
+        let arg = Arg::new(self.id).value_name(self.value).help(self.help);
+        let arg = if self.detail.is_empty() {
+            arg
+        } else {
+            arg.long_help(format!("{}\n\n{}", self.help, self.detail))
+        };
+        let arg = self.taking(arg, kind);
+        let arg = if self.is_required(known) && self.form != Form::Place { arg.add(Required) } else { arg };
+        let arg = match self.conflicts {
+            Some(other) => arg.conflicts_with(other),
+            None => arg,
+        };
+        let arg = if self.is_local { arg.add(Local) } else { arg };
+        match self.form {
+            Form::Place => command.arg(arg.required(true)),
+            Form::PlaceOrFlag => {
+                let flag = Arg::new(format!("{}_flag", self.id)).long(self.long().into_owned());
+                let flag = flag.value_name(self.value).help(format!("Same as {}", self.value));
+                command.arg(arg).arg(flag.hide(true).conflicts_with(self.id))
+            }
+            _ => {
+                let arg = arg.long(self.long().into_owned());
+                command.arg(match self.alias {
+                    Some(alias) => arg.visible_alias(alias),
+                    None => arg,
+                })
+            }
+        }
+    }
+
+    /// What the parser accepts.
+    fn taking(&self, arg: Arg, kind: Kind) -> Arg {
+        let choices = |arg: Arg, values| {
+            arg.value_parser(Choices(values)).hide_possible_values(!self.shows_choices)
+        };
+        let arg = if self.hyphens { arg.allow_hyphen_values(true) } else { arg };
+        if self.is_switch {
+            return arg.action(ArgAction::SetTrue);
+        }
+        match kind {
+            Kind::Boolean => {
+                let arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+                arg.value_parser(BOOL).hide_possible_values(true)
+            }
+            Kind::Choice(values) => choices(arg, values),
+            Kind::List(items) => {
+                let arg = arg.action(ArgAction::Append);
+                let arg = match self.many {
+                    Many::Values => arg.num_args(1..),
+                    Many::Delimited => arg.value_delimiter(','),
+                    Many::Repeated => arg,
+                };
+                match items {
+                    Kind::Choice(values) => choices(arg, values),
+                    _ => arg,
+                }
+            }
+            _ => arg,
+        }
+    }
+
+    /// Whether it is read by the engine, from its own argument.
+    pub(super) fn is_plain(&self) -> bool {
+        self.form != Form::Bodies && !self.by_hand
+    }
+
+    pub(super) fn is_bodies(&self) -> bool {
+        self.form == Form::Bodies
+    }
+
+    /// The argument as the user wrote it, and its values.
+    fn given(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
+        let flag = || Cow::from(format!("--{}", self.long()));
+        let values = given.texts(self.id);
+        match self.form {
+            Form::Flag | Form::Bodies => (flag(), values),
+            Form::PlaceOrFlag if values.is_empty() => match given.texts(&format!("{}_flag", self.id)) {
+                none if none.is_empty() => (self.value.into(), none),
+                values => (flag(), values),
+            },
+            _ => (self.value.into(), values),
+        }
+    }
+
+    /// Reads its values into the request.
+    pub(super) fn collect(&self, given: &Given<'_>, known: &[fields::Field], body: &mut Body) {
+        let pointer = format!("/{}", self.name);
+        if self.is_switch {
+            if given.switch(self.id) {
+                body.set(self.name, true.into());
+            }
+            return;
+        }
+        let kind = self.kind(known);
+        let (label, values) = self.given(given);
+        if let Kind::List(_) = kind {
+            let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));
+            body.flags.list(&pointer, label, &values);
+            if !values.is_empty() {
+                body.set(self.name, values.into());
+            }
+            return;
+        }
+        let value = values.into_iter().next_back();
+        body.flags.field(&pointer, label.clone(), value.as_deref());
+        let Some(text) = value else { return };
+        let read = match kind {
+            Kind::Boolean => text.parse::<bool>().map(Value::from).map_err(|_| "true or false".to_owned()),
+            Kind::Number => serde_json::from_str(&text).map(Value::Number).map_err(|_| "a number".to_owned()),
+            Kind::Choice(choices) if known.is_empty() && !choices.contains(&text.as_str()) => Err(or(choices)),
+            _ => Ok(text.clone().into()),
+        };
+        match read {
+            Ok(value) => body.set(self.name, value),
+            Err(rule) => {
+                body.is_touched = true;
+                body.flags.wrong("type", format!("{label} must be {rule}"), &label, &text);
+            }
+        }
+    }
+}
+
+/// `a, b or c`.
+fn or(choices: &[&str]) -> String {
+    match choices {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => choices.concat(),
+    }
+}
+
+/// Sets a field of an object by its path.
+pub(super) fn set(json: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('/') {
+        None => drop(json.insert(path.to_owned(), value)),
+        Some((outer, inner)) => {
+            let outer = json.entry(outer).or_insert_with(|| Map::new().into());
+            if let Value::Object(outer) = outer {
+                set(outer, inner, value);
+            }
+        }
+    }
+}

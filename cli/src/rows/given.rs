@@ -1,0 +1,205 @@
+//! What the command line gives to a row, and the request that is made from it.
+
+use std::ops::Index;
+
+use clap::{ArgMatches, FromArgMatches as _};
+use idempost::problem::Problems;
+use idempost::types::fields::Input;
+use serde_json::{Map, Value};
+
+use super::field::{self, Field};
+use super::{Verb, operation::Change};
+use crate::actions::html_command;
+use crate::actions::mutation::DryRunFlag;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::bodies;
+use crate::input::flags::{DryRun, Flags};
+
+/// A command with the values of its arguments.
+pub(crate) struct Given<'a> {
+    pub(super) verb: &'static Verb,
+    pub(super) matches: &'a ArgMatches,
+    /// The arguments that name what the command is about.
+    pub(crate) ids: Ids<'a>,
+}
+
+/// The arguments that name what a command is about, in the order of the row.
+#[derive(Clone, Debug)]
+pub(crate) struct Ids<'a>(Vec<&'a str>);
+
+impl<'a> Index<usize> for Ids<'a> {
+    type Output = &'a str;
+
+    fn index(&self, n: usize) -> &&'a str {
+        // A row that names more than it declares is found by the test of all rows.
+        self.0.get(n).unwrap_or(&"")
+    }
+}
+
+/// A request under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Body {
+    json: Map<String, Value>,
+    pub(crate) flags: Flags,
+    /// A file or a command gave no body, so what is missing is unknown.
+    unread: bool,
+    /// A flag was given, even if its value is malformed.
+    pub(super) is_touched: bool,
+}
+
+impl Body {
+    /// Sets a field by its name or path.
+    pub(crate) fn set(&mut self, path: &str, value: Value) {
+        self.is_touched = true;
+        field::set(&mut self.json, path, value);
+    }
+
+    /// The text of a field; empty if it isn't set.
+    pub(super) fn text(&self, name: &str) -> String {
+        self.json.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+}
+
+impl<'a> Given<'a> {
+    pub(super) fn new(verb: &'static Verb, matches: &'a ArgMatches) -> Self {
+        let mut given = Self { verb, matches, ids: Ids(Vec::new()) };
+        given.ids = Ids(verb.ids.iter().filter_map(|id| given.text(id.id())).collect());
+        given
+    }
+
+    /// The value of an argument.
+    pub(crate) fn text(&self, id: &str) -> Option<&'a str> {
+        self.matches.try_get_one::<String>(id).ok().flatten().map(String::as_str)
+    }
+
+    /// The values of a repeated argument.
+    pub(crate) fn texts(&self, id: &str) -> Vec<String> {
+        let values = self.matches.try_get_many::<String>(id).ok().flatten();
+        values.map(|values| values.cloned().collect()).unwrap_or_default()
+    }
+
+    /// Whether a flag without a value is given.
+    pub(crate) fn switch(&self, id: &str) -> bool {
+        self.matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default()
+    }
+
+    /// The message if the outcome is unknown.
+    pub(crate) fn unknown(&self) -> String {
+        let ids = self.ids.0.iter().enumerate();
+        let message = ids.fold(self.verb.unknown.to_owned(), |message, (n, id)| {
+            message.replace(&format!("{{{n}}}"), id)
+        });
+        self.verb.fields.iter().fold(message, |message, field| match field.name_in(&message) {
+            Some(mark) => message.replace(&mark, &field.value(self)),
+            None => message,
+        })
+    }
+
+    /// The value of `--dry-run`, for commands in which no other flag can be invalid.
+    pub(crate) fn dry_run(&self) -> Result<Option<DryRun>, Fail> {
+        self.dry_run_flag().plan()
+    }
+
+    fn dry_run_flag(&self) -> DryRunFlag {
+        DryRunFlag { dry_run: self.text("dry_run").map(str::to_owned) }
+    }
+
+    /// Reads the fields into an object.
+    pub(super) async fn body(&self, known: &[idempost::types::fields::Field], context: &Context) -> Body {
+        let mut body = Body::default();
+        if let Some(hint) = self.verb.hint {
+            body.flags.help(format!("idempost {hint}"));
+        }
+        for field in self.verb.fields {
+            if field.is_bodies() {
+                self.read_bodies(known, &mut body, context).await;
+            } else if field.is_plain() {
+                field.collect(self, known, &mut body);
+            }
+        }
+        if let Some(fill) = self.verb.fill {
+            fill(self, &mut body);
+        }
+        body
+    }
+
+    async fn read_bodies(
+        &self,
+        known: &[idempost::types::fields::Field],
+        body: &mut Body,
+        context: &Context,
+    ) {
+        // The parser has the arguments: they were added with the same type.
+        let args = bodies::Args::from_arg_matches(self.matches).unwrap_or_default();
+        let bodies = html_command::bodies(&args, &mut body.flags, &mut context.stdin()).await;
+        if known.iter().any(|field| field.name == "html" && field.required) {
+            body.flags.field("/html", "--html or --html-file", None);
+        }
+        body.unread = bodies.unread;
+        body.is_touched |= bodies.unread;
+        for (name, text) in [("html", bodies.html), ("text", bodies.text)] {
+            if let Some(text) = text {
+                body.set(name, text.into());
+            }
+        }
+    }
+
+    /// Applies `--clear`.
+    fn clear(&self, body: &mut Body) {
+        let fields: Vec<_> = self.verb.clearable().collect();
+        let set: Vec<_> = fields.iter().filter(|(_, name, _)| body.json.contains_key(*name)).cloned().collect();
+        for (i, word) in self.texts("clear").iter().enumerate() {
+            body.is_touched = true;
+            match fields.iter().find(|(flag, ..)| flag == word) {
+                Some((flag, name, _)) if set.iter().any(|(_, set, _)| set == name) => {
+                    let rule = format!("--{flag} and --clear {flag} can't be used together");
+                    body.flags.wrong_nth("exclusive", rule, "--clear", i + 1, word);
+                }
+                Some((_, name, value)) => body.set(name, value.clone()),
+                None => {
+                    let names: Vec<_> = fields.iter().map(|(flag, ..)| flag.as_str()).collect();
+                    let one_of = if names.len() == 1 { "" } else { "one of " };
+                    let rule = format!("--clear must be {one_of}{}", names.join(", "));
+                    body.flags.wrong_nth("type", rule, "--clear", i + 1, word);
+                }
+            }
+        }
+    }
+
+    /// Makes the input from the flags. All problems are reported at once, each at its flag.
+    pub(crate) async fn plan<I: Input>(
+        &self,
+        change: Change,
+        context: &Context,
+    ) -> Result<(I, Option<DryRun>), Fail> {
+        let mut body = self.body(I::FIELDS, context).await;
+        self.clear(&mut body);
+        let Body { json, mut flags, unread, is_touched } = body;
+        if change == Change::Update && !is_touched {
+            flags.missing("a field to change");
+        }
+        let dry_run = flags.dry_run(self.text("dry_run"));
+        let (input, shape) = I::read(&Value::Object(json));
+        let problems = Problems::merge(shape, input.check()).err();
+        flags.omit(problems.as_ref().map_or(0, Problems::omitted));
+        // That an update changes nothing has been reported above, and so has a body that couldn't be read.
+        let follows = |path: &str| match path {
+            "" => unread || change == Change::Update,
+            "/html" => unread,
+            _ => false,
+        };
+        let problems = problems.into_iter().flat_map(Problems::into_vec).filter(|one| one.code != "required" || !follows(&one.path));
+        flags.add_problems(Problems::check(problems));
+        flags.finish()?;
+        Ok((input, dry_run))
+    }
+}
+
+impl Field {
+    /// The field's mark in a message, if it has one: `{email}`.
+    fn name_in(&self, message: &str) -> Option<String> {
+        let mark = format!("{{{}}}", self.id());
+        message.contains(&mark).then_some(mark)
+    }
+}
