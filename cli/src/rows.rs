@@ -43,6 +43,8 @@ pub(crate) struct Verb {
     /// The arguments that name what the command is about; they fill the path of the request.
     ids: &'static [Field],
     fields: &'static [Field],
+    /// Flags after `--clear`, which the row reads by hand.
+    options: &'static [Field],
     /// Whether the paging flags come before the fields.
     pages_first: bool,
     /// The help of `--clear`, if the command has it.
@@ -80,6 +82,7 @@ impl Verb {
             detail: "",
             ids: &[],
             fields: &[],
+            options: &[],
             pages_first: false,
             clear: None,
             table: None,
@@ -115,6 +118,11 @@ impl Verb {
         Self::new("delete", about, operation).alias("rm").unknown(unknown)
     }
 
+    /// A command with a life of its own, which describes itself.
+    pub(crate) const fn own(name: &'static str, operation: &'static dyn Operation) -> Self {
+        Self::new(name, "", operation)
+    }
+
     /// A second name.
     pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
         self.alias = Some(alias);
@@ -136,6 +144,12 @@ impl Verb {
     /// The fields of the request, or the filters of a list.
     pub(crate) const fn fields(mut self, fields: &'static [Field]) -> Self {
         self.fields = fields;
+        self
+    }
+
+    /// Flags after `--clear`, which the row reads by hand.
+    pub(crate) const fn options(mut self, options: &'static [Field]) -> Self {
+        self.options = options;
         self
     }
 
@@ -257,6 +271,7 @@ impl Verb {
             ),
             None => command,
         };
+        let command = self.options.iter().fold(command, |command, field| field.add_to(command, &[]));
         match self.operation.takes() {
             Takes::DryRun => <DryRunFlag as clap::Args>::augment_args(command),
             _ => command,

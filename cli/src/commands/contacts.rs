@@ -6,9 +6,11 @@ mod fields;
 pub(crate) mod import;
 mod imports;
 mod membership;
-pub(crate) mod table;
+mod table;
 mod topics;
 mod update;
+
+pub(crate) use table::TABLE;
 
 use idempost::Client;
 

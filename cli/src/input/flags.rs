@@ -99,7 +99,7 @@ pub(crate) const ALL: &str = "all";
 pub(crate) const EVENT_TYPES: Choices = Choices(EVENT_TYPES_AND_ALL);
 
 /// [`ALL`], followed by the known types.
-const EVENT_TYPES_AND_ALL: &[&str] = &{
+pub(crate) const EVENT_TYPES_AND_ALL: &[&str] = &{
     let mut choices = [ALL; EventType::KNOWN.len() + 1];
     let mut i = 0;
     while i < EventType::KNOWN.len() {
@@ -132,12 +132,7 @@ pub(crate) struct Flags {
 
 impl Flags {
     /// Declares that this flag sets the field at this pointer, and to which value.
-    pub(crate) fn field(
-        &mut self,
-        pointer: &str,
-        flag: impl Into<Cow<'static, str>>,
-        value: Option<&str>,
-    ) {
+    pub(crate) fn field(&mut self, pointer: &str, flag: impl Into<Cow<'static, str>>, value: Option<&str>) {
         let flag = flag.into();
         let origin = value.map(|value| flag_origin(&flag, 1, value));
         self.fields.push((pointer.to_owned(), flag, origin));

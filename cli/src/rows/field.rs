@@ -99,9 +99,22 @@ impl Field {
         Self { form: Form::PlaceOrFlag, ..Self::new(name, value, help) }
     }
 
-    /// The flag's name, if it isn't the field's.
+    /// The flag's name, and that of the argument, if it isn't the field's.
     pub(crate) const fn flag(mut self, flag: &'static str) -> Self {
         self.flag = Some(flag);
+        self.id = flag;
+        self
+    }
+
+    /// The name of the argument, if it isn't the field's.
+    pub(crate) const fn named(mut self, id: &'static str) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// The help, if commands describe a shared field differently.
+    pub(crate) const fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
         self
     }
 
@@ -282,9 +295,8 @@ impl Field {
 
     /// What the parser accepts.
     fn taking(&self, arg: Arg, kind: Kind) -> Arg {
-        let choices = |arg: Arg, values| {
-            arg.value_parser(Choices(values)).hide_possible_values(!self.shows_choices)
-        };
+        let choices =
+            |arg: Arg, values| arg.value_parser(Choices(values)).hide_possible_values(!self.shows_choices);
         let arg = if self.hyphens { arg.allow_hyphen_values(true) } else { arg };
         if self.is_switch {
             return arg.action(ArgAction::SetTrue);
@@ -347,7 +359,15 @@ impl Field {
         let (label, values) = self.given(given);
         if let Kind::List(_) = kind {
             let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));
-            body.flags.list(&pointer, label, &values);
+            body.flags.list(&pointer, label.clone(), &values);
+            if let (Kind::List(Kind::Choice(choices)), true) = (kind, known.is_empty()) {
+                let rule = format!("{label} must be one of {}", choices.join(", "));
+                for (i, value) in
+                    values.iter().enumerate().filter(|(_, value)| !choices.contains(&value.as_str()))
+                {
+                    body.flags.wrong_nth("type", rule.clone(), &label, i + 1, value);
+                }
+            }
             if !values.is_empty() {
                 body.set(self.name, values.into());
             }
@@ -359,7 +379,11 @@ impl Field {
         let read = match kind {
             Kind::Boolean => text.parse::<bool>().map(Value::from).map_err(|_| "true or false".to_owned()),
             Kind::Number => serde_json::from_str(&text).map(Value::Number).map_err(|_| "a number".to_owned()),
-            Kind::Choice(choices) if known.is_empty() && !choices.contains(&text.as_str()) => Err(or(choices)),
+            Kind::Choice(choices)
+                if (known.is_empty() || self.name.contains('/')) && !choices.contains(&text.as_str()) =>
+            {
+                Err(or(choices))
+            }
             _ => Ok(text.clone().into()),
         };
         match read {

@@ -45,7 +45,7 @@ pub(crate) struct Body {
     /// A file or a command gave no body, so what is missing is unknown.
     unread: bool,
     /// A flag was given, even if its value is malformed.
-    pub(super) is_touched: bool,
+    pub(crate) is_touched: bool,
 }
 
 impl Body {
@@ -53,6 +53,19 @@ impl Body {
     pub(crate) fn set(&mut self, path: &str, value: Value) {
         self.is_touched = true;
         field::set(&mut self.json, path, value);
+    }
+
+    /// A field that is set.
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.json.get(name)
+    }
+
+    /// Sets a key of an object.
+    pub(crate) fn put(&mut self, name: &str, key: &str, value: Value) {
+        self.is_touched = true;
+        if let Value::Object(object) = self.json.entry(name).or_insert_with(|| Map::new().into()) {
+            object.insert(key.to_owned(), value);
+        }
     }
 
     /// The text of a field; empty if it isn't set.
@@ -87,9 +100,8 @@ impl<'a> Given<'a> {
     /// The message if the outcome is unknown.
     pub(crate) fn unknown(&self) -> String {
         let ids = self.ids.0.iter().enumerate();
-        let message = ids.fold(self.verb.unknown.to_owned(), |message, (n, id)| {
-            message.replace(&format!("{{{n}}}"), id)
-        });
+        let message = ids
+            .fold(self.verb.unknown.to_owned(), |message, (n, id)| message.replace(&format!("{{{n}}}"), id));
         self.verb.fields.iter().fold(message, |message, field| match field.name_in(&message) {
             Some(mark) => message.replace(&mark, &field.value(self)),
             None => message,
@@ -148,12 +160,18 @@ impl<'a> Given<'a> {
     /// Applies `--clear`.
     fn clear(&self, body: &mut Body) {
         let fields: Vec<_> = self.verb.clearable().collect();
-        let set: Vec<_> = fields.iter().filter(|(_, name, _)| body.json.contains_key(*name)).cloned().collect();
+        let set: Vec<_> =
+            fields.iter().filter(|(_, name, _)| body.json.contains_key(*name)).cloned().collect();
         for (i, word) in self.texts("clear").iter().enumerate() {
             body.is_touched = true;
             match fields.iter().find(|(flag, ..)| flag == word) {
                 Some((flag, name, _)) if set.iter().any(|(_, set, _)| set == name) => {
-                    let rule = format!("--{flag} and --clear {flag} can't be used together");
+                    let setters =
+                        self.verb.fields.iter().filter(|field| field.setting(name).is_some()).count();
+                    let rule = match setters {
+                        0 | 1 => format!("--{flag} and --clear {flag} can't be used together"),
+                        _ => format!("--clear {flag} can't be used with a new {flag}"),
+                    };
                     body.flags.wrong_nth("exclusive", rule, "--clear", i + 1, word);
                 }
                 Some((_, name, value)) => body.set(name, value.clone()),
@@ -189,7 +207,10 @@ impl<'a> Given<'a> {
             "/html" => unread,
             _ => false,
         };
-        let problems = problems.into_iter().flat_map(Problems::into_vec).filter(|one| one.code != "required" || !follows(&one.path));
+        let problems = problems
+            .into_iter()
+            .flat_map(Problems::into_vec)
+            .filter(|one| one.code != "required" || !follows(&one.path));
         flags.add_problems(Problems::check(problems));
         flags.finish()?;
         Ok((input, dry_run))

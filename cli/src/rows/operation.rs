@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use clap::{ArgMatches, Args};
+use clap::{ArgMatches, Args, Subcommand};
 use idempost::page::Item;
 use idempost::types::fields::{self, Input};
 use idempost::{Call, Client, List};
@@ -93,6 +93,9 @@ pub(crate) enum Change {
     Update,
 }
 
+/// A noun below another, and its function.
+pub(crate) struct Nested<S>(pub(crate) for<'a> fn(S, &'a Context) -> Done<'a>);
+
 /// Shows one resource.
 pub(crate) struct Show<T>(pub(crate) fn(&Client, &Ids<'_>) -> Call<T>);
 
@@ -155,7 +158,8 @@ impl<T: Item> Operation for Pages<T> {
             let part = flags.take(self.0.read(given.matches)?.plan());
             flags.finish()?;
             let Some(part) = part else { return Ok(()) };
-            let shown = pages::show(self.1(&context.client()?, &given), &part, None, &columns, context).await?;
+            let shown =
+                pages::show(self.1(&context.client()?, &given), &part, None, &columns, context).await?;
             pages::footer(&shown, table.nothing, context);
             Ok(())
         })
@@ -283,6 +287,20 @@ impl<A: Args> Operation for Own<A> {
     }
 }
 
+impl<S: Subcommand> Operation for Nested<S> {
+    fn augment(&self, _: &Verb, command: clap::Command) -> clap::Command {
+        S::augment_subcommands(command).subcommand_required(true).arg_required_else_help(true)
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        Box::pin(async move {
+            let named = S::from_arg_matches(given.matches);
+            let named = named.map_err(|error| Fail::local("couldn't read the arguments", error))?;
+            self.0(named, context).await
+        })
+    }
+}
+
 /// Executes a change and prints the IDs in its response, or prints the request.
 pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     given: &Given<'_>,
@@ -295,7 +313,11 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     let document = document(&response);
     let ids = match given.verb.prints {
         Some(argument) => vec![given.ids[argument].to_owned()],
-        None => mutation::ids(&document),
+        // A deleted contact has its ID in this field.
+        None => match document["contact"].as_str() {
+            Some(contact) if document["id"].is_null() => vec![contact.to_owned()],
+            _ => mutation::ids(&document),
+        },
     };
     mutation::report(context, || context.out.result(&ids, &document))?;
     match given.verb.then {

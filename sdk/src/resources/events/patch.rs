@@ -37,7 +37,8 @@ impl EventPatch {
 validate!(EventPatch);
 
 impl Input for EventPatch {
-    const FIELDS: &'static [Field] = &[Field::patch::<BTreeMap<String, PayloadType>>("schema", &["clear_schema"])];
+    const FIELDS: &'static [Field] =
+        &[Field::patch::<BTreeMap<String, PayloadType>>("schema", &["clear_schema"])];
 
     fn read(json: &Value) -> (Self, Result<(), Problems>) {
         Reader::input(json, |fields| Self { schema: fields.optional("schema") })
