@@ -288,6 +288,27 @@ impl Verb {
         })
     }
 
+    /// What the row says differently from the SDK, by the name of a field; and a change without a message for an unknown outcome.
+    #[cfg(test)]
+    pub(crate) fn faults(&self) -> Vec<(&'static str, String)> {
+        let known = self.operation.fields();
+        let fault = |what: &str, name: &str| (self.name, format!("{what} {name}"));
+        let unset =
+            known.iter().filter(|known| !self.fields.iter().any(|field| field.setting(known.name).is_some()));
+        let mut faults: Vec<_> = unset.map(|known| fault("no flag sets", known.name)).collect();
+        let extra =
+            self.fields.iter().filter(|field| !known.iter().any(|known| field.setting(known.name).is_some()));
+        faults.extend(extra.filter(|_| !known.is_empty()).map(|field| fault("no field is", field.id())));
+        let is_row = !self.about.is_empty();
+        if is_row && matches!(self.operation.takes(), Takes::DryRun) && self.unknown.is_empty() {
+            faults.push(fault("no message for", "an unknown outcome"));
+        }
+        if (self.ids.len()..10).any(|n| self.unknown.contains(&format!("{{{n}}}"))) {
+            faults.push(fault("no ID for", self.unknown));
+        }
+        faults
+    }
+
     fn help_end(&self) -> Option<String> {
         if let Some(text) = self.after {
             return Some(text.to_owned());

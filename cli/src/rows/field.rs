@@ -26,13 +26,13 @@ pub(crate) struct Field {
     /// What it takes, if the SDK doesn't say so.
     kind: Option<Kind>,
     is_switch: bool,
-    many: Many,
+    /// Whether commas separate values.
+    delimited: bool,
     map: Option<fn(Vec<String>) -> Vec<String>>,
     conflicts: Option<&'static str>,
     /// An empty list clears it.
     empties: bool,
     by_hand: bool,
-    shows_choices: bool,
     hyphens: bool,
     is_local: bool,
 }
@@ -46,16 +46,6 @@ enum Form {
     PlaceOrFlag,
     /// HTML and text, from flags, files or a command.
     Bodies,
-}
-
-/// How a list is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Many {
-    Repeated,
-    /// Several values after one flag.
-    Values,
-    /// Separated by commas.
-    Delimited,
 }
 
 /// The ID of a resource.
@@ -78,12 +68,11 @@ impl Field {
             alias: None,
             kind: None,
             is_switch: false,
-            many: Many::Repeated,
+            delimited: false,
             map: None,
             conflicts: None,
             empties: false,
             by_hand: false,
-            shows_choices: false,
             hyphens: false,
             is_local: false,
         }
@@ -142,27 +131,15 @@ impl Field {
         self
     }
 
-    /// Text, whatever the SDK makes of it.
-    pub(crate) const fn text(mut self) -> Self {
-        self.kind = Some(Kind::Text);
-        self
-    }
-
     /// A flag without a value, for `true`.
     pub(crate) const fn switch(mut self) -> Self {
         self.is_switch = true;
         self
     }
 
-    /// A list whose values may follow one flag.
-    pub(crate) const fn values(mut self) -> Self {
-        self.many = Many::Values;
-        self
-    }
-
     /// A list that commas may separate.
     pub(crate) const fn delimited(mut self) -> Self {
-        self.many = Many::Delimited;
+        self.delimited = true;
         self
     }
 
@@ -187,12 +164,6 @@ impl Field {
     /// The row's `fill` reads it.
     pub(crate) const fn by_hand(mut self) -> Self {
         self.by_hand = true;
-        self
-    }
-
-    /// Lists the choices below the help.
-    pub(crate) const fn shows_choices(mut self) -> Self {
-        self.shows_choices = true;
         self
     }
 
@@ -226,12 +197,6 @@ impl Field {
             Form::Bodies => matches!(name, "html" | "text").then_some(Self { name, ..*self }),
             _ => (self.name.split('/').next() == Some(name)).then_some(*self),
         }
-    }
-
-    /// The name of the field of the request.
-    #[cfg(test)]
-    pub(super) fn name(&self) -> &'static str {
-        self.name.split('/').next().unwrap_or_default()
     }
 
     pub(super) fn is_emptied(&self) -> bool {
@@ -295,8 +260,7 @@ impl Field {
 
     /// What the parser accepts.
     fn taking(&self, arg: Arg, kind: Kind) -> Arg {
-        let choices =
-            |arg: Arg, values| arg.value_parser(Choices(values)).hide_possible_values(!self.shows_choices);
+        let choices = |arg: Arg, values| arg.value_parser(Choices(values)).hide_possible_values(true);
         let arg = if self.hyphens { arg.allow_hyphen_values(true) } else { arg };
         if self.is_switch {
             return arg.action(ArgAction::SetTrue);
@@ -309,11 +273,7 @@ impl Field {
             Kind::Choice(values) => choices(arg, values),
             Kind::List(items) => {
                 let arg = arg.action(ArgAction::Append);
-                let arg = match self.many {
-                    Many::Values => arg.num_args(1..),
-                    Many::Delimited => arg.value_delimiter(','),
-                    Many::Repeated => arg,
-                };
+                let arg = if self.delimited { arg.value_delimiter(',') } else { arg };
                 match items {
                     Kind::Choice(values) => choices(arg, values),
                     _ => arg,
