@@ -245,7 +245,6 @@ impl Verb {
 
     /// The command of a row.
     fn of_row(&self, command: clap::Command) -> clap::Command {
-        let command = described(command, self.about, self.detail);
         let command = match self.help_end() {
             Some(text) => command.after_help(text),
             None => command,
@@ -272,10 +271,12 @@ impl Verb {
             None => command,
         };
         let command = self.options.iter().fold(command, |command, field| field.add_to(command, &[]));
-        match self.operation.takes() {
+        let command = match self.operation.takes() {
             Takes::DryRun => <DryRunFlag as clap::Args>::augment_args(command),
             _ => command,
-        }
+        };
+        // Last: groups of arguments describe themselves too.
+        described(command, self.about, self.detail)
     }
 
     /// The fields that can be cleared: flag, name, and the JSON that clears it.
@@ -333,7 +334,7 @@ impl Verb {
 /// Sets the description, and the longer one of the command's own page.
 fn described(command: clap::Command, about: &'static str, detail: &'static str) -> clap::Command {
     match detail {
-        "" => command.about(about),
+        "" => command.about(about).long_about(None::<&str>),
         detail => command.about(about).long_about(format!("{about}\n\n{detail}")),
     }
 }

@@ -4,7 +4,7 @@ mod export;
 mod fields;
 pub(crate) mod import;
 mod imports;
-mod table;
+pub(crate) mod table;
 mod topics;
 
 use idempost::contacts::{ContactPatch, NewContact};
@@ -14,7 +14,7 @@ use crate::rows::field::Field;
 use crate::rows::operation::{Act, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
 use crate::rows::{Noun, Verb, Verbs};
 
-pub(crate) use table::TABLE;
+use table::TABLE;
 
 /// The commands.
 #[derive(Debug)]

@@ -29,7 +29,9 @@ impl Noun for Properties {
         )
         .fields(&[
             Field::place_or_flag("key", "KEY", "Key of A-Z a-z 0-9 _, at most 50 characters"),
-            Field::new("type", "TYPE", "Type: string or number [default: type of the fallback]").by_hand(),
+            Field::new("type", "TYPE", "Type: string or number [default: type of the fallback]")
+                .choices(&["string", "number"])
+                .by_hand(),
             FALLBACK,
             FALLBACK_NUMBER,
         ])

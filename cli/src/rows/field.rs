@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use clap::{Arg, ArgAction, Args as _};
 use idempost::types::fields::{self, Kind};
-use serde_json::{Map, Value};
 
-use super::given::{Body, Given};
 use crate::input::bodies;
 use crate::input::flags::{BOOL, Choices, Local, Required};
 
@@ -14,21 +12,23 @@ use crate::input::flags::{BOOL, Choices, Local, Required};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     /// Its name in the request, or its path: `capabilities/sending`.
-    name: &'static str,
+    pub(super) name: &'static str,
     /// The name of the argument in `help --json`; the field's by default.
-    id: &'static str,
-    value: &'static str,
+    pub(super) id: &'static str,
+    pub(super) value: &'static str,
     help: &'static str,
     detail: &'static str,
-    form: Form,
+    pub(super) form: Form,
     flag: Option<&'static str>,
     alias: Option<&'static str>,
+    /// Its name in messages: `the status`.
+    pub(super) called: Option<&'static str>,
     /// What it takes, if the SDK doesn't say so.
-    kind: Option<Kind>,
-    is_switch: bool,
+    pub(super) kind: Option<Kind>,
+    pub(super) is_switch: bool,
     /// Whether commas separate values.
     delimited: bool,
-    map: Option<fn(Vec<String>) -> Vec<String>>,
+    pub(super) map: Option<fn(Vec<String>) -> Vec<String>>,
     conflicts: Option<&'static str>,
     /// An empty list clears it.
     empties: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Field {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Flag,
     /// A positional argument.
     Place,
@@ -66,6 +66,7 @@ impl Field {
             form: Form::Flag,
             flag: None,
             alias: None,
+            called: None,
             kind: None,
             is_switch: false,
             delimited: false,
@@ -110,6 +111,12 @@ impl Field {
     /// A second name of the flag.
     pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
         self.alias = Some(alias);
+        self
+    }
+
+    /// Its name in messages, if that isn't the flag's.
+    pub(crate) const fn called(mut self, name: &'static str) -> Self {
+        self.called = Some(name);
         self
     }
 
@@ -186,11 +193,6 @@ impl Field {
         self.id
     }
 
-    /// Its value on the command line.
-    pub(super) fn value(&self, given: &Given<'_>) -> String {
-        self.given(given).1.pop().unwrap_or_default()
-    }
-
     /// The field of the request with this name, if this sets it.
     pub(super) fn setting(&self, name: &'static str) -> Option<Self> {
         match self.form {
@@ -203,7 +205,7 @@ impl Field {
         self.empties
     }
 
-    fn kind(&self, known: &[fields::Field]) -> Kind {
+    pub(super) fn kind(&self, known: &[fields::Field]) -> Kind {
         let declared = || known.iter().find(|field| field.name == self.name).map(|field| field.kind);
         self.kind.or_else(declared).unwrap_or(Kind::Text)
     }
@@ -290,89 +292,5 @@ impl Field {
 
     pub(super) fn is_bodies(&self) -> bool {
         self.form == Form::Bodies
-    }
-
-    /// The argument as the user wrote it, and its values.
-    fn given(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
-        let flag = || Cow::from(format!("--{}", self.long()));
-        let values = given.texts(self.id);
-        match self.form {
-            Form::Flag | Form::Bodies => (flag(), values),
-            Form::PlaceOrFlag if values.is_empty() => match given.texts(&format!("{}_flag", self.id)) {
-                none if none.is_empty() => (self.value.into(), none),
-                values => (flag(), values),
-            },
-            _ => (self.value.into(), values),
-        }
-    }
-
-    /// Reads its values into the request.
-    pub(super) fn collect(&self, given: &Given<'_>, known: &[fields::Field], body: &mut Body) {
-        let pointer = format!("/{}", self.name);
-        if self.is_switch {
-            if given.switch(self.id) {
-                body.set(self.name, true.into());
-            }
-            return;
-        }
-        let kind = self.kind(known);
-        let (label, values) = self.given(given);
-        if let Kind::List(_) = kind {
-            let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));
-            body.flags.list(&pointer, label.clone(), &values);
-            if let (Kind::List(Kind::Choice(choices)), true) = (kind, known.is_empty()) {
-                let rule = format!("{label} must be one of {}", choices.join(", "));
-                for (i, value) in
-                    values.iter().enumerate().filter(|(_, value)| !choices.contains(&value.as_str()))
-                {
-                    body.flags.wrong_nth("type", rule.clone(), &label, i + 1, value);
-                }
-            }
-            if !values.is_empty() {
-                body.set(self.name, values.into());
-            }
-            return;
-        }
-        let value = values.into_iter().next_back();
-        body.flags.field(&pointer, label.clone(), value.as_deref());
-        let Some(text) = value else { return };
-        let read = match kind {
-            Kind::Boolean => text.parse::<bool>().map(Value::from).map_err(|_| "true or false".to_owned()),
-            Kind::Number => serde_json::from_str(&text).map(Value::Number).map_err(|_| "a number".to_owned()),
-            Kind::Choice(choices)
-                if (known.is_empty() || self.name.contains('/')) && !choices.contains(&text.as_str()) =>
-            {
-                Err(or(choices))
-            }
-            _ => Ok(text.clone().into()),
-        };
-        match read {
-            Ok(value) => body.set(self.name, value),
-            Err(rule) => {
-                body.is_touched = true;
-                body.flags.wrong("type", format!("{label} must be {rule}"), &label, &text);
-            }
-        }
-    }
-}
-
-/// `a, b or c`.
-fn or(choices: &[&str]) -> String {
-    match choices {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        _ => choices.concat(),
-    }
-}
-
-/// Sets a field of an object by its path.
-pub(super) fn set(json: &mut Map<String, Value>, path: &str, value: Value) {
-    match path.split_once('/') {
-        None => drop(json.insert(path.to_owned(), value)),
-        Some((outer, inner)) => {
-            let outer = json.entry(outer).or_insert_with(|| Map::new().into());
-            if let Value::Object(outer) = outer {
-                set(outer, inner, value);
-            }
-        }
     }
 }

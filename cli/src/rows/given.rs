@@ -1,14 +1,15 @@
 //! What the command line gives to a row, and the request that is made from it.
 
+use std::borrow::Cow;
 use std::ops::Index;
 
 use clap::{ArgMatches, FromArgMatches as _};
 use idempost::problem::Problems;
-use idempost::types::fields::Input;
+use idempost::types::fields::{self, Input, Kind};
 use serde_json::{Map, Value};
 
-use super::field::{self, Field};
-use super::{Verb, operation::Change};
+use super::Verb;
+use super::field::{Field, Form};
 use crate::actions::html_command;
 use crate::actions::mutation::DryRunFlag;
 use crate::context::Context;
@@ -37,6 +38,13 @@ impl<'a> Index<usize> for Ids<'a> {
     }
 }
 
+/// Whether a change makes something or changes it, so that at least one field is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Create,
+    Update,
+}
+
 /// A request under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
@@ -52,7 +60,7 @@ impl Body {
     /// Sets a field by its name or path.
     pub(crate) fn set(&mut self, path: &str, value: Value) {
         self.is_touched = true;
-        field::set(&mut self.json, path, value);
+        set(&mut self.json, path, value);
     }
 
     /// A field that is set.
@@ -118,7 +126,7 @@ impl<'a> Given<'a> {
     }
 
     /// Reads the fields into an object.
-    pub(super) async fn body(&self, known: &[idempost::types::fields::Field], context: &Context) -> Body {
+    pub(super) async fn body(&self, known: &[fields::Field], context: &Context) -> Body {
         let mut body = Body::default();
         if let Some(hint) = self.verb.hint {
             body.flags.help(format!("idempost {hint}"));
@@ -136,12 +144,7 @@ impl<'a> Given<'a> {
         body
     }
 
-    async fn read_bodies(
-        &self,
-        known: &[idempost::types::fields::Field],
-        body: &mut Body,
-        context: &Context,
-    ) {
+    async fn read_bodies(&self, known: &[fields::Field], body: &mut Body, context: &Context) {
         // The parser has the arguments: they were added with the same type.
         let args = bodies::Args::from_arg_matches(self.matches).unwrap_or_default();
         let bodies = html_command::bodies(&args, &mut body.flags, &mut context.stdin()).await;
@@ -159,6 +162,9 @@ impl<'a> Given<'a> {
 
     /// Applies `--clear`.
     fn clear(&self, body: &mut Body) {
+        if self.verb.clear.is_none() {
+            return;
+        }
         let fields: Vec<_> = self.verb.clearable().collect();
         let set: Vec<_> =
             fields.iter().filter(|(_, name, _)| body.json.contains_key(*name)).cloned().collect();
@@ -218,9 +224,99 @@ impl<'a> Given<'a> {
 }
 
 impl Field {
+    /// Its value on the command line.
+    fn value(&self, given: &Given<'_>) -> String {
+        self.given(given).1.pop().unwrap_or_default()
+    }
+
+    /// The argument as the user wrote it, and its values.
+    fn given(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
+        let flag = || Cow::from(format!("--{}", self.long()));
+        let values = given.texts(self.id);
+        match self.form {
+            Form::Flag | Form::Bodies => (flag(), values),
+            Form::PlaceOrFlag if values.is_empty() => match given.texts(&format!("{}_flag", self.id)) {
+                none if none.is_empty() => (self.value.into(), none),
+                values => (flag(), values),
+            },
+            _ => (self.value.into(), values),
+        }
+    }
+
+    /// Reads its values into the request.
+    fn collect(&self, given: &Given<'_>, known: &[fields::Field], body: &mut Body) {
+        let pointer = format!("/{}", self.name);
+        if self.is_switch {
+            if given.switch(self.id) {
+                body.set(self.name, true.into());
+            }
+            return;
+        }
+        let kind = self.kind(known);
+        let (label, values) = self.given(given);
+        if let Kind::List(_) = kind {
+            let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));
+            body.flags.list(&pointer, label.clone(), &values);
+            if let (Kind::List(Kind::Choice(choices)), true) = (kind, known.is_empty()) {
+                let rule = format!("{label} must be one of {}", choices.join(", "));
+                for (i, value) in
+                    values.iter().enumerate().filter(|(_, value)| !choices.contains(&value.as_str()))
+                {
+                    body.flags.wrong_nth("type", rule.clone(), &label, i + 1, value);
+                }
+            }
+            if !values.is_empty() {
+                body.set(self.name, values.into());
+            }
+            return;
+        }
+        let value = values.into_iter().next_back();
+        body.flags.field(&pointer, label.clone(), value.as_deref());
+        let Some(text) = value else { return };
+        let read = match kind {
+            Kind::Boolean => text.parse::<bool>().map(Value::from).map_err(|_| "true or false".to_owned()),
+            Kind::Number => serde_json::from_str(&text).map(Value::Number).map_err(|_| "a number".to_owned()),
+            Kind::Choice(choices)
+                if (known.is_empty() || self.name.contains('/')) && !choices.contains(&text.as_str()) =>
+            {
+                Err(or(choices))
+            }
+            _ => Ok(text.clone().into()),
+        };
+        match read {
+            Ok(value) => body.set(self.name, value),
+            Err(rule) => {
+                body.is_touched = true;
+                let name = self.called.unwrap_or(&label);
+                body.flags.wrong("type", format!("{name} must be {rule}"), &label, &text);
+            }
+        }
+    }
+
     /// The field's mark in a message, if it has one: `{email}`.
     fn name_in(&self, message: &str) -> Option<String> {
         let mark = format!("{{{}}}", self.id());
         message.contains(&mark).then_some(mark)
+    }
+}
+
+/// `a, b or c`.
+fn or(choices: &[&str]) -> String {
+    match choices {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => choices.concat(),
+    }
+}
+
+/// Sets a field of an object by its path.
+fn set(json: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('/') {
+        None => drop(json.insert(path.to_owned(), value)),
+        Some((outer, inner)) => {
+            let outer = json.entry(outer).or_insert_with(|| Map::new().into());
+            if let Value::Object(outer) = outer {
+                set(outer, inner, value);
+            }
+        }
     }
 }

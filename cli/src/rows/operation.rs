@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Verb;
-use super::given::{Given, Ids};
+use super::given::{Change, Given, Ids};
 use crate::actions::mutation::{self, document};
 use crate::actions::{pages, trace};
 use crate::context::Context;
@@ -84,13 +84,6 @@ impl Paging {
 /// The arguments that the parser was built with.
 fn parsed<A: Args>(matches: &ArgMatches) -> Result<A, Fail> {
     A::from_arg_matches(matches).map_err(|error| Fail::local("couldn't read the arguments", error))
-}
-
-/// Whether a change makes something or changes it, so that at least one field is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Create,
-    Update,
 }
 
 /// A noun below another, and its function.
