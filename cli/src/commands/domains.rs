@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::actions::pages::Table;
 use crate::context::Context;
-use crate::diagnostics::Fail;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
@@ -39,7 +38,10 @@ impl Noun for Domains {
         .fill(setup::capabilities)
         .hint("domains create acme.test")
         .unknown("the domain may have been registered; check: idempost domains list")
-        .then(|_, domain, context| Box::pin(async move { show_records(domain, context) }))
+        .then(|_, domain, context| Box::pin(async move {
+                show_records(domain, context);
+                Ok(())
+            }))
         .examples(&[
             "domains create acme.test",
             "domains create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking",
@@ -145,7 +147,7 @@ fn lines(domain: &Value) -> Vec<String> {
 }
 
 /// Notes the records of a new domain.
-fn show_records(domain: &Value, context: &Context) -> Result<(), Fail> {
+fn show_records(domain: &Value, context: &Context) {
     if !context.out.is_json() {
         let id = domain["id"].as_str().unwrap_or_default();
         let publish = format!("publish these records, then: idempost domains verify {id} --wait");
@@ -153,7 +155,6 @@ fn show_records(domain: &Value, context: &Context) -> Result<(), Fail> {
             context.out.note(line);
         }
     }
-    Ok(())
 }
 
 /// The command that shows one domain, for hints.

@@ -10,6 +10,7 @@ use crate::input::flags::{BOOL, Choices, Local, Required};
 
 /// A field of a command.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a builder of a row, and they combine freely")]
 pub(crate) struct Field {
     /// Its name in the request, or its path: `capabilities/sending`.
     pub(super) name: &'static str,
