@@ -8,7 +8,6 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
-    mod fields;
     mod forwards;
     mod ids;
     mod layers;
