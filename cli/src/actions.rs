@@ -2,7 +2,6 @@
 
 pub(crate) mod attachments;
 pub(crate) mod browser;
-pub(crate) mod by_id;
 pub(crate) mod confirm;
 pub(crate) mod dry_run;
 pub(crate) mod export;

@@ -17,6 +17,7 @@ mod input;
 mod literal;
 mod output;
 mod processes;
+mod rows;
 mod run;
 mod settings;
 mod signals;

@@ -3,6 +3,9 @@
 #[macro_use]
 pub(crate) mod lenient;
 #[macro_use]
+#[doc(hidden)]
+pub mod fields;
+#[macro_use]
 mod input;
 mod address;
 #[macro_use]

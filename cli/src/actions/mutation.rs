@@ -3,7 +3,7 @@
 //! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). If an interrupt, a full disk or a failing
 //! filter ends the command, it still reports the ID, the outcome and the idempotency key, even with --quiet.
 
-use idempost::{Call, Client, Deleted, IdempotencyKey, Reference, call::WithResponse};
+use idempost::{Call, Client, Deleted, IdempotencyKey, call::WithResponse};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -92,20 +92,7 @@ pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>
     Ok(())
 }
 
-/// Executes or prints a call that takes only an ID and returns one; prints the returned ID.
-pub(crate) async fn by_id<I: AsRef<str> + DeserializeOwned + Send + 'static>(
-    dry_run: &DryRunFlag,
-    unknown_outcome: &str,
-    context: &Context,
-    make: impl Fn(&Client) -> Call<Reference<I>>,
-) -> Result<(), Fail> {
-    match execute(dry_run.plan()?, unknown_outcome, context, make).await? {
-        Some(response) => print(response.value.id.as_ref(), &response, context),
-        None => Ok(()),
-    }
-}
-
-/// The same for a deletion.
+/// Executes or prints a deletion; prints the returned ID.
 pub(crate) async fn delete<I: AsRef<str> + DeserializeOwned + Send + 'static>(
     dry_run: &DryRunFlag,
     unknown_outcome: &str,
@@ -156,7 +143,7 @@ fn asks(context: &Context) -> Result<bool, Fail> {
 
 impl DryRunFlag {
     /// For commands in which no other flag can be invalid.
-    fn plan(&self) -> Result<Option<DryRun>, Fail> {
+    pub(crate) fn plan(&self) -> Result<Option<DryRun>, Fail> {
         let mut flags = Flags::default();
         let dry_run = flags.dry_run(self.dry_run.as_deref());
         flags.finish()?;
@@ -186,7 +173,7 @@ pub(crate) fn document<T>(response: &WithResponse<T>) -> Value {
 }
 
 /// The IDs in a response: of one resource, or of a list.
-fn ids(document: &Value) -> Vec<String> {
+pub(crate) fn ids(document: &Value) -> Vec<String> {
     let items = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     std::iter::once(document)
         .chain(items)

@@ -1,36 +1,58 @@
 //! `api-keys`: credentials for applications.
 
-use idempost::{ApiKeyId, Client, api_keys::NewApiKey};
+use idempost::{ApiKeyId, api_keys::NewApiKey};
 use serde_json::Value;
 
-use crate::actions::by_id::ChangeById;
 use crate::actions::mutation::{self, DryRunFlag, document};
-use crate::actions::pages::{self, Table};
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::input::name::NameArg;
 use crate::output::table::{Column, Kind};
 use crate::output::{report, secret};
+use crate::rows::field::{Field, ID};
+use crate::rows::operation::{Delete, Name, Own, Pages, Paging};
+use crate::rows::{Noun, Verb};
 
-/// Manage API keys
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Create(CreateArgs),
-    /// List API keys, newest first, without the keys themselves
-    ///
-    /// Without --limit, the service returns all of them.
-    #[command(visible_alias = "ls")]
-    #[command(after_help = "Columns: id, name, last_used_at, created_at\n\n\
-        Example:\n  idempost api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
-    List(pages::CompleteArgs),
-    #[command(visible_alias = "update")]
-    Rename(RenameArgs),
-    /// Delete an API key; requests that use it fail from then on
-    #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  idempost api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8")]
-    Delete(ChangeById),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct ApiKeys;
+
+impl Noun for ApiKeys {
+    const ABOUT: &'static str = "Manage API keys";
+    const VERBS: &'static [Verb] = &[
+        Verb::own("create", &Own(|args: CreateArgs, context| Box::pin(create(args, context)))),
+        Verb::list(
+            "List API keys, newest first, without the keys themselves",
+            &TABLE,
+            &Pages(Paging::Complete, |client, _| client.api_keys().list()),
+        )
+        .detail("Without --limit, the service returns all of them.")
+        .examples(&["api-keys list --jq '.data[] | select(.last_used_at == null).name'"]),
+        Verb::new(
+            "rename",
+            "Rename an API key",
+            &Name(|client, ids, name| client.api_keys().rename(ids[0], name)),
+        )
+        .alias("update")
+        .ids(&[Field::place("id", "ID", "ID of the key")])
+        .fields(&[Field::place_or_flag("name", "NAME", "Name of the resource")])
+        .fill(|given, body| {
+            if let Some(name) = given.text("name").filter(|name| !name.is_empty() && name.trim().is_empty()) {
+                body.flags.wrong("empty", "a name must not be empty", "NAME", name);
+            }
+        })
+        .unknown("the key may have been renamed; check: idempost api-keys list")
+        .examples(&["api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging"]),
+        Verb::delete(
+            "Delete an API key; requests that use it fail from then on",
+            "the key may have been deleted; check: idempost api-keys list",
+            &Delete(|client, ids| client.api_keys().delete(ids[0])),
+        )
+        .ids(ID)
+        .examples(&["api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8"]),
+    ];
 }
 
 /// Create an API key and print it
@@ -56,19 +78,6 @@ pub(crate) struct CreateArgs {
     dry_run: DryRunFlag,
 }
 
-/// Rename an API key
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging")]
-pub(crate) struct RenameArgs {
-    /// ID of the key
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    name: NameArg,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -81,35 +90,6 @@ const TABLE: Table = Table {
 };
 
 const LIST_COMMAND: &str = "idempost api-keys list";
-
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Create(args) => create(args, context).await,
-        Command::List(args) => pages::list(args, &TABLE, context, |client| client.api_keys().list()).await,
-        Command::Rename(args) => {
-            let mut flags = Flags::default();
-            let name = args.name.read(&mut flags);
-            match &name {
-                None => flags.missing("NAME"),
-                Some(name) if name.trim().is_empty() => {
-                    flags.wrong("empty", "a name must not be empty", "NAME", name);
-                }
-                Some(_) => {}
-            }
-            let name = name.unwrap_or_default();
-            flags.finish()?;
-            let unknown_outcome = format!("the key may have been renamed; check: {LIST_COMMAND}");
-            let make = |client: &Client| client.api_keys().rename(args.id.as_str(), name.as_str());
-            mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
-        }
-        Command::Delete(args) => {
-            let unknown_outcome = format!("the key may have been deleted; check: {LIST_COMMAND}");
-            let make = |client: &Client| client.api_keys().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
-        }
-    }
-}
 
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let CreateArgs { name, permission, domain_id, token_file, dry_run } = args;

@@ -1,28 +1,24 @@
 //! `audiences`: the former name of segments.
 
 use super::segments;
-use crate::actions::pages;
-use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::rows::operation::{Pages, Paging};
+use crate::rows::{Noun, Verb};
 
-/// Deprecated: the former name of segments
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    /// Deprecated: list segments under their former name; use `segments list`
-    ///
-    /// Shows the same records. The service will remove this operation.
-    #[command(visible_alias = "ls")]
-    #[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  idempost segments list")]
-    List(pages::CompleteArgs),
-}
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Audiences;
 
-/// Runs the command, with a warning.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    let Command::List(args) = command;
-    context.out.warn(
-        "`audiences list` is deprecated: audiences are now called segments; use `idempost segments list`",
-    );
+impl Noun for Audiences {
+    const ABOUT: &'static str = "Deprecated: the former name of segments";
     #[expect(deprecated, reason = "the deprecated command shows the deprecated operation's response")]
-    pages::list(args, &segments::TABLE, context, |client| client.audiences().list()).await
+    const VERBS: &'static [Verb] = &[Verb::list(
+        "Deprecated: list segments under their former name; use `segments list`",
+        &segments::TABLE,
+        &Pages(Paging::Complete, |client, _| client.audiences().list()),
+    )
+    .detail("Shows the same records. The service will remove this operation.")
+    .after("Columns: id, name, created_at\n\nInstead:\n  idempost segments list")
+    .warns(
+        "`audiences list` is deprecated: audiences are now called segments; use `idempost segments list`",
+    )];
 }

@@ -1,122 +1,171 @@
 //! `contacts`: the recipients of broadcasts.
 
-mod create;
 mod export;
 mod fields;
 pub(crate) mod import;
 mod imports;
-mod membership;
 pub(crate) mod table;
 mod topics;
-mod update;
 
-use idempost::Client;
+use idempost::contacts::{ContactPatch, NewContact};
+use idempost::types::fields::Kind;
 
-use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::pages;
-use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::rows::field::Field;
+use crate::rows::operation::{Act, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
+use crate::rows::{Noun, Verb, Verbs};
 
-/// Manage contacts and their segment memberships
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Create(Box<create::Args>),
-    #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
-    Update(Box<update::Args>),
-    #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
-    Segments(membership::ListArgs),
-    AddToSegment(membership::ChangeArgs),
-    RemoveFromSegment(membership::RemoveArgs),
-    Topics(topics::ListArgs),
-    UpdateTopics(topics::UpdateArgs),
-    Import(Box<import::Args>),
-    #[command(subcommand)]
-    Imports(imports::Command),
-    Export(export::Args),
-}
+use table::TABLE;
 
-/// List contacts, newest first
-///
-/// Without --limit, the service returns all of them.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
-    Examples:\n  \
-    idempost contacts list --limit 10\n  \
-    idempost contacts list --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --all --columns email")]
-pub(crate) struct ListArgs {
-    /// Only contacts in this segment
-    #[arg(long, value_name = "ID")]
-    segment_id: Option<String>,
-    #[command(flatten)]
-    part: pages::CompleteArgs,
-}
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Contacts;
 
-/// Show one contact and its properties
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  idempost contacts get ada@example.com\n  \
-    idempost contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value")]
-pub(crate) struct GetArgs {
-    /// ID or email address of the contact
-    #[arg(value_name = "ID|EMAIL")]
-    contact: String,
-}
-
-/// Delete a contact, including its segment memberships and topic subscriptions
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost contacts delete ada@example.com")]
-pub(crate) struct DeleteArgs {
-    /// ID or email address of the contact
-    #[arg(value_name = "ID|EMAIL")]
-    contact: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Create(args) => create::run(*args, context).await,
-        Command::List(ListArgs { segment_id, part }) => {
-            pages::list(part, &table::TABLE, context, |client| match segment_id {
+impl Noun for Contacts {
+    const ABOUT: &'static str = "Manage contacts and their segment memberships";
+    const VERBS: &'static [Verb] = &[
+        Verb::new(
+            "create",
+            "Create a contact and print its ID",
+            &Create(|client, _, contact: &NewContact| client.contacts().create(contact)),
+        )
+        .detail("The specification doesn't define what happens if a contact already has the address; the sandbox updates that contact.")
+        .fields(&[
+            Field::place_or_flag("email", "EMAIL", "Email address of the contact, without a display name"),
+            FIRST_NAME, LAST_NAME, UNSUBSCRIBED, PROPERTY, PROPERTY_JSON, PROPERTIES,
+            Field::new("segments", "ID", "Segment to add the contact to; repeatable").flag("segment-id"),
+            Field::new("topics", "ID=SUBSCRIPTION", "Topic subscription, opt_in or opt_out; repeatable")
+                .flag("topic")
+                .by_hand(),
+        ])
+        .fill(|given, body| {
+            fields::properties(given, body);
+            fields::topics(given, body);
+        })
+        .hint("contacts create ada@example.com")
+        .unknown("the contact may have been created; check: idempost contacts get {email}")
+        .examples(&[
+            "contacts create ada@example.com --first-name Ada --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf",
+            "contacts create ada@example.com --property city=London --property-json orders=3 \\\n      --topic b6d24b8e-af0b-4c3c-be0c-359bbd97381e=opt_in",
+        ]),
+        Verb::list(
+            "List contacts, newest first",
+            &TABLE,
+            &Pages(Paging::Complete, |client, given| match given.text("segment_id") {
                 Some(segment) => client.contacts().list().segment_id(segment),
                 None => client.contacts().list(),
-            })
-            .await
-        }
-        Command::Get(args) => mutation::show(context, |client| client.contacts().get(&args.contact)).await,
-        Command::Update(args) => update::run(*args, context).await,
-        Command::Delete(args) => delete(args, context).await,
-        Command::Segments(args) => membership::list(args, context).await,
-        Command::AddToSegment(args) => membership::add(args, context).await,
-        Command::RemoveFromSegment(args) => membership::remove(args, context).await,
-        Command::Topics(args) => topics::list(args, context).await,
-        Command::UpdateTopics(args) => topics::update(args, context).await,
-        Command::Import(args) => import::run(*args, context).await,
-        Command::Imports(command) => imports::run(command, context).await,
-        Command::Export(args) => export::run(args, context).await,
-    }
+            }),
+        )
+        .detail("Without --limit, the service returns all of them.")
+        .fields(&[Field::new("segment_id", "ID", "Only contacts in this segment")])
+        .examples(&[
+            "contacts list --limit 10",
+            "contacts list --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --all --columns email",
+        ]),
+        Verb::new("get", "Show one contact and its properties", &Show(|client, ids| client.contacts().get(ids[0])))
+            .ids(CONTACT)
+            .examples(&[
+                "contacts get ada@example.com",
+                "contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value",
+            ]),
+        Verb::new(
+            "update",
+            "Change a contact",
+            &Update(|client, ids, patch: &ContactPatch| client.contacts().update(ids[0], patch)),
+        )
+        .detail("Fields and properties not set by a flag stay unchanged.")
+        .ids(CONTACT)
+        .fields(&[
+            Field::new("email", "EMAIL", "New email address"),
+            FIRST_NAME, LAST_NAME, UNSUBSCRIBED, PROPERTY, PROPERTY_JSON, PROPERTIES,
+        ])
+        .clears("Clear a name: first-name or last-name; repeatable")
+        .options(&[Field::new("properties", "KEY", "Clear a property; repeatable").flag("clear-property").list(&TEXT).by_hand()])
+        .fill(|given, body| {
+            fields::properties(given, body);
+            fields::clear_properties(given, body);
+        })
+        .hint("contacts update ID|EMAIL --first-name '…'")
+        .unknown("the contact may have been changed; check: idempost contacts get {0}")
+        .examples(&[
+            "contacts update ada@example.com --email ada@example.org --clear last-name",
+            "contacts update ada@example.com --property city=Paris --clear-property orders --unsubscribed=false",
+        ]),
+        Verb::delete(
+            "Delete a contact, including its segment memberships and topic subscriptions",
+            "the contact may have been deleted; check: idempost contacts get {0}",
+            &Delete(|client, ids| client.contacts().delete(ids[0])),
+        )
+        .ids(CONTACT)
+        .examples(&["contacts delete ada@example.com"]),
+        Verb::new(
+            "segments",
+            "List the segments of a contact",
+            &Pages(Paging::Complete, |client, given| client.contacts().segments(given.ids[0])),
+        )
+        .detail("Without --limit, the service returns all of them.")
+        .ids(CONTACT)
+        .table(&super::segments::TABLE)
+        .examples(&["contacts segments ada@example.com"]),
+        Verb::new(
+            "add-to-segment",
+            "Add a contact to a segment",
+            &Act(|client, ids| client.contacts().add_to_segment(ids[0], ids[1])),
+        )
+        .detail("A contact already in the segment stays in it. Prints the segment's ID.")
+        .ids(MEMBERSHIP)
+        .prints(1)
+        .unknown(MEMBERSHIP_UNKNOWN)
+        .examples(&["contacts add-to-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
+        Verb::new(
+            "remove-from-segment",
+            "Remove a contact from a segment",
+            &Act(|client, ids| client.contacts().remove_from_segment(ids[0], ids[1])),
+        )
+        .detail("The contact itself isn't deleted. Prints the segment's ID.")
+        .ids(MEMBERSHIP)
+        .prints(1)
+        .unknown(MEMBERSHIP_UNKNOWN)
+        .examples(&["contacts remove-from-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
+        Verb::new(
+            "topics",
+            "List a contact's topic subscriptions",
+            &Pages(Paging::Complete, |client, given| client.contacts().topics(given.ids[0])),
+        )
+        .detail("If the contact hasn't chosen, the topic's default is shown. Without --limit, the service returns all topics.")
+        .ids(CONTACT)
+        .table(&topics::TABLE)
+        .examples(&[
+            "contacts topics ada@example.com",
+            "contacts topics ada@example.com --jq '.data[] | select(.subscription == \"opt_in\").name'",
+        ]),
+        Verb::own("update-topics", &Own(|args: topics::UpdateArgs, context| Box::pin(topics::update(args, context)))),
+        Verb::own("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
+        Verb::own("imports", &Nested(|imports: Verbs<imports::Imports>, context| Box::pin(imports.run(context)))),
+        Verb::own("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
+    ];
 }
 
-async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-    flags.finish()?;
-    let unknown_outcome =
-        format!("the contact may have been deleted; check: {}", show_command(&args.contact));
-    let make = |client: &Client| client.contacts().delete(&args.contact);
-    mutation::confirm_delete(dry_run.is_some(), context, &make).await?;
-    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
-        Some(response) => mutation::print(response.value.contact.as_str(), &response, context),
-        None => Ok(()),
-    }
-}
-
-/// The command that shows one contact, for hints.
-fn show_command(contact: &str) -> String {
-    format!("idempost contacts get {contact}")
-}
+const TEXT: Kind = Kind::Text;
+const CONTACT: &[Field] = &[Field::place("contact", "ID|EMAIL", "ID or email address of the contact")];
+const MEMBERSHIP: &[Field] = &[CONTACT[0], Field::place("segment", "SEGMENT_ID", "ID of the segment")];
+const MEMBERSHIP_UNKNOWN: &str = "the membership may have changed; check: idempost contacts segments {0}";
+const FIRST_NAME: Field = Field::new("first_name", "NAME", "First name");
+const LAST_NAME: Field = Field::new("last_name", "NAME", "Last name");
+const UNSUBSCRIBED: Field = Field::new(
+    "unsubscribed",
+    "BOOL",
+    "Whether the contact is unsubscribed from all broadcasts: true or false",
+);
+const PROPERTY: Field = Field::new("properties", "KEY=TEXT", "Set a string property; repeatable")
+    .detail("The property must exist: idempost properties create. The value is always a string: `--property N=007` stays `007`.")
+    .flag("property")
+    .list(&TEXT)
+    .by_hand();
+const PROPERTY_JSON: Field =
+    Field::new("properties", "KEY=JSON", "Set a property to a JSON string, number or boolean; repeatable")
+        .flag("property-json")
+        .list(&TEXT)
+        .by_hand();
+const PROPERTIES: Field =
+    Field::new("properties", "JSON", "Properties as one JSON object of strings, numbers and booleans")
+        .by_hand();

@@ -1,54 +1,118 @@
 //! `domains`: domains for sending and receiving.
 
 mod claim;
-mod create;
 mod records;
 mod setup;
-mod update;
 mod verify;
 
-use idempost::Client;
+use idempost::domains::{DomainPatch, NewDomain};
+use serde_json::Value;
 
-use crate::actions::by_id::{ById, ChangeById};
-use crate::actions::mutation::{self, document};
-use crate::actions::pages::{self, Table};
-use crate::actions::trace;
+use crate::actions::pages::Table;
 use crate::context::Context;
-use crate::diagnostics::Fail;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::{Field, ID};
+use crate::rows::operation::{Create, Delete, Nested, Own, Pages, Paging, ShowAs, Update};
+use crate::rows::{Noun, Verb};
 
-/// Manage domains and their DNS records
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Create(create::Args),
-    /// List domains, newest first
-    ///
-    /// Without --limit, the service returns all of them. To see DNS records, use `domains get`.
-    #[command(visible_alias = "ls")]
-    #[command(
-        after_help = "Columns: id, name, status, region, created_at, sending, receiving, open_tracking, click_tracking\n\n\
-        Examples:\n  \
-        idempost domains list\n  \
-        idempost domains list --json --jq '.data[] | select(.status != \"verified\").name'"
-    )]
-    List(pages::CompleteArgs),
-    /// Show one domain and its DNS records
-    #[command(after_help = "Examples:\n  \
-        idempost domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
-        idempost domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status")]
-    Get(ById),
-    Records(records::Args),
-    Update(update::Args),
-    Verify(verify::Args),
-    #[command(subcommand)]
-    Claim(claim::Command),
-    /// Delete a domain
-    #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  idempost domains delete d91cd9bd-1176-453e-8fc1-35364d380206")]
-    Delete(ChangeById),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Domains;
+
+impl Noun for Domains {
+    const ABOUT: &'static str = "Manage domains and their DNS records";
+    const VERBS: &'static [Verb] = &[
+        Verb::new(
+            "create",
+            "Register a domain and show the DNS records to publish",
+            &Create(|client, _, domain: &NewDomain| client.domains().create(domain)),
+        )
+        .detail("Prints the ID on standard output and the records on standard error. Publish the records with the domain's DNS provider, then run `domains verify`.")
+        .fields(&[
+            Field::place_or_flag("name", "NAME", "Name of the domain, such as acme.test"),
+            Field::new("region", "REGION", "Region: us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]"),
+            Field::new("custom_return_path", "LABEL", "Subdomain label of the return path, which receives bounces [default: send]"),
+            OPENS, CLICKS, TRACKING, TLS, SENDING, RECEIVING,
+        ])
+        .fill(setup::capabilities)
+        .hint("domains create acme.test")
+        .unknown("the domain may have been registered; check: idempost domains list")
+        .then(|_, domain, context| Box::pin(async move {
+                show_records(domain, context);
+                Ok(())
+            }))
+        .examples(&[
+            "domains create acme.test",
+            "domains create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking",
+            "domains create in.acme.test --sending disabled --receiving enabled",
+        ]),
+        Verb::list("List domains, newest first", &TABLE, &Pages(Paging::Complete, |client, _| client.domains().list()))
+            .detail("Without --limit, the service returns all of them. To see DNS records, use `domains get`.")
+            .examples(&["domains list", "domains list --json --jq '.data[] | select(.status != \"verified\").name'"]),
+        Verb::new("get", "Show one domain and its DNS records", &ShowAs(|client, ids| client.domains().get(ids[0]), lines))
+            .ids(ID)
+            .examples(&[
+                "domains get d91cd9bd-1176-453e-8fc1-35364d380206",
+                "domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status",
+            ]),
+        Verb::own("records", &Own(|args: records::Args, context| Box::pin(records::run(args, context)))),
+        Verb::new(
+            "update",
+            "Change a domain's settings",
+            &Update(|client, ids, patch: &DomainPatch| client.domains().update(ids[0], patch)),
+        )
+        .detail("Settings not set by a flag stay unchanged. If the change adds DNS records, publish and verify them too.")
+        .ids(&[Field::place("id", "ID", "ID of the domain")])
+        .fields(&[OPENS, CLICKS, TRACKING, TLS, SENDING, RECEIVING])
+        .fill(setup::capabilities)
+        .clears("Clear a field: tracking-subdomain")
+        .hint("domains update ID --open-tracking")
+        .unknown("the domain may have been changed; check: idempost domains get {0}")
+        .examples(&[
+            "domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking",
+            "domains update d91cd9bd-1176-453e-8fc1-35364d380206 --open-tracking=false --clear tracking-subdomain",
+        ]),
+        Verb::own("verify", &Own(|args: verify::Args, context| Box::pin(verify::run(args, context)))),
+        Verb::own("claim", &Nested(|command: claim::Command, context| Box::pin(claim::run(command, context)))),
+        Verb::delete(
+            "Delete a domain",
+            "the domain may have been deleted; check: idempost domains get {0}",
+            &Delete(|client, ids| client.domains().delete(ids[0])),
+        )
+        .ids(ID)
+        .examples(&["domains delete d91cd9bd-1176-453e-8fc1-35364d380206"]),
+    ];
 }
+
+const OPENS: Field = Field::new(
+    "open_tracking",
+    "BOOL",
+    "Track opens: true or false; requires a verified --tracking-subdomain",
+);
+const CLICKS: Field = Field::new(
+    "click_tracking",
+    "BOOL",
+    "Track clicks: true or false; requires a verified --tracking-subdomain",
+);
+const TRACKING: Field =
+    Field::new("tracking_subdomain", "LABEL", "Subdomain label for tracked links, such as links");
+const TLS: Field = Field::new(
+    "tls",
+    "MODE",
+    "TLS mode for delivery: opportunistic falls back to plaintext, enforced doesn't",
+);
+const SENDING: Field =
+    Field::new("capabilities/sending", "STATE", "Sending from the domain: enabled or disabled")
+        .flag("sending")
+        .choices(&["enabled", "disabled"]);
+const RECEIVING: Field = Field::new(
+    "capabilities/receiving",
+    "STATE",
+    "Receiving at the domain: enabled or disabled; requires an MX record",
+)
+.flag("receiving")
+.choices(&["enabled", "disabled"]);
 
 /// Columns of a list of domains; the first five are the default.
 const TABLE: Table = Table {
@@ -67,40 +131,30 @@ const TABLE: Table = Table {
     nothing: "no domains yet",
 };
 
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Create(args) => create::run(args, context).await,
-        Command::List(args) => pages::list(args, &TABLE, context, |client| client.domains().list()).await,
-        Command::Get(args) => get(&args, context).await,
-        Command::Records(args) => records::run(args, context).await,
-        Command::Update(args) => update::run(args, context).await,
-        Command::Verify(args) => verify::run(args, context).await,
-        Command::Claim(command) => claim::run(command, context).await,
-        Command::Delete(args) => {
-            let unknown_outcome =
-                format!("the domain may have been deleted; check: {}", show_command(&args.id));
-            let make = |client: &Client| client.domains().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
-        }
-    }
-}
-
-async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
-    let client = context.client()?;
-    let domain = trace::execute(context, || client.domains().get(args.id.as_str())).await?;
-    let document = document(&domain);
-    let mut rest = document.clone();
+/// The domain, and its records as a table below it.
+fn lines(domain: &Value) -> Vec<String> {
+    let mut rest = domain.clone();
     if let Some(fields) = rest.as_object_mut() {
         fields.remove("records");
     }
     let mut lines = record::lines(&rest);
-    let table = records::lines(&document);
+    let table = records::lines(domain);
     if !table.is_empty() {
         lines.push(String::new());
         lines.extend(table);
     }
-    context.out.result(&lines, &document)
+    lines
+}
+
+/// Notes the records of a new domain.
+fn show_records(domain: &Value, context: &Context) {
+    if !context.out.is_json() {
+        let id = domain["id"].as_str().unwrap_or_default();
+        let publish = format!("publish these records, then: idempost domains verify {id} --wait");
+        for line in records::lines(domain).iter().chain([&publish]) {
+            context.out.note(line);
+        }
+    }
 }
 
 /// The command that shows one domain, for hints.

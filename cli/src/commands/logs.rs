@@ -4,33 +4,33 @@ mod tail;
 
 use serde_json::Value;
 
-use crate::actions::by_id::ById;
-use crate::actions::mutation;
 use crate::actions::pages::{self, ListRange, Table};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Columns, Kind};
+use crate::rows::field::ID;
+use crate::rows::operation::{Own, Show};
+use crate::rows::{Noun, Verb};
 
-/// Show the service's log of API requests
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    #[command(visible_alias = "ls")]
-    List(ListArgs),
-    /// Show one API request with its request and response bodies
-    #[command(
-        after_help = "Example:\n  idempost logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"
-    )]
-    Get(ById),
-    Tail(tail::Args),
-}
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Logs;
 
-impl Command {
-    /// Whether the command runs until a signal stops it.
-    pub(crate) fn ends_by_signal(&self) -> bool {
-        matches!(self, Self::Tail(_))
-    }
+impl Noun for Logs {
+    const ABOUT: &'static str = "Show the service's log of API requests";
+    const VERBS: &'static [Verb] = &[
+        Verb::own("list", &Own(|args: ListArgs, context| Box::pin(list(args, context)))).alias("ls"),
+        Verb::new(
+            "get",
+            "Show one API request with its request and response bodies",
+            &Show(|client, ids| client.logs().get(ids[0])),
+        )
+        .ids(ID)
+        .examples(&["logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"]),
+        Verb::own("tail", &Own(|args: tail::Args, context| Box::pin(tail::run(args, context))))
+            .ends_by_signal(),
+    ];
 }
 
 /// List API requests, newest first
@@ -102,15 +102,7 @@ impl Filter {
     }
 }
 
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    let args = match command {
-        Command::List(args) => args,
-        Command::Tail(args) => return tail::run(args, context).await,
-        Command::Get(args) => {
-            return mutation::show(context, |client| client.logs().get(args.id.as_str())).await;
-        }
-    };
+async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
     let Plan { part, columns, filter } = plan(args, context)?;
     let client = context.client()?;
     let keep = |row: &Value| filter.keeps(row);

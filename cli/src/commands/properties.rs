@@ -1,41 +1,97 @@
 //! `properties`: custom contact fields.
 
-mod create;
 mod fallback;
-mod update;
 
-use idempost::Client;
+use idempost::contact_properties::{ContactPropertyPatch, NewContactProperty};
 
-use crate::actions::by_id::{ById, ChangeById};
-use crate::actions::mutation::{self, document};
-use crate::actions::pages::{self, Table};
-use crate::actions::trace;
-use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::output::record;
+use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::{Field, ID};
+use crate::rows::operation::{Create, Delete, Pages, Paging, Show, Update};
+use crate::rows::{Noun, Verb};
 
-/// Manage contact properties, the custom fields of contacts
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Create(create::Args),
-    /// List contact properties, newest first
-    #[command(visible_alias = "ls")]
-    #[command(after_help = "Columns: id, key, type, fallback_value, created_at\n\n\
-        Examples:\n  \
-        idempost properties list\n  \
-        idempost properties list --all --jq '.data[].key'")]
-    List(pages::Args),
-    /// Show one contact property
-    #[command(after_help = "Example:\n  idempost properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
-    Get(ById),
-    Update(update::Args),
-    /// Delete a contact property and its values on all contacts
-    #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  idempost properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
-    Delete(ChangeById),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Properties;
+
+impl Noun for Properties {
+    const ABOUT: &'static str = "Manage contact properties, the custom fields of contacts";
+    const VERBS: &'static [Verb] = &[
+        Verb::new(
+            "create",
+            "Create a contact property and print its ID",
+            &Create(|client, _, property: &NewContactProperty| {
+                client.contact_properties().create(property.clone())
+            }),
+        )
+        .detail(
+            "Broadcasts insert it with {{{contact.KEY|fallback}}}. The key and type can't be changed later.",
+        )
+        .fields(&[
+            Field::place_or_flag("key", "KEY", "Key of A-Z a-z 0-9 _, at most 50 characters"),
+            Field::new("type", "TYPE", "Type: string or number [default: type of the fallback]")
+                .choices(&["string", "number"])
+                .by_hand(),
+            FALLBACK,
+            FALLBACK_NUMBER,
+        ])
+        .fill(fallback::create)
+        .hint("properties create city --type string")
+        .unknown("the property may have been created; check: idempost properties list --limit 1")
+        .examples(&[
+            "properties create city --type string --fallback 'your town'",
+            "properties create orders --type number --fallback-number 0",
+        ]),
+        Verb::list(
+            "List contact properties, newest first",
+            &TABLE,
+            &Pages(Paging::Usual, |client, _| client.contact_properties().list()),
+        )
+        .examples(&["properties list", "properties list --all --jq '.data[].key'"]),
+        Verb::new(
+            "get",
+            "Show one contact property",
+            &Show(|client, ids| client.contact_properties().get(ids[0])),
+        )
+        .ids(ID)
+        .examples(&["properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60"]),
+        Verb::new(
+            "update",
+            "Change the fallback of a contact property",
+            &Update(|client, ids, patch: &ContactPropertyPatch| {
+                client.contact_properties().update(ids[0], patch)
+            }),
+        )
+        .detail("The fallback must match the property's type. Type and key can't be changed.")
+        .ids(&[Field::place("id", "ID", "ID of the property")])
+        .fields(&[FALLBACK, FALLBACK_NUMBER])
+        .fill(fallback::update)
+        .clears("Clear a field: fallback")
+        .hint("properties update ID --fallback '…'")
+        .unknown("the property may have been changed; check: idempost properties get {0}")
+        .examples(&[
+            "properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --fallback 'your place'",
+            "properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --clear fallback",
+        ]),
+        Verb::delete(
+            "Delete a contact property and its values on all contacts",
+            "the property may have been deleted; check: idempost properties get {0}",
+            &Delete(|client, ids| client.contact_properties().delete(ids[0])),
+        )
+        .ids(ID)
+        .examples(&["properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60"]),
+    ];
 }
+
+const FALLBACK: Field = Field::new("fallback_value", "TEXT", "String used for contacts without a value")
+    .flag("fallback")
+    .hyphens()
+    .by_hand();
+const FALLBACK_NUMBER: Field =
+    Field::new("fallback_value", "NUMBER", "Number used for contacts without a value")
+        .flag("fallback-number")
+        .hyphens()
+        .by_hand();
 
 /// Columns of a list of contact properties; all are shown.
 const TABLE: Table = Table {
@@ -49,32 +105,3 @@ const TABLE: Table = Table {
     shown: 5,
     nothing: "no contact properties yet",
 };
-
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Create(args) => create::run(args, context).await,
-        Command::List(args) => {
-            pages::list(args, &TABLE, context, |client| client.contact_properties().list()).await
-        }
-        Command::Get(args) => {
-            let client = context.client()?;
-            let property =
-                trace::execute(context, || client.contact_properties().get(args.id.as_str())).await?;
-            let document = document(&property);
-            context.out.result(&record::lines(&document), &document)
-        }
-        Command::Update(args) => update::run(args, context).await,
-        Command::Delete(args) => {
-            let unknown_outcome =
-                format!("the property may have been deleted; check: {}", show_command(&args.id));
-            let make = |client: &Client| client.contact_properties().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
-        }
-    }
-}
-
-/// The command that shows one property, for hints.
-fn show_command(id: &str) -> String {
-    format!("idempost properties get {id}")
-}

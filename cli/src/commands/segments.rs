@@ -2,84 +2,69 @@
 
 mod metrics;
 
-use idempost::{Call, Client};
-use serde::de::DeserializeOwned;
-
-use crate::actions::by_id::{ById, ChangeById};
-use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::pages::{self, Table};
-use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
-use crate::input::name::NameArg;
+use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::{Field, ID};
+use crate::rows::operation::{Delete, Name, Own, Pages, Paging, Show};
+use crate::rows::{Noun, Verb};
 
-/// Manage segments, the groups of contacts that receive broadcasts
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Create(CreateArgs),
-    /// List segments, newest first
-    ///
-    /// Without --limit, the service returns all of them.
-    #[command(visible_alias = "ls")]
-    #[command(
-        after_help = "Columns: id, name, created_at\n\nExample:\n  idempost segments list --columns id,name"
-    )]
-    List(pages::CompleteArgs),
-    /// Show one segment
-    #[command(after_help = "Example:\n  idempost segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
-    Get(ById),
-    #[command(visible_alias = "update")]
-    Rename(RenameArgs),
-    /// Delete a segment; its contacts aren't deleted
-    ///
-    /// The service returns the same response for a segment that doesn't exist.
-    #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  idempost segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
-    Delete(ChangeById),
-    Contacts(ContactsArgs),
-    Metrics(metrics::Args),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Segments;
+
+impl Noun for Segments {
+    const ABOUT: &'static str = "Manage segments, the groups of contacts that receive broadcasts";
+    const VERBS: &'static [Verb] = &[
+        Verb::new(
+            "create",
+            "Create an empty segment and print its ID",
+            &Name(|client, _, name| client.segments().create(name)),
+        )
+        .fields(&[Field::place_or_flag("name", "NAME", "Name of the segment")])
+        .unknown("the segment may have been created; check: idempost segments list --limit 1")
+        .examples(&["segments create 'Readers of the weekly'"]),
+        Verb::list(
+            "List segments, newest first",
+            &TABLE,
+            &Pages(Paging::Complete, |client, _| client.segments().list()),
+        )
+        .detail("Without --limit, the service returns all of them.")
+        .examples(&["segments list --columns id,name"]),
+        Verb::new("get", "Show one segment", &Show(|client, ids| client.segments().get(ids[0])))
+            .ids(ID)
+            .examples(&["segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
+        Verb::new(
+            "rename",
+            "Rename a segment",
+            &Name(|client, ids, name| client.segments().rename(ids[0], name)),
+        )
+        .alias("update")
+        .ids(SEGMENT)
+        .fields(&[Field::place_or_flag("name", "NAME", "Name of the resource")])
+        .unknown("the segment may have been renamed; check: idempost segments get {0}")
+        .examples(&["segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"]),
+        Verb::delete(
+            "Delete a segment; its contacts aren't deleted",
+            "the segment may have been deleted; check: idempost segments get {0}",
+            &Delete(|client, ids| client.segments().delete(ids[0])),
+        )
+        .detail("The service returns the same response for a segment that doesn't exist.")
+        .ids(ID)
+        .examples(&["segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
+        Verb::new(
+            "contacts",
+            "List the contacts in a segment, newest first",
+            &Pages(Paging::Complete, |client, given| client.segments().contacts(given.ids[0])),
+        )
+        .detail("Without --limit, the service returns all of them.")
+        .ids(SEGMENT)
+        .table(&super::contacts::table::TABLE)
+        .examples(&["segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10"]),
+        Verb::own("metrics", &Own(|args: metrics::Args, context| Box::pin(metrics::run(args, context)))),
+    ];
 }
 
-/// Create an empty segment and print its ID
-#[derive(Debug, clap::Args)]
-#[command(mut_arg("name", |name| name.help("Name of the segment")), after_help = "Example:\n  idempost segments create 'Readers of the weekly'")]
-pub(crate) struct CreateArgs {
-    #[command(flatten)]
-    name: NameArg,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Rename a segment
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  idempost segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"
-)]
-pub(crate) struct RenameArgs {
-    /// ID of the segment
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    name: NameArg,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// List the contacts in a segment, newest first
-///
-/// Without --limit, the service returns all of them.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
-    Example:\n  idempost segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10")]
-pub(crate) struct ContactsArgs {
-    /// ID of the segment
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    part: pages::CompleteArgs,
-}
+const SEGMENT: &[Field] = &[Field::place("id", "ID", "ID of the segment")];
 
 /// Columns of a list of segments.
 pub(crate) const TABLE: Table = Table {
@@ -91,57 +76,3 @@ pub(crate) const TABLE: Table = Table {
     shown: 3,
     nothing: "no segments",
 };
-
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    match command {
-        Command::Create(CreateArgs { name, dry_run }) => {
-            let name = name.read(&mut flags).unwrap_or_default();
-            let unknown_outcome =
-                "the segment may have been created; check: idempost segments list --limit 1";
-            let make = |client: &Client| client.segments().create(&name);
-            change(flags, &dry_run, unknown_outcome, context, make, |made| made.id.to_string()).await
-        }
-        Command::List(args) => pages::list(args, &TABLE, context, |client| client.segments().list()).await,
-        Command::Get(args) => mutation::show(context, |client| client.segments().get(args.id.as_str())).await,
-        Command::Rename(RenameArgs { id, name, dry_run }) => {
-            let name = name.read(&mut flags).unwrap_or_default();
-            let unknown_outcome =
-                format!("the segment may have been renamed; check: idempost segments get {id}");
-            let make = |client: &Client| client.segments().rename(id.as_str(), &name);
-            change(flags, &dry_run, &unknown_outcome, context, make, |made| made.id.to_string()).await
-        }
-        Command::Delete(ChangeById { id, dry_run }) => {
-            let unknown_outcome =
-                format!("the segment may have been deleted; check: idempost segments get {id}");
-            let make = |client: &Client| client.segments().delete(id.as_str());
-            mutation::delete(&dry_run, &unknown_outcome, context, make).await
-        }
-        Command::Metrics(args) => metrics::run(args, context).await,
-        Command::Contacts(ContactsArgs { id, part }) => {
-            let table = &super::contacts::table::TABLE;
-            pages::list(part, table, context, |client| client.segments().contacts(id.as_str())).await
-        }
-    }
-}
-
-/// Executes a change of a name and prints the ID in the response.
-async fn change<T: DeserializeOwned + Send + 'static>(
-    mut flags: Flags,
-    dry_run: &DryRunFlag,
-    unknown_outcome: &str,
-    context: &Context,
-    make: impl Fn(&Client) -> Call<T>,
-    id: impl Fn(&T) -> String,
-) -> Result<(), Fail> {
-    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    if let Err(idempost::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
-        flags.add_problems(Err(problems));
-    }
-    flags.finish()?;
-    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
-        Some(response) => mutation::print(&id(&response.value), &response, context),
-        None => Ok(()),
-    }
-}

@@ -11,49 +11,62 @@ mod remove;
 
 use idempost::suppressions::SuppressionOrigin;
 
-use crate::actions::mutation;
-use crate::actions::pages::{self, Table};
-use crate::context::Context;
+use crate::actions::pages::Table;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::output::table::{Column, Kind};
+use crate::rows::field::Field;
+use crate::rows::operation::{Own, Pages, Paging, Show};
+use crate::rows::{Noun, Verb};
 
 /// Maximum number of addresses in one request.
 const BATCH: usize = idempost::problem::limits::SUPPRESSIONS_PER_BATCH;
 /// The origins of entries.
 const ORIGINS: Choices = Choices(&["bounce", "complaint", "manual"]);
 
-/// Manage the suppression list: addresses that receive no emails
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Add(add::Args),
-    Get(GetArgs),
-    #[command(visible_alias = "rm")]
-    Remove(remove::Args),
-    Check(check::Args),
-    Import(import::Args),
-    Export(export::Args),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Suppressions;
+
+impl Noun for Suppressions {
+    const ABOUT: &'static str = "Manage the suppression list: addresses that receive no emails";
+    const VERBS: &'static [Verb] = &[
+        Verb::list(
+            "List the suppression list, newest first",
+            &TABLE,
+            &Pages(Paging::Usual, |client, given| match given.text("origin") {
+                Some(origin) => client.suppressions().list().origin(SuppressionOrigin::from(origin)),
+                None => client.suppressions().list(),
+            }),
+        )
+        .detail("Permanent bounces and spam complaints add addresses by themselves.")
+        .fields(&[Field::new(
+            "origin",
+            "ORIGIN",
+            "Only addresses added by this: bounce, complaint or manual",
+        )
+        .choices(SuppressionOrigin::KNOWN)])
+        .examples(&["suppressions list --origin bounce", "suppressions list --all --columns email"]),
+        Verb::own("add", &Own(|args: add::Args, context| Box::pin(add::run(args, context)))),
+        Verb::new(
+            "get",
+            "Show one entry of the suppression list",
+            &Show(|client, ids| client.suppressions().get(ids[0])),
+        )
+        .ids(&[Field::place("entry", "ID|EMAIL", "ID of the entry, or its address")])
+        .examples(&[
+            "suppressions get ada@example.com",
+            "suppressions get 520784e2-887d-4c25-b53c-4ad46ad38100 --jq .origin",
+        ]),
+        Verb::own("remove", &Own(|args: remove::Args, context| Box::pin(remove::run(args, context))))
+            .alias("rm"),
+        Verb::own("check", &Own(|args: check::Args, context| Box::pin(check::run(args, context)))),
+        Verb::own("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
+        Verb::own("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
+    ];
 }
 
-/// List the suppression list, newest first
-///
-/// Permanent bounces and spam complaints add addresses by themselves.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: email, origin, created_at, source_id, id\n\n\
-    Examples:\n  \
-    idempost suppressions list --origin bounce\n  \
-    idempost suppressions list --all --columns email")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    origin: OriginArg,
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-// The filter of `list` and `export`; no doc comment, which would replace the command's own.
+// The filter of `export`; no doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct OriginArg {
@@ -75,16 +88,6 @@ impl OriginArg {
     }
 }
 
-/// Show one entry of the suppression list
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  idempost suppressions get ada@example.com\n  \
-    idempost suppressions get 520784e2-887d-4c25-b53c-4ad46ad38100 --jq .origin")]
-pub(crate) struct GetArgs {
-    /// ID of the entry, or its address
-    #[arg(value_name = "ID|EMAIL")]
-    entry: String,
-}
-
 /// Columns of the list; the first three are the default.
 const TABLE: Table = Table {
     columns: &[
@@ -97,28 +100,6 @@ const TABLE: Table = Table {
     shown: 3,
     nothing: "no suppressed addresses",
 };
-
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::List(ListArgs { origin, part }) => {
-            let origin = origin.plan()?;
-            pages::list(part, &TABLE, context, |client| match origin {
-                Some(origin) => client.suppressions().list().origin(origin),
-                None => client.suppressions().list(),
-            })
-            .await
-        }
-        Command::Add(args) => add::run(args, context).await,
-        Command::Get(args) => {
-            mutation::show(context, |client| client.suppressions().get(args.entry.as_str())).await
-        }
-        Command::Remove(args) => remove::run(args, context).await,
-        Command::Check(args) => check::run(args, context).await,
-        Command::Import(args) => import::run(args, context).await,
-        Command::Export(args) => export::run(args, context).await,
-    }
-}
 
 /// Reports more entries than a request may have.
 fn check_count(given: &[String], flag: &str, hint: &str, flags: &mut Flags) {

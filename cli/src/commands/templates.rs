@@ -1,81 +1,118 @@
 //! `templates`: stored email content with variables.
 
-mod content;
-mod create;
-mod update;
+mod variable;
 
-use idempost::Client;
+use idempost::templates::{NewTemplate, TemplatePatch};
+use idempost::types::fields;
+use serde_json::Value;
 
-use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::pages::{self, Table};
+use crate::actions::pages::Table;
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::{BODIES, Field};
+use crate::rows::given::Given;
+use crate::rows::operation::{Act, Create, Delete, Pages, Paging, Show, Update};
+use crate::rows::{Noun, Verb};
 
-/// Manage templates, stored email content with variables
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Create(Box<create::Args>),
-    /// List templates, newest first
-    ///
-    /// Without --limit, the service returns 20.
-    #[command(visible_alias = "ls")]
-    #[command(after_help = "Columns: id, name, alias, status, updated_at, published_at, created_at\n\n\
-        Examples:\n  \
-        idempost templates list --all\n  \
-        idempost templates list --jq '.data[] | select(.status == \"draft\").name'")]
-    List(pages::Args),
-    Get(GetArgs),
-    Update(Box<update::Args>),
-    Publish(PublishArgs),
-    Duplicate(DuplicateArgs),
-    #[command(visible_alias = "rm")]
-    Delete(DeleteArgs),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Templates;
+
+impl Noun for Templates {
+    const ABOUT: &'static str = "Manage templates, stored email content with variables";
+    const VERBS: &'static [Verb] = &[
+        Verb::new(
+            "create",
+            "Create a template and print its ID",
+            &Create(|client, _, template: &NewTemplate| client.templates().create(template)),
+        )
+        .detail("The template is a draft; it can be sent after publishing with --publish or `templates publish`.")
+        .fields(&[
+            Field::place_or_flag("name", "NAME", "Internal name").named("named"),
+            ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
+            PUBLISH.help("Publish it immediately"),
+        ])
+        .fill(variable::fill)
+        .hint("templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME")
+        .unknown("the template may have been created; check: idempost templates list --limit 1")
+        .then(|given, template, context| Box::pin(created(given, template, context)))
+        .examples(&[
+            "templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish",
+            "templates create Invoice --html-file invoice.html --variable TOTAL:number",
+        ]),
+        Verb::list("List templates, newest first", &TABLE, &Pages(Paging::Usual, |client, _| client.templates().list()))
+            .detail("Without --limit, the service returns 20.")
+            .examples(&["templates list --all", "templates list --jq '.data[] | select(.status == \"draft\").name'"]),
+        Verb::new("get", "Show one template with its latest content", &Show(|client, ids| client.templates().get(ids[0])))
+            .ids(TEMPLATE)
+            .examples(&["templates get welcome --jq .html > welcome.html"]),
+        Verb::new(
+            "update",
+            "Change a template",
+            &Update(|client, ids, patch: &TemplatePatch| client.templates().update(ids[0], patch)),
+        )
+        .detail("Fields not set by a flag stay unchanged. A published template is sent as published until the change is published too; its name and alias change immediately. --variable replaces all existing variables.")
+        .ids(TEMPLATE)
+        .fields(&[
+            Field::new("name", "TEXT", "Internal name"),
+            ALIAS, FROM, SUBJECT, REPLY_TO, BODIES, VARIABLES,
+        ])
+        .clears("Clear a field: alias, from, subject, reply-to, text or variable; repeatable")
+        .options(&[PUBLISH.help("Publish the change immediately")])
+        .fill(variable::fill)
+        .hint("templates update welcome --subject '…'")
+        .unknown("the template may have been changed; check: idempost templates get {0}")
+        .then(|given, template, context| Box::pin(changed(given, template, context)))
+        .examples(&[
+            "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",
+            "templates update welcome --html-file welcome.html --clear text",
+        ]),
+        Verb::new("publish", "Publish a template's latest content", &Act(|client, ids| client.templates().publish(ids[0])))
+            .ids(TEMPLATE)
+            .unknown("the template may have been published; check: idempost templates get {0}")
+            .examples(&["templates publish welcome"]),
+        Verb::new(
+            "duplicate",
+            "Copy a template into a new draft and print its ID",
+            &Act(|client, ids| client.templates().duplicate(ids[0])),
+        )
+        .ids(TEMPLATE)
+        .unknown("the copy may have been created; check: idempost templates list --limit 1")
+        .examples(&["templates duplicate welcome"]),
+        Verb::delete(
+            "Delete a template with all its versions",
+            "the template may have been deleted; check: idempost templates get {0}",
+            &Delete(|client, ids| client.templates().delete(ids[0])),
+        )
+        .ids(TEMPLATE)
+        .examples(&["templates delete welcome"]),
+    ];
 }
 
-/// Show one template with its latest content
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost templates get welcome --jq .html > welcome.html")]
-pub(crate) struct GetArgs {
-    /// ID or alias of the template
-    #[arg(value_name = "ID|ALIAS")]
-    id: String,
-}
-
-/// Publish a template's latest content
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost templates publish welcome")]
-pub(crate) struct PublishArgs {
-    /// ID or alias of the template
-    #[arg(value_name = "ID|ALIAS")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Copy a template into a new draft and print its ID
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost templates duplicate welcome")]
-pub(crate) struct DuplicateArgs {
-    /// ID or alias of the template
-    #[arg(value_name = "ID|ALIAS")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-/// Delete a template with all its versions
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost templates delete welcome")]
-pub(crate) struct DeleteArgs {
-    /// ID or alias of the template
-    #[arg(value_name = "ID|ALIAS")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
+const TEMPLATE: &[Field] = &[Field::place("id", "ID|ALIAS", "ID or alias of the template")];
+const ALIAS: Field =
+    Field::new("alias", "NAME", "Alias usable in place of the ID when sending, changing or publishing");
+const FROM: Field = Field::new("from", "ADDRESS", "Default sender: `you@x.test` or `You <you@x.test>`");
+const SUBJECT: Field =
+    Field::new("subject", "TEXT", "Default subject; may contain placeholders, like the body");
+const REPLY_TO: Field = Field::new("reply_to", "ADDRESS", "Default reply-to address; repeatable");
+const VARIABLES: Field = Field::new(
+    "variables",
+    "VARIABLE",
+    "Variable: NAME, NAME=FALLBACK, NAME:number or NAME:number=7; repeatable, at most 50",
+)
+.detail(
+    "Used as {{{NAME}}} in HTML, text and subject; those may also have the placeholders of `broadcasts create`, such as \
+    {{{contact.city|your town}}} and {{{SERVICE_UNSUBSCRIBE_URL}}}. Without a fallback, every send must set it. A name may have 50 characters of A-Z a-z 0-9 _; \
+    capitals are recommended.",
+)
+.flag("variable")
+.list(&fields::Kind::Json)
+.empties()
+.by_hand();
+const PUBLISH: Field = Field::new("publish", "", "").switch().by_hand();
 
 /// Columns of a list of templates; the first five are the default.
 const TABLE: Table = Table {
@@ -92,33 +129,19 @@ const TABLE: Table = Table {
     nothing: "no templates yet",
 };
 
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Create(args) => create::run(*args, context).await,
-        Command::List(args) => pages::list(args, &TABLE, context, |client| client.templates().list()).await,
-        Command::Get(args) => {
-            mutation::show(context, |client| client.templates().get(args.id.as_str())).await
-        }
-        Command::Update(args) => update::run(*args, context).await,
-        Command::Publish(args) => {
-            let unknown_outcome =
-                format!("the template may have been published; check: {}", show_command(&args.id));
-            let make = |client: &Client| client.templates().publish(args.id.as_str());
-            mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
-        }
-        Command::Duplicate(args) => {
-            let unknown_outcome = "the copy may have been created; check: idempost templates list --limit 1";
-            let make = |client: &Client| client.templates().duplicate(args.id.as_str());
-            mutation::by_id(&args.dry_run, unknown_outcome, context, make).await
-        }
-        Command::Delete(args) => {
-            let unknown_outcome =
-                format!("the template may have been deleted; check: {}", show_command(&args.id));
-            let make = |client: &Client| client.templates().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
-        }
+async fn created(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
+    let id = template["id"].as_str().unwrap_or_default();
+    if given.switch("publish") {
+        return publish_now(id, context).await;
     }
+    context.out.note(&format!("draft created · publish it: idempost templates publish {id}"));
+    Ok(())
+}
+
+async fn changed(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
+    // By ID: the alias may just have changed.
+    let id = template["id"].as_str().unwrap_or_default();
+    if given.switch("publish") { publish_now(id, context).await } else { Ok(()) }
 }
 
 /// Publishes a stored template. If this fails, the template stays stored.
@@ -136,9 +159,4 @@ async fn publish_now(id: &str, context: &Context) -> Result<(), Fail> {
             Err(error.into())
         }
     }
-}
-
-/// The command that shows one template, for hints.
-fn show_command(id: &str) -> String {
-    format!("idempost templates get {id}")
 }

@@ -1,42 +1,78 @@
 //! `topics`: subscription topics of contacts.
 
-mod create;
-mod update;
+use idempost::topics::{NewTopic, TopicPatch};
 
-use idempost::Client;
-
-use crate::actions::by_id::{ById, ChangeById};
-use crate::actions::mutation;
-use crate::actions::pages::{self, Table};
-use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::{Field, ID};
+use crate::rows::operation::{Create, Delete, Pages, Paging, Show, Update};
+use crate::rows::{Noun, Verb};
 
-/// Manage topics that contacts can opt in to and out of
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    Create(create::Args),
-    /// List topics, newest first
-    ///
-    /// For one contact's subscriptions, use `contacts topics`.
-    #[command(visible_alias = "ls")]
-    #[command(
-        after_help = "Columns: id, name, default_subscription, visibility, created_at, description\n\n\
-        Examples:\n  \
-        idempost topics list\n  \
-        idempost topics list --all --jq '.data[] | select(.default_subscription == \"opt_in\").name'"
-    )]
-    List(pages::Args),
-    /// Show one topic
-    #[command(after_help = "Example:\n  idempost topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
-    Get(ById),
-    Update(update::Args),
-    /// Delete a topic and the contacts' subscriptions to it
-    #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  idempost topics delete b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
-    Delete(ChangeById),
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Topics;
+
+impl Noun for Topics {
+    const ABOUT: &'static str = "Manage topics that contacts can opt in to and out of";
+    const VERBS: &'static [Verb] = &[
+        Verb::new(
+            "create",
+            "Create a topic and print its ID",
+            &Create(|client, _, topic: &NewTopic| client.topics().create(topic)),
+        )
+        .detail("The default applies to everyone who hasn't chosen, contact or not. It can't be changed later, so the flag is required.")
+        .fields(&[
+            Field::place_or_flag("name", "NAME", "Name shown to contacts, at most 50 characters"),
+            Field::new("default_subscription", "SUBSCRIPTION", "Default: opt_in or opt_out"),
+            DESCRIPTION,
+            Field::new("visibility", "VISIBILITY", "Visibility: public or private [default: private]"),
+        ])
+        .hint("topics create 'Weekly digest' --default-subscription opt_in")
+        .unknown("the topic may have been created; check: idempost topics list --limit 1")
+        .examples(&[
+            "topics create 'Weekly digest' --default-subscription opt_in",
+            "topics create 'Product news' --default-subscription opt_out --visibility public \\\n    --description 'What is new, at most once a month'",
+        ]),
+        Verb::list("List topics, newest first", &TABLE, &Pages(Paging::Usual, |client, _| client.topics().list()))
+            .detail("For one contact's subscriptions, use `contacts topics`.")
+            .examples(&[
+                "topics list",
+                "topics list --all --jq '.data[] | select(.default_subscription == \"opt_in\").name'",
+            ]),
+        Verb::new("get", "Show one topic", &Show(|client, ids| client.topics().get(ids[0])))
+            .ids(ID)
+            .examples(&["topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e"]),
+        Verb::new(
+            "update",
+            "Change a topic",
+            &Update(|client, ids, patch: &TopicPatch| client.topics().update(ids[0], patch)),
+        )
+        .detail("Fields not set by a flag stay unchanged. The default subscription can't be changed.")
+        .ids(&[Field::place("id", "ID", "ID of the topic")])
+        .fields(&[
+            Field::new("name", "TEXT", "Name shown to contacts, at most 50 characters"),
+            DESCRIPTION,
+            Field::new("visibility", "VISIBILITY", "Visibility: public or private"),
+        ])
+        .clears("Clear a field: description")
+        .hint("topics update ID --name '…'")
+        .unknown("the topic may have been changed; check: idempost topics get {0}")
+        .examples(&[
+            "topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --name 'Monthly digest'",
+            "topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --visibility public --clear description",
+        ]),
+        Verb::delete(
+            "Delete a topic and the contacts' subscriptions to it",
+            "the topic may have been deleted; check: idempost topics get {0}",
+            &Delete(|client, ids| client.topics().delete(ids[0])),
+        )
+        .ids(ID)
+        .examples(&["topics delete b6d24b8e-af0b-4c3c-be0c-359bbd97381e"]),
+    ];
 }
+
+const DESCRIPTION: Field =
+    Field::new("description", "TEXT", "Description shown to contacts, at most 200 characters");
 
 /// Columns of a list of topics; the first five are the default.
 const TABLE: Table = Table {
@@ -51,24 +87,3 @@ const TABLE: Table = Table {
     shown: 5,
     nothing: "no topics yet",
 };
-
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::Create(args) => create::run(args, context).await,
-        Command::List(args) => pages::list(args, &TABLE, context, |client| client.topics().list()).await,
-        Command::Get(args) => mutation::show(context, |client| client.topics().get(args.id.as_str())).await,
-        Command::Update(args) => update::run(args, context).await,
-        Command::Delete(args) => {
-            let unknown_outcome =
-                format!("the topic may have been deleted; check: {}", show_command(&args.id));
-            let make = |client: &Client| client.topics().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
-        }
-    }
-}
-
-/// The command that shows one topic, for hints.
-fn show_command(id: &str) -> String {
-    format!("idempost topics get {id}")
-}

@@ -2,6 +2,7 @@
 //!
 //! [`BodyBuilder`](super::body_builder::BodyBuilder) does the same for a body made from a document and flags.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -42,11 +43,38 @@ pub(crate) struct Required;
 
 impl clap::builder::ArgExt for Required {}
 
+/// Marks an argument whose value names a local file or a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Local;
+
+impl clap::builder::ArgExt for Local {}
+
 /// The values of a flag for help, completions and `help --json`. The parser accepts any text: the command reports it with all other problems.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choices(pub(crate) &'static [&'static str]);
 
 impl TypedValueParser for Choices {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
+}
+
+/// The same for values that are known at run time.
+#[derive(Debug, Clone)]
+pub(crate) struct Names(pub(crate) Vec<String>);
+
+impl TypedValueParser for Names {
     type Value = String;
 
     fn parse_ref(
@@ -71,7 +99,7 @@ pub(crate) const ALL: &str = "all";
 pub(crate) const EVENT_TYPES: Choices = Choices(EVENT_TYPES_AND_ALL);
 
 /// [`ALL`], followed by the known types.
-const EVENT_TYPES_AND_ALL: &[&str] = &{
+pub(crate) const EVENT_TYPES_AND_ALL: &[&str] = &{
     let mut choices = [ALL; EventType::KNOWN.len() + 1];
     let mut i = 0;
     while i < EventType::KNOWN.len() {
@@ -98,34 +126,36 @@ pub(crate) fn event_types(given: Vec<String>) -> Vec<String> {
 #[derive(Debug, Default)]
 pub(crate) struct Flags {
     /// JSON pointer, flag, and the value if given.
-    fields: Vec<(String, &'static str, Option<Origin>)>,
+    fields: Vec<(String, Cow<'static, str>, Option<Origin>)>,
     report: Diagnostics,
 }
 
 impl Flags {
     /// Declares that this flag sets the field at this pointer, and to which value.
-    pub(crate) fn field(&mut self, pointer: &str, flag: &'static str, value: Option<&str>) {
-        let origin = value.map(|value| flag_origin(flag, 1, value));
+    pub(crate) fn field(&mut self, pointer: &str, flag: impl Into<Cow<'static, str>>, value: Option<&str>) {
+        let flag = flag.into();
+        let origin = value.map(|value| flag_origin(&flag, 1, value));
         self.fields.push((pointer.to_owned(), flag, origin));
     }
 
     /// Declares that this flag sets the list at this pointer, item by item.
-    pub(crate) fn list(&mut self, pointer: &str, flag: &'static str, values: &[String]) {
-        self.fields.push((pointer.to_owned(), flag, None));
+    pub(crate) fn list(&mut self, pointer: &str, flag: impl Into<Cow<'static, str>>, values: &[String]) {
+        let flag = flag.into();
+        self.fields.push((pointer.to_owned(), flag.clone(), None));
         for (i, value) in values.iter().enumerate() {
-            let origin = Some(flag_origin(flag, i + 1, value));
-            self.fields.push((format!("{pointer}/{i}"), flag, origin));
+            let origin = Some(flag_origin(&flag, i + 1, value));
+            self.fields.push((format!("{pointer}/{i}"), flag.clone(), origin));
         }
     }
 
     /// Declares that the `n`th value of a repeated flag, from 1, sets the field at this pointer.
     pub(crate) fn nth_field(&mut self, pointer: &str, flag: &'static str, n: usize, value: &str) {
-        self.fields.push((pointer.to_owned(), flag, Some(flag_origin(flag, n, value))));
+        self.fields.push((pointer.to_owned(), flag.into(), Some(flag_origin(flag, n, value))));
     }
 
     /// Declares that this part of a flag's value sets the field at this pointer.
     pub(crate) fn field_from(&mut self, pointer: String, flag: &'static str, origin: Origin) {
-        self.fields.push((pointer, flag, Some(origin)));
+        self.fields.push((pointer, flag.into(), Some(origin)));
     }
 
     /// Adds a problem with a flag's value.
@@ -201,7 +231,7 @@ impl Flags {
             let exact = self.fields.iter().find(|(pointer, ..)| *pointer == problem.path);
             match exact {
                 Some((_, flag, None)) if problem.code == "required" => {
-                    self.report.missing.push(Missing::at(problem.path, *flag));
+                    self.report.missing.push(Missing::at(problem.path, flag.as_ref()));
                 }
                 _ => {
                     let origin = self.origin(&problem);

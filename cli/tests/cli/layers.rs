@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "diagnostics",
     "literal",
     "files",
@@ -16,6 +16,7 @@ const LAYERS: [&str; 18] = [
     "global",
     "context",
     "actions",
+    "rows",
     "commands",
     "cli",
     "run",

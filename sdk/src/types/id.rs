@@ -29,6 +29,7 @@ macro_rules! id {
         }
 
         lenient_text!($name, absent: None);
+        text_field!($name => $crate::types::fields::Kind::Text);
 
         impl From<&$name> for $name {
             fn from(id: &$name) -> Self {

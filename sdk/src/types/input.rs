@@ -3,8 +3,8 @@
 /// Declares the input of a create, with a setter for each optional field.
 ///
 /// `new(…)` lists the required fields. Fields under `optional` are left out of the request until they are set; each has a setter that takes
-/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters. `field: T as "path"` names the function that
-/// serializes the field.
+/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters; those under `apart` too, and JSON can't set
+/// them. `field: T as "path"` names the function that serializes the field.
 macro_rules! input {
     (
         $(#[$meta:meta])*
@@ -13,6 +13,7 @@ macro_rules! input {
             new($($required:ident: $required_ty:ty $(as $required_with:literal)?),+ $(,)?);
             $(optional { $($(#[$doc:meta])* $field:ident: $ty:ty $(as $with:literal)?,)* })?
             $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
+            $(apart { $($(#[$apart_attr:meta])* $apart:ident: $apart_ty:ty,)* })?
         }
     ) => {
         $(#[$meta])*
@@ -24,6 +25,7 @@ macro_rules! input {
                 $field: Option<$ty>,
             )*)?
             $($($(#[$other_attr])* $other: $other_ty,)*)?
+            $($($(#[$apart_attr])* $apart: $apart_ty,)*)?
         }
 
         impl $name {
@@ -33,10 +35,28 @@ macro_rules! input {
                     $($required: $required.into(),)+
                     $($($field: None,)*)?
                     $($($other: Default::default(),)*)?
+                    $($($apart: Default::default(),)*)?
                 }
             }
 
             $(setters! { $($(#[$doc])* $field: $ty;)* })?
+        }
+
+        impl $crate::types::fields::Input for $name {
+            const FIELDS: &'static [$crate::types::fields::Field] = &[
+                $($crate::types::fields::Field::required::<$required_ty>(stringify!($required)),)+
+                $($($crate::types::fields::Field::optional::<$ty>(stringify!($field)),)*)?
+                $($($crate::types::fields::Field::optional::<$other_ty>(stringify!($other)),)*)?
+            ];
+
+            fn read(json: &serde_json::Value) -> (Self, Result<(), $crate::problem::Problems>) {
+                $crate::types::fields::Reader::input(json, |fields| Self {
+                    $($required: fields.required(stringify!($required)),)+
+                    $($($field: fields.optional(stringify!($field)),)*)?
+                    $($($other: fields.optional(stringify!($other)).unwrap_or_default(),)*)?
+                    $($($apart: Default::default(),)*)?
+                })
+            }
         }
     };
 }
@@ -44,7 +64,7 @@ macro_rules! input {
 /// Declares the input of an update, which changes only the fields that are set.
 ///
 /// Each field has a setter that takes `impl Into<T>`; `field: T | clear_field` adds a setter that removes the value (`null` on the wire).
-/// Fields under `other`, after the struct, have handwritten setters.
+/// Fields under `other`, after the struct, have handwritten setters; those under `apart` too, and JSON can't set them.
 macro_rules! patch {
     (
         $(#[$meta:meta])*
@@ -52,6 +72,7 @@ macro_rules! patch {
             $($(#[$doc:meta])* $field:ident: $ty:ty $(as $with:literal)? $(| $(#[$clear_doc:meta])* $clear:ident)?,)*
         }
         $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
+        $(apart { $($(#[$apart_attr:meta])* $apart:ident: $apart_ty:ty,)* })?
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -61,6 +82,7 @@ macro_rules! patch {
                 $field: $crate::types::Patch<$ty>,
             )*
             $($($(#[$other_attr])* $other: $other_ty,)*)?
+            $($($(#[$apart_attr])* $apart: $apart_ty,)*)?
         }
 
         impl $name {
@@ -81,6 +103,21 @@ macro_rules! patch {
             #[allow(dead_code, reason = "not every update has to change something")]
             fn is_untouched(&self) -> bool {
                 true $(&& self.$field.is_keep())*
+            }
+        }
+
+        impl $crate::types::fields::Input for $name {
+            const FIELDS: &'static [$crate::types::fields::Field] = &[
+                $($crate::types::fields::Field::patch::<$ty>(stringify!($field), &[$(stringify!($clear))?]),)*
+                $($($crate::types::fields::Field::optional::<$other_ty>(stringify!($other)),)*)?
+            ];
+
+            fn read(json: &serde_json::Value) -> (Self, Result<(), $crate::problem::Problems>) {
+                $crate::types::fields::Reader::input(json, |fields| Self {
+                    $($field: fields.patch(stringify!($field), &[$(stringify!($clear))?]),)*
+                    $($($other: fields.optional(stringify!($other)).unwrap_or_default(),)*)?
+                    $($($apart: Default::default(),)*)?
+                })
             }
         }
     };
@@ -104,6 +141,22 @@ macro_rules! keyed_input {
             kind: $kind,
             #[serde(skip_serializing_if = "Option::is_none")]
             fallback_value: Option<serde_json::Value>,
+        }
+
+        impl $name {
+            fn read_fields(fields: &mut $crate::types::fields::Reader<'_>) -> Self {
+                let (key, kind): (_, $kind) = (fields.required("key"), fields.required("type"));
+                let fallback_value = fields.fallback(kind.as_str());
+                Self { key, kind, fallback_value }
+            }
+        }
+
+        impl $crate::types::fields::FieldValue for $name {
+            const KIND: $crate::types::fields::Kind = $crate::types::fields::Kind::Json;
+
+            fn read(v: &mut $crate::problem::Validator, value: &serde_json::Value) -> Option<Self> {
+                $crate::types::fields::Reader::object(v, value, Self::read_fields)
+            }
         }
 
         keyed_input! { @builder $name $(#[$string_meta])* $string string String (impl Into<String>) }

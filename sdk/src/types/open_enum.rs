@@ -134,6 +134,8 @@ macro_rules! open_enum {
             }
         }
 
+        text_field!($name => $crate::types::fields::Kind::Choice($name::KNOWN));
+
         impl $crate::types::lenient::Lenient for $name {
             fn read(value: &serde_json::Value) -> $crate::types::lenient::Reading<Self> {
                 $crate::types::lenient::Reading::Exact(match value {

@@ -30,6 +30,8 @@ pub enum Scalar {
     Other(Value),
 }
 
+json_field!(Scalar);
+
 /// Formats the value as a broadcast shows it: a string without quotes.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

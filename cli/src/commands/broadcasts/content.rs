@@ -1,4 +1,4 @@
-//! The content flags that `create` and `update` share.
+//! The content flags of `broadcasts create`.
 
 use crate::actions::html_command;
 use crate::context::Context;

@@ -37,20 +37,6 @@ pub(crate) struct Args {
     part: pages::Args,
 }
 
-/// List the clicked links of a broadcast, the most clicked first
-///
-/// Items have no IDs: the column id is a cursor for --after and --before.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: url, clicks, unique_clicks, id\n\n\
-    Example:\n  idempost broadcasts clicked-links 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --limit 5")]
-pub(crate) struct LinksArgs {
-    /// ID of the broadcast
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    part: pages::Args,
-}
-
 /// Columns of the recipients; the first three are the default.
 const TABLE: Table = Table {
     columns: &[
@@ -65,7 +51,7 @@ const TABLE: Table = Table {
 };
 
 /// Columns of the links; the first three are the default.
-const LINKS: Table = Table {
+pub(super) const LINKS: Table = Table {
     columns: &[
         Column::new("url", "URL", Kind::Shrinks),
         Column::new("clicks", "CLICKS", Kind::Text),
@@ -107,8 +93,4 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
     })
     .await
-}
-
-pub(super) async fn links(args: LinksArgs, context: &Context) -> Result<(), Fail> {
-    pages::list(args.part, &LINKS, context, |client| client.broadcasts().clicked_links(&args.id)).await
 }

@@ -1,108 +1,96 @@
-//! The flags that `contacts create` and `contacts update` share.
+//! The properties and topics of a contact: pairs in flags, or JSON.
 
-use idempost::types::Scalar;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use crate::input::flags::{BOOL, Flags};
+use crate::input::flags::Flags;
 use crate::input::json;
 use crate::input::pair::Pair;
+use crate::rows::given::{Body, Given};
 
-/// The fields of a contact as flags.
-#[derive(Debug, clap::Args)]
-#[group(skip)]
-pub(super) struct Args {
-    /// First name
-    #[arg(long, value_name = "NAME")]
-    pub(super) first_name: Option<String>,
-    /// Last name
-    #[arg(long, value_name = "NAME")]
-    pub(super) last_name: Option<String>,
-    /// Whether the contact is unsubscribed from all broadcasts: true or false
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
-    pub(super) unsubscribed: Option<String>,
-    /// Set a string property; repeatable
-    ///
-    /// The property must exist: idempost properties create. The value is always a string: `--property N=007` stays `007`.
-    #[arg(long, value_name = "KEY=TEXT")]
-    property: Vec<String>,
-    /// Set a property to a JSON string, number or boolean; repeatable
-    #[arg(long, value_name = "KEY=JSON")]
-    property_json: Vec<String>,
-    /// Properties as one JSON object of strings, numbers and booleans
-    #[arg(long, value_name = "JSON")]
-    properties: Option<String>,
+/// Sets the properties of all flags.
+pub(super) fn properties(given: &Given<'_>, body: &mut Body) {
+    let properties = read(given, &mut body.flags);
+    if !properties.is_empty() {
+        body.set("properties", properties.into());
+    }
 }
 
-impl Args {
-    /// The properties in the order given; malformed ones are reported.
-    pub(super) fn properties(&self, flags: &mut Flags) -> Vec<(String, Scalar)> {
-        let mut found: Vec<(String, Scalar)> = Vec::new();
-        let texts = self.property.iter().enumerate().map(|(i, text)| ("--property", i, text));
-        let typed = self.property_json.iter().enumerate().map(|(i, text)| ("--property-json", i, text));
-        for (flag, i, text) in texts.chain(typed) {
+/// Clears the properties of `--clear-property`.
+pub(super) fn clear_properties(given: &Given<'_>, body: &mut Body) {
+    for (i, key) in given.texts("clear-property").iter().enumerate() {
+        let pointer = json::pointer(key);
+        if body
+            .get("properties")
+            .is_some_and(|properties| properties.get(key).is_some_and(|value| !value.is_null()))
+        {
+            let rule = format!("the property `{key}` can't be both set and cleared");
+            body.flags.wrong_nth("exclusive", rule, "--clear-property", i + 1, key);
+        }
+        body.flags.field(&format!("/properties{pointer}"), "--clear-property", Some(key));
+        body.put("properties", key, Value::Null);
+    }
+}
+
+/// Sets the subscriptions of `--topic`.
+pub(super) fn topics(given: &Given<'_>, body: &mut Body) {
+    let mut topics = Vec::new();
+    for (i, text) in given.texts("topic").iter().enumerate() {
+        match Pair::read(text, '=') {
+            Some(pair) if matches!(pair.value, "opt_in" | "opt_out") => {
+                topics.push(json!({ "id": pair.name, "subscription": pair.value }));
+            }
+            _ => {
+                let rule = "--topic must be TOPIC_ID=opt_in or TOPIC_ID=opt_out";
+                body.flags.wrong_nth("type", rule, "--topic", i + 1, text);
+            }
+        }
+    }
+    if !topics.is_empty() {
+        body.set("topics", topics.into());
+    }
+}
+
+/// The properties in the order given; malformed ones are reported.
+fn read(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
+    let mut found = Map::new();
+    for flag in ["property", "property-json"] {
+        let label = if flag == "property" { "--property" } else { "--property-json" };
+        for (i, text) in given.texts(flag).iter().enumerate() {
             let value = match (Pair::read(text, '='), flag) {
-                (Some(pair), "--property") => Ok((pair.name, pair.value.into())),
+                (Some(pair), "property") => Ok((pair.name, pair.value.into())),
                 (Some(pair), _) => match serde_json::from_str(pair.value) {
-                    Ok(Value::String(text)) => Ok((pair.name, text.into())),
-                    Ok(Value::Number(number)) => Ok((pair.name, number.into())),
-                    Ok(Value::Bool(yes)) => Ok((pair.name, yes.into())),
-                    _ => Err(format!("{flag} must be KEY=JSON with a JSON string, number or boolean")),
+                    Ok(value @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => {
+                        Ok((pair.name, value))
+                    }
+                    _ => Err(format!("{label} must be KEY=JSON with a JSON string, number or boolean")),
                 },
-                (None, _) => Err(format!("{flag} must be a key and a value separated by `=`")),
+                (None, _) => Err(format!("{label} must be a key and a value separated by `=`")),
             };
             match value {
-                Ok((key, _)) if found.iter().any(|(known, _)| known == key) => {
-                    flags.wrong_nth(
-                        "exclusive",
-                        format!("the property `{key}` is repeated"),
-                        flag,
-                        i + 1,
-                        text,
-                    );
+                Ok((key, _)) if found.contains_key(key) => {
+                    let rule = format!("the property `{key}` is repeated");
+                    flags.wrong_nth("exclusive", rule, label, i + 1, text);
                 }
                 Ok((key, value)) => {
-                    flags.field(&format!("/properties{}", json::pointer(key)), flag, Some(text));
-                    found.push((key.to_owned(), value));
+                    flags.field(&format!("/properties{}", json::pointer(key)), label, Some(text));
+                    found.insert(key.to_owned(), value);
                 }
-                Err(rule) => flags.wrong_nth("type", rule, flag, i + 1, text),
+                Err(rule) => flags.wrong_nth("type", rule, label, i + 1, text),
             }
         }
-        let whole = self.properties.as_deref().map(|text| (text, flags.object("--properties", 1, text)));
-        for (text, (key, value)) in
-            whole.into_iter().flat_map(|(text, whole)| whole.into_iter().map(move |one| (text, one)))
-        {
-            let value = match value {
-                Value::String(text) => text.into(),
-                Value::Number(number) => number.into(),
-                Value::Bool(yes) => yes.into(),
-                _ => {
-                    let rule = format!("the property `{key}` must be a JSON string, number or boolean");
-                    flags.wrong("type", rule, "--properties", text);
-                    continue;
-                }
-            };
-            if found.iter().any(|(known, _)| *known == key) {
-                flags.wrong("exclusive", format!("the property `{key}` is repeated"), "--properties", text);
-            }
-            flags.field(&format!("/properties{}", json::pointer(&key)), "--properties", Some(text));
-            found.push((key, value));
+    }
+    let Some(text) = given.text("properties") else { return found };
+    for (key, value) in flags.object("--properties", 1, text) {
+        if !matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_)) {
+            let rule = format!("the property `{key}` must be a JSON string, number or boolean");
+            flags.wrong("type", rule, "--properties", text);
+            continue;
         }
-        found
-    }
-
-    /// Reads `--unsubscribed`; reports anything but true and false.
-    pub(super) fn unsubscribed(&self, flags: &mut Flags) -> Option<bool> {
-        let text = self.unsubscribed.as_deref()?;
-        let read = text.parse().ok();
-        if read.is_none() {
-            flags.wrong("type", "--unsubscribed must be true or false", "--unsubscribed", text);
+        if found.contains_key(&key) {
+            flags.wrong("exclusive", format!("the property `{key}` is repeated"), "--properties", text);
         }
-        read
+        flags.field(&format!("/properties{}", json::pointer(&key)), "--properties", Some(text));
+        found.insert(key, value);
     }
-
-    /// Registers which flags set which fields.
-    pub(super) fn name(&self, flags: &mut Flags) {
-        flags.field("/first_name", "--first-name", self.first_name.as_deref());
-        flags.field("/last_name", "--last-name", self.last_name.as_deref());
-    }
+    found
 }

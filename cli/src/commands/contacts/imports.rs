@@ -2,47 +2,43 @@
 
 use idempost::contact_imports::ContactImportStatus;
 
-use crate::actions::mutation;
-use crate::actions::pages::{self, Table};
-use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::{Choices, Flags};
+use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::Field;
+use crate::rows::operation::{Pages, Paging, Show};
+use crate::rows::{Noun, Verb};
 
-/// Show the imports started by contacts import --server
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    #[command(visible_alias = "ls")]
-    List(ListArgs),
-    Get(GetArgs),
-}
+/// The commands.
+#[derive(Debug)]
+pub(super) struct Imports;
 
-/// List contact imports, newest first
-///
-/// Without --limit, the service returns 10.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Columns: id, status, total, created, updated, skipped, failed, created_at, completed_at\n\n\
-    Example:\n  idempost contacts imports list --status in_progress"
-)]
-pub(crate) struct ListArgs {
-    /// Only imports with this status: queued, in_progress, completed or failed
-    #[arg(long, value_name = "STATUS", value_parser = Choices(ContactImportStatus::KNOWN), hide_possible_values = true)]
-    status: Option<String>,
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-/// Show one contact import and the number of rows by their effect
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  idempost contacts imports get 479e3145-dd38-476b-932c-529ceb705947 --jq .counts.failed"
-)]
-pub(crate) struct GetArgs {
-    /// ID of the import
-    #[arg(value_name = "ID")]
-    id: String,
+impl Noun for Imports {
+    const ABOUT: &'static str = "Show the imports started by contacts import --server";
+    const VERBS: &'static [Verb] = &[
+        Verb::list(
+            "List contact imports, newest first",
+            &TABLE,
+            &Pages(Paging::Usual, |client, given| match given.text("status") {
+                Some(status) => client.contact_imports().list().status(ContactImportStatus::from(status)),
+                None => client.contact_imports().list(),
+            }),
+        )
+        .detail("Without --limit, the service returns 10.")
+        .fields(&[Field::new(
+            "status",
+            "STATUS",
+            "Only imports with this status: queued, in_progress, completed or failed",
+        )
+        .choices(ContactImportStatus::KNOWN)])
+        .examples(&["contacts imports list --status in_progress"]),
+        Verb::new(
+            "get",
+            "Show one contact import and the number of rows by their effect",
+            &Show(|client, ids| client.contact_imports().get(ids[0])),
+        )
+        .ids(&[Field::place("id", "ID", "ID of the import")])
+        .examples(&["contacts imports get 479e3145-dd38-476b-932c-529ceb705947 --jq .counts.failed"]),
+    ];
 }
 
 /// Columns of the list; all but the last are the default.
@@ -61,26 +57,3 @@ const TABLE: Table = Table {
     shown: 8,
     nothing: "no contact imports",
 };
-
-/// Runs the command.
-pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::List(ListArgs { status, part }) => {
-            let status = status.map(ContactImportStatus::from);
-            let mut flags = Flags::default();
-            if let Some(ContactImportStatus::Unknown(value)) = &status {
-                let rule = "--status must be queued, in_progress, completed or failed";
-                flags.wrong("type", rule, "--status", value.as_str());
-            }
-            flags.finish()?;
-            pages::list(part, &TABLE, context, |client| match status {
-                Some(status) => client.contact_imports().list().status(status),
-                None => client.contact_imports().list(),
-            })
-            .await
-        }
-        Command::Get(args) => {
-            mutation::show(context, |client| client.contact_imports().get(args.id.as_str())).await
-        }
-    }
-}

@@ -1,29 +1,13 @@
-//! `contacts topics`, `update-topics`: a contact's topic subscriptions.
+//! `contacts update-topics`, and the columns of a contact's topic subscriptions.
 
 use idempost::{Client, topics::Subscription};
 
 use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::pages::{self, Table};
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
-
-/// List a contact's topic subscriptions
-///
-/// If the contact hasn't chosen, the topic's default is shown. Without --limit, the service returns all topics.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: id, name, subscription, description\n\n\
-    Examples:\n  \
-    idempost contacts topics ada@example.com\n  \
-    idempost contacts topics ada@example.com --jq '.data[] | select(.subscription == \"opt_in\").name'")]
-pub(crate) struct ListArgs {
-    /// ID or email address of the contact
-    #[arg(value_name = "ID|EMAIL")]
-    contact: String,
-    #[command(flatten)]
-    part: pages::CompleteArgs,
-}
 
 /// Change a contact's topic subscriptions
 ///
@@ -51,7 +35,7 @@ pub(crate) struct UpdateArgs {
 }
 
 /// Columns of a list of subscriptions; the first three are the default.
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
         Column::new("name", "NAME", Kind::Shrinks),
@@ -61,10 +45,6 @@ const TABLE: Table = Table {
     shown: 3,
     nothing: "no topics yet",
 };
-
-pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
-    pages::list(args.part, &TABLE, context, |client| client.contacts().topics(&args.contact)).await
-}
 
 /// The entries of `--topics`, without a subscription those that are malformed.
 fn read_topics(text: &str) -> Vec<(String, Option<Subscription>)> {

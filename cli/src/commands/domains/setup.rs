@@ -1,8 +1,7 @@
-//! The flags that `domains create` and `domains update` share.
+//! The flags of tracking, and the capabilities of a domain.
 
-use idempost::domains::Tls;
-
-use crate::input::flags::{BOOL, Choices, Flags};
+use crate::input::flags::{BOOL, Flags};
+use crate::rows::given::{Body, Given};
 
 /// Tracking of a domain
 #[derive(Debug, Clone, clap::Args)]
@@ -17,36 +16,6 @@ pub(super) struct TrackingArgs {
     /// Subdomain label for tracked links, such as links
     #[arg(long, value_name = "LABEL")]
     pub(super) tracking_subdomain: Option<String>,
-}
-
-/// Settings of a domain
-#[derive(Debug, Clone, clap::Args)]
-#[group(skip)]
-pub(super) struct Args {
-    #[command(flatten)]
-    tracking: TrackingArgs,
-    /// TLS mode for delivery: opportunistic falls back to plaintext, enforced doesn't
-    #[arg(long, value_name = "MODE", value_parser = Choices(&["opportunistic", "enforced"]), hide_possible_values = true)]
-    tls: Option<String>,
-    /// Sending from the domain: enabled or disabled
-    #[arg(long, value_name = "STATE", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
-    sending: Option<String>,
-    /// Receiving at the domain: enabled or disabled; requires an MX record
-    #[arg(long, value_name = "STATE", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
-    receiving: Option<String>,
-}
-
-/// The parsed flags.
-#[derive(Debug, Default)]
-pub(super) struct Setup {
-    pub(super) open_tracking: Option<bool>,
-    pub(super) click_tracking: Option<bool>,
-    pub(super) tracking_subdomain: Option<String>,
-    pub(super) tls: Option<Tls>,
-    pub(super) sending: Option<bool>,
-    pub(super) receiving: Option<bool>,
-    /// Whether any flag was given, valid or not.
-    pub(super) given: bool,
 }
 
 /// Parses a flag with two values: whether it is the first.
@@ -70,29 +39,9 @@ impl TrackingArgs {
     }
 }
 
-impl Args {
-    /// Parses the flags and reports invalid values.
-    pub(super) fn read(self, flags: &mut Flags) -> Setup {
-        let TrackingArgs { open_tracking, click_tracking, tracking_subdomain } = &self.tracking;
-        let given =
-            [open_tracking, click_tracking, tracking_subdomain, &self.tls, &self.sending, &self.receiving];
-        let given = given.iter().any(|value| value.is_some());
-        let switch = ["enabled", "disabled"];
-        let (open_tracking, click_tracking) = self.tracking.read(flags);
-        let sending = word(flags, "--sending", self.sending.as_deref(), switch);
-        let receiving = word(flags, "--receiving", self.receiving.as_deref(), switch);
-        flags.field("/tls", "--tls", self.tls.as_deref());
-        let both = self.sending.as_deref().or(self.receiving.as_deref());
-        let flag = if self.sending.is_some() { "--sending" } else { "--receiving" };
-        flags.field("/capabilities", flag, both);
-        Setup {
-            open_tracking,
-            click_tracking,
-            given,
-            tracking_subdomain: self.tracking.tracking_subdomain,
-            tls: self.tls.map(Tls::from),
-            sending,
-            receiving,
-        }
-    }
+/// Maps a problem with both capabilities to the flags.
+pub(super) fn capabilities(given: &Given<'_>, body: &mut Body) {
+    let (sending, receiving) = (given.text("sending"), given.text("receiving"));
+    let flag = if sending.is_some() { "--sending" } else { "--receiving" };
+    body.flags.field("/capabilities", flag, sending.or(receiving));
 }

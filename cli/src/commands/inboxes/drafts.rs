@@ -9,24 +9,14 @@ use super::change_with_files;
 use super::messages::{self, SendFlags};
 use crate::actions::attachments::InboxArgs;
 use crate::actions::html_command;
-use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::pages::{self, Table};
+use crate::actions::mutation::DryRunFlag;
+use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::bodies;
 use crate::input::clear::{self, Clears};
 use crate::input::flags::{Choices, Flags};
 use crate::output::table::{Column, Kind};
-
-// A list of drafts.
-#[derive(Debug, clap::Args)]
-pub(crate) struct ListArgs {
-    /// ID or address of the inbox
-    #[arg(value_name = "INBOX")]
-    inbox: String,
-    #[command(flatten)]
-    part: pages::Args,
-}
 
 // A draft to read.
 #[derive(Debug, clap::Args)]
@@ -39,17 +29,8 @@ pub(crate) struct DraftArg {
     draft: String,
 }
 
-// A draft to delete.
-#[derive(Debug, clap::Args)]
-pub(crate) struct ChangeDraft {
-    #[command(flatten)]
-    draft: DraftArg,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
 /// Columns of the list; the first five are the default.
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
         Column::new("type", "TYPE", Kind::Text),
@@ -63,14 +44,6 @@ const TABLE: Table = Table {
     shown: 5,
     nothing: "no drafts",
 };
-
-pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
-    pages::list(args.part, &TABLE, context, |client| client.inboxes().drafts(args.inbox)).await
-}
-
-pub(super) async fn show(args: DraftArg, context: &Context) -> Result<(), Fail> {
-    mutation::show(context, |client| client.inboxes().draft(&args.inbox, &args.draft)).await
-}
 
 // The content of a draft; no doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
@@ -223,13 +196,6 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let unknown = format!("the draft may have been changed; check: idempost inboxes draft {inbox} {draft}");
     let make = |client: &Client| client.inboxes().update_draft(&inbox, &draft, &patch);
     change_with_files(flags, checked, &dry_run, &unknown, &contents, context, make).await
-}
-
-pub(super) async fn delete(args: ChangeDraft, context: &Context) -> Result<(), Fail> {
-    let ChangeDraft { draft: DraftArg { inbox, draft }, dry_run } = args;
-    let unknown = format!("the draft may have been deleted; check: idempost inboxes drafts {inbox}");
-    let make = |client: &Client| client.inboxes().delete_draft(&inbox, &draft);
-    mutation::delete(&dry_run, &unknown, context, make).await
 }
 
 /// Send a draft, once, and print the ID of the email

@@ -1,12 +1,7 @@
-//! `inboxes threads`, `search`, `emails`, `read` and `move`.
+//! `inboxes threads` and `search`, and the columns of emails.
 
-use idempost::{
-    Client,
-    inboxes::{InboxFolder, InboxThreadPatch},
-};
+use idempost::inboxes::InboxFolder;
 
-use super::{ThreadArg, change};
-use crate::actions::mutation::DryRunFlag;
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -185,23 +180,8 @@ pub(super) async fn search(args: SearchArgs, context: &Context) -> Result<(), Fa
     .await
 }
 
-/// List the emails of a thread, oldest first
-///
-/// --after leads to newer emails.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Columns: id, direction, from, to, received_at, subject, text, html, cc, bcc, reply_to, message_id, read\n\n\
-    Example:\n  idempost inboxes emails support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --columns from,text"
-)]
-pub(crate) struct EmailsArgs {
-    #[command(flatten)]
-    thread: ThreadArg,
-    #[command(flatten)]
-    part: pages::Args,
-}
-
 /// Columns of emails; the first five are the default.
-const EMAILS: Table = Table {
+pub(super) const EMAILS: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
         Column::new("direction", "DIRECTION", Kind::Text),
@@ -220,66 +200,3 @@ const EMAILS: Table = Table {
     shown: 5,
     nothing: "no emails",
 };
-
-pub(super) async fn emails(args: EmailsArgs, context: &Context) -> Result<(), Fail> {
-    let EmailsArgs { thread: ThreadArg { inbox, thread }, part } = args;
-    pages::list(part, &EMAILS, context, |client| client.inboxes().emails(inbox, thread)).await
-}
-
-/// Mark a thread with all its emails as read
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  idempost inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12\n  \
-    idempost inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --unread"
-)]
-pub(crate) struct ReadArgs {
-    #[command(flatten)]
-    thread: ThreadArg,
-    /// Mark it as unread instead
-    #[arg(long)]
-    unread: bool,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-pub(super) async fn read(args: ReadArgs, context: &Context) -> Result<(), Fail> {
-    let ReadArgs { thread, unread, dry_run } = args;
-    let patch = InboxThreadPatch::new().read(!unread);
-    update(thread, Flags::default(), &patch, &dry_run, context).await
-}
-
-/// Move a thread to a folder
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  idempost inboxes move support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 archive"
-)]
-pub(crate) struct MoveArgs {
-    #[command(flatten)]
-    thread: ThreadArg,
-    /// Folder: inbox, archive, spam or trash
-    #[arg(value_name = "FOLDER", value_parser = Choices(&["inbox", "archive", "spam", "trash"]), hide_possible_values = true)]
-    folder: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-pub(super) async fn move_to(args: MoveArgs, context: &Context) -> Result<(), Fail> {
-    let MoveArgs { thread, folder, dry_run } = args;
-    let mut flags = Flags::default();
-    flags.field("/folder", "FOLDER", Some(&folder));
-    update(thread, flags, &InboxThreadPatch::new().folder(folder), &dry_run, context).await
-}
-
-async fn update(
-    thread: ThreadArg,
-    flags: Flags,
-    patch: &InboxThreadPatch,
-    dry_run: &DryRunFlag,
-    context: &Context,
-) -> Result<(), Fail> {
-    let ThreadArg { inbox, thread } = thread;
-    let unknown =
-        format!("the thread may have been changed; check: idempost inboxes thread {inbox} {thread}");
-    let make = |client: &Client| client.inboxes().update_thread(&inbox, &thread, patch);
-    change(flags, patch.check(), dry_run, &unknown, context, make).await
-}

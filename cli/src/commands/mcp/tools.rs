@@ -4,7 +4,7 @@ use clap::ArgAction;
 use serde_json::{Map, Value, json};
 
 use super::Access;
-use crate::input::flags::Required;
+use crate::input::flags::{Local, Required};
 
 /// The groups of commands that are tools.
 const GROUPS: [&str; 19] = [
@@ -53,7 +53,7 @@ const SENDING: [&str; 8] = [
     "received",
 ];
 
-/// Value names of arguments that name local files or run commands. In a tool's call no value can ([`crate::literal`]), so they are left out.
+/// Value names of arguments that name local files or run commands; those of rows are marked with [`Local`]. In a tool's call no value can ([`crate::literal`]), so they are left out.
 const LOCAL: [&str; 5] = ["COMMAND", "DEST", "DIR", "FILE", "PATH"];
 
 /// A command as a tool.
@@ -151,7 +151,8 @@ fn is_help(arg: &clap::Arg) -> bool {
 fn parameter(arg: &clap::Arg) -> Option<Parameter> {
     let values = arg.get_value_names().unwrap_or_default();
     let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-    if takes_value && values.iter().any(|value| LOCAL.contains(&value.as_str())) {
+    let is_local = arg.get::<Local>().is_some() || values.iter().any(|value| LOCAL.contains(&value.as_str()));
+    if takes_value && is_local {
         return None;
     }
     let number = arg.get_num_args();

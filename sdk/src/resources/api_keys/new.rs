@@ -7,7 +7,7 @@ input! {
     pub struct NewApiKey {
         /// Creates a key with full access and a display name.
         new(name: String);
-        other {
+        apart {
             #[serde(skip_serializing_if = "Option::is_none")]
             permission: Option<&'static str>,
             #[serde(skip_serializing_if = "Option::is_none")]

@@ -34,6 +34,7 @@ pub struct Connection {
 }
 
 strict!(Connection);
+json_field!(Connection);
 
 #[expect(clippy::derivable_impls, reason = "the macro that defines the type derives no default")]
 impl Default for ConnectionType {

@@ -182,6 +182,7 @@ impl<'de> Deserialize<'de> for Step {
 }
 
 strict!(Step);
+json_field!(Step);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,12 @@
 //! The input of a contact property creation.
 
-use crate::{problem::Validator, resources::shared::PropertyType};
+use serde_json::Value;
+
+use crate::{
+    problem::{Problems, Validator},
+    resources::shared::PropertyType,
+    types::fields::{Field, Input, Reader},
+};
 
 keyed_input! {
     /// A contact property to create with [`ContactProperties::create`](super::ContactProperties::create). Its key and type can't be changed
@@ -31,6 +37,18 @@ impl NewContactProperty {
 }
 
 validate!(NewContactProperty);
+
+impl Input for NewContactProperty {
+    const FIELDS: &'static [Field] = &[
+        Field::required::<String>("key"),
+        Field::required::<PropertyType>("type"),
+        Field::optional::<Value>("fallback_value"),
+    ];
+
+    fn read(json: &Value) -> (Self, Result<(), Problems>) {
+        Reader::input(json, Self::read_fields)
+    }
+}
 
 #[cfg(test)]
 mod tests {

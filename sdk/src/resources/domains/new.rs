@@ -1,9 +1,14 @@
 //! The input of a domain registration.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::name::{check_domain, check_label};
-use crate::{problem::Validator, resources::shared::Region};
+use crate::{
+    problem::Validator,
+    resources::shared::Region,
+    types::fields::{FieldValue, Kind},
+};
 
 /// The default label of the return path.
 const RETURN_PATH: &str = "send";
@@ -130,6 +135,24 @@ impl Switches {
 /// `enabled` or `disabled`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Switch(pub(super) bool);
+
+impl FieldValue for Switches {
+    const KIND: Kind = Kind::Json;
+
+    fn read(v: &mut Validator, value: &Value) -> Option<Self> {
+        let fields = v.object(value, "`capabilities`")?;
+        v.known(fields, "`capabilities`", &["sending", "receiving"]);
+        let mut switch = |name| match v.text(fields, name)? {
+            "enabled" => Some(Switch(true)),
+            "disabled" => Some(Switch(false)),
+            _ => {
+                v.report_at(name, "type", format!("`{name}` must be enabled or disabled"));
+                None
+            }
+        };
+        Some(Self { sending: switch("sending"), receiving: switch("receiving") })
+    }
+}
 
 impl Serialize for Switch {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::record::{PayloadType, validate_schema};
-use crate::problem::Validator;
+use crate::{
+    problem::{Problems, Validator},
+    types::fields::{Field, Input, Reader},
+};
 
 /// Changes to the schema of a custom event: [`Events::update`](super::Events::update).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -31,3 +35,12 @@ impl EventPatch {
 }
 
 validate!(EventPatch);
+
+impl Input for EventPatch {
+    const FIELDS: &'static [Field] =
+        &[Field::patch::<BTreeMap<String, PayloadType>>("schema", &["clear_schema"])];
+
+    fn read(json: &Value) -> (Self, Result<(), Problems>) {
+        Reader::input(json, |fields| Self { schema: fields.optional("schema") })
+    }
+}

@@ -133,6 +133,8 @@ patch! {
         thread_id: Patch<InboxThreadId>,
         #[serde(skip_serializing_if = "Patch::is_keep")]
         reply_to_email_id: Patch<InboxEmailId>,
+    }
+    apart {
         #[serde(rename = "attachments", skip_serializing_if = "Patch::is_keep")]
         no_attachments: Patch<()>,
         #[serde(skip)]

@@ -24,11 +24,13 @@ pub(crate) fn check_subscription(v: &mut Validator, subscription: &Subscription)
 }
 
 /// A contact's subscription to one topic.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize)]
 pub(crate) struct Choice {
     pub(crate) id: TopicId,
     pub(crate) subscription: Subscription,
 }
+
+json_field!(Choice);
 
 impl Choice {
     pub(crate) fn validate(&self, v: &mut Validator) {

@@ -1,10 +1,14 @@
 //! The input of a webhook creation.
 
 use serde::Serialize;
+use serde_json::Value;
 use url::Url;
 
 use super::event_type::EventType;
-use crate::problem::Validator;
+use crate::{
+    problem::{Problems, Validator},
+    types::fields::{Field, Input, Reader},
+};
 
 /// A webhook to create with [`Webhooks::create`](super::Webhooks::create).
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,6 +35,18 @@ impl NewWebhook {
 }
 
 validate!(NewWebhook);
+
+impl Input for NewWebhook {
+    const FIELDS: &'static [Field] =
+        &[Field::required::<String>("endpoint"), Field::required::<Vec<EventType>>("events")];
+
+    fn read(json: &Value) -> (Self, Result<(), Problems>) {
+        Reader::input(json, |fields| Self {
+            endpoint: fields.required("endpoint"),
+            events: fields.optional("events").unwrap_or_default(),
+        })
+    }
+}
 
 pub(super) fn check_endpoint(v: &mut Validator, endpoint: &str) {
     let fits =

@@ -2,11 +2,7 @@
 //!
 //! The closest valid input is sent and validated against the contract, so the client rejects no more than it has to.
 
-use idempost::{
-    Attachment, BatchEmail, Email, Error,
-    emails::check_batch,
-    types::Scalar,
-};
+use idempost::{Attachment, BatchEmail, Email, Error, emails::check_batch, types::Scalar};
 use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use serde_json::json;
 

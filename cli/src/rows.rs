@@ -1,0 +1,414 @@
+//! Commands as rows: what a plain command takes and does, stated once.
+//!
+//! A noun is a table of [`Verb`]s in `commands/<noun>.rs`. From a row, this module makes the arguments of the parser, and with them help,
+//! manual, completions, `help --json` and the tools of `mcp`. At run time the flags become a JSON object; the input's declaration in the SDK
+//! ([`Input`](idempost::types::fields::Input)) reads and checks it, and each problem is shown at the flag that it is about.
+
+pub(crate) mod field;
+pub(crate) mod given;
+pub(crate) mod operation;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use clap::{ArgMatches, FromArgMatches, Subcommand};
+use serde_json::Value;
+
+use crate::actions::mutation::DryRunFlag;
+use crate::actions::pages::Table;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::Names;
+use field::Field;
+use given::{Body, Given};
+use operation::{Done, Operation, Takes};
+
+/// The commands of a noun.
+pub(crate) trait Noun: 'static {
+    /// Its description.
+    const ABOUT: &'static str;
+    /// More about it, for its own page.
+    const DETAIL: &'static str = "";
+    /// Its commands, in the order of the help.
+    const VERBS: &'static [Verb];
+}
+
+/// A command.
+#[derive(Clone, Copy)]
+pub(crate) struct Verb {
+    name: &'static str,
+    alias: Option<&'static str>,
+    about: &'static str,
+    detail: &'static str,
+    /// The arguments that name what the command is about; they fill the path of the request.
+    ids: &'static [Field],
+    fields: &'static [Field],
+    /// Flags after `--clear`, which the row reads by hand.
+    options: &'static [Field],
+    /// Whether the paging flags come before the fields.
+    pages_first: bool,
+    /// The help of `--clear`, if the command has it.
+    clear: Option<&'static str>,
+    table: Option<&'static Table>,
+    examples: &'static [&'static str],
+    /// Replaces columns and examples below the help.
+    after: Option<&'static str>,
+    hint: Option<&'static str>,
+    unknown: &'static str,
+    /// The argument that a change prints instead of the ID in the response.
+    prints: Option<usize>,
+    warning: Option<&'static str>,
+    fill: Option<fn(&Given<'_>, &mut Body)>,
+    then: Option<Then>,
+    operation: &'static dyn Operation,
+    handles_signals: bool,
+    ends_by_signal: bool,
+}
+
+/// What follows a change that succeeded, with the response.
+pub(crate) type Then = for<'a> fn(&'a Given<'a>, &'a Value, &'a Context) -> Done<'a>;
+
+/// Builders; each command states only what it has.
+impl Verb {
+    pub(crate) const fn new(
+        name: &'static str,
+        about: &'static str,
+        operation: &'static dyn Operation,
+    ) -> Self {
+        Self {
+            name,
+            alias: None,
+            about,
+            detail: "",
+            ids: &[],
+            fields: &[],
+            options: &[],
+            pages_first: false,
+            clear: None,
+            table: None,
+            examples: &[],
+            after: None,
+            hint: None,
+            unknown: "",
+            prints: None,
+            warning: None,
+            fill: None,
+            then: None,
+            operation,
+            handles_signals: false,
+            ends_by_signal: false,
+        }
+    }
+
+    /// A list, with these columns.
+    pub(crate) const fn list(
+        about: &'static str,
+        table: &'static Table,
+        operation: &'static dyn Operation,
+    ) -> Self {
+        Self::new("list", about, operation).alias("ls").table(table)
+    }
+
+    /// A deletion, with the message in case its outcome is unknown.
+    pub(crate) const fn delete(
+        about: &'static str,
+        unknown: &'static str,
+        operation: &'static dyn Operation,
+    ) -> Self {
+        Self::new("delete", about, operation).alias("rm").unknown(unknown)
+    }
+
+    /// A command with a life of its own, which describes itself.
+    pub(crate) const fn own(name: &'static str, operation: &'static dyn Operation) -> Self {
+        Self::new(name, "", operation)
+    }
+
+    /// A second name.
+    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
+        self.alias = Some(alias);
+        self
+    }
+
+    /// Paragraphs below the description.
+    pub(crate) const fn detail(mut self, detail: &'static str) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// The arguments that name what the command is about.
+    pub(crate) const fn ids(mut self, ids: &'static [Field]) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// The fields of the request, or the filters of a list.
+    pub(crate) const fn fields(mut self, fields: &'static [Field]) -> Self {
+        self.fields = fields;
+        self
+    }
+
+    /// Flags after `--clear`, which the row reads by hand.
+    pub(crate) const fn options(mut self, options: &'static [Field]) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Shows the paging flags before the fields.
+    pub(crate) const fn pages_first(mut self) -> Self {
+        self.pages_first = true;
+        self
+    }
+
+    /// Adds `--clear`, with its help. Its values are the fields that the SDK can clear.
+    pub(crate) const fn clears(mut self, help: &'static str) -> Self {
+        self.clear = Some(help);
+        self
+    }
+
+    /// The columns.
+    pub(crate) const fn table(mut self, table: &'static Table) -> Self {
+        self.table = Some(table);
+        self
+    }
+
+    /// Examples, without the program's name.
+    pub(crate) const fn examples(mut self, examples: &'static [&'static str]) -> Self {
+        self.examples = examples;
+        self
+    }
+
+    /// The text below the help, instead of columns and examples.
+    pub(crate) const fn after(mut self, text: &'static str) -> Self {
+        self.after = Some(text);
+        self
+    }
+
+    /// What to type next if something is missing, without the program's name.
+    pub(crate) const fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// The message if the outcome of the change is unknown; `{0}` is the first ID, `{email}` the value of a field.
+    pub(crate) const fn unknown(mut self, message: &'static str) -> Self {
+        self.unknown = message;
+        self
+    }
+
+    /// Prints this argument of the command after a change, instead of the ID in the response.
+    pub(crate) const fn prints(mut self, argument: usize) -> Self {
+        self.prints = Some(argument);
+        self
+    }
+
+    /// A warning before the command runs.
+    pub(crate) const fn warns(mut self, warning: &'static str) -> Self {
+        self.warning = Some(warning);
+        self
+    }
+
+    /// Reads the fields that are [read by hand](Field::by_hand).
+    pub(crate) const fn fill(mut self, fill: fn(&Given<'_>, &mut Body)) -> Self {
+        self.fill = Some(fill);
+        self
+    }
+
+    /// What follows a change.
+    pub(crate) const fn then(mut self, then: Then) -> Self {
+        self.then = Some(then);
+        self
+    }
+
+    /// The command handles signals itself.
+    pub(crate) const fn handles_signals(mut self) -> Self {
+        self.handles_signals = true;
+        self
+    }
+
+    /// The command runs until a signal stops it.
+    pub(crate) const fn ends_by_signal(mut self) -> Self {
+        self.ends_by_signal = true;
+        self
+    }
+}
+
+/// The parser's view.
+impl Verb {
+    fn command(&self, fill: fn(clap::Command) -> clap::Command) -> clap::Command {
+        clap::Command::new(self.name).visible_aliases(self.alias).defer(fill)
+    }
+
+    /// Adds texts and arguments, when the command line names the command.
+    fn filled(&self, command: clap::Command) -> clap::Command {
+        self.operation.augment(self, command)
+    }
+
+    /// The command of a row.
+    fn of_row(&self, command: clap::Command) -> clap::Command {
+        let command = match self.help_end() {
+            Some(text) => command.after_help(text),
+            None => command,
+        };
+        let known = self.operation.fields();
+        let command = self.ids.iter().fold(command, |command, id| id.add_to(command, known));
+        let pages = |command, here: bool| match self.operation.takes() {
+            Takes::Pages(paging) if here => paging.add_to(command),
+            _ => command,
+        };
+        let command = pages(command, self.pages_first);
+        let command = self.fields.iter().fold(command, |command, field| field.add_to(command, known));
+        let command = pages(command, !self.pages_first);
+        let command = match self.clear {
+            Some(help) => command.arg(
+                clap::Arg::new("clear")
+                    .long("clear")
+                    .value_name("FIELD")
+                    .help(help)
+                    .action(clap::ArgAction::Append)
+                    .value_parser(Names(self.clearable().map(|(flag, ..)| flag).collect()))
+                    .hide_possible_values(true),
+            ),
+            None => command,
+        };
+        let command = self.options.iter().fold(command, |command, field| field.add_to(command, &[]));
+        let command = match self.operation.takes() {
+            Takes::DryRun => <DryRunFlag as clap::Args>::augment_args(command),
+            _ => command,
+        };
+        // Last: groups of arguments describe themselves too.
+        described(command, self.about, self.detail)
+    }
+
+    /// The fields that can be cleared: flag, name, and the JSON that clears it.
+    fn clearable(&self) -> impl Iterator<Item = (String, &'static str, Value)> {
+        self.operation.fields().iter().filter_map(|known| {
+            let field = self.fields.iter().find_map(|field| field.setting(known.name))?;
+            let empty = field.is_emptied().then(|| Value::Array(Vec::new()));
+            let value = empty.or(known.clearable.then_some(Value::Null))?;
+            Some((field.long().into_owned(), known.name, value))
+        })
+    }
+
+    /// What the row says differently from the SDK, by the name of a field; and a change without a message for an unknown outcome.
+    #[cfg(test)]
+    pub(crate) fn faults(&self) -> Vec<(&'static str, String)> {
+        let known = self.operation.fields();
+        let fault = |what: &str, name: &str| (self.name, format!("{what} {name}"));
+        let unset =
+            known.iter().filter(|known| !self.fields.iter().any(|field| field.setting(known.name).is_some()));
+        let mut faults: Vec<_> = unset.map(|known| fault("no flag sets", known.name)).collect();
+        let extra =
+            self.fields.iter().filter(|field| !known.iter().any(|known| field.setting(known.name).is_some()));
+        faults.extend(extra.filter(|_| !known.is_empty()).map(|field| fault("no field is", field.id())));
+        let is_row = !self.about.is_empty();
+        if is_row && matches!(self.operation.takes(), Takes::DryRun) && self.unknown.is_empty() {
+            faults.push(fault("no message for", "an unknown outcome"));
+        }
+        if (self.ids.len()..10).any(|n| self.unknown.contains(&format!("{{{n}}}"))) {
+            faults.push(fault("no ID for", self.unknown));
+        }
+        faults
+    }
+
+    fn help_end(&self) -> Option<String> {
+        if let Some(text) = self.after {
+            return Some(text.to_owned());
+        }
+        let mut text = String::new();
+        if let Some(table) = self.table {
+            let names: Vec<_> = table.columns.iter().map(|column| column.name).collect();
+            text = format!("Columns: {}\n\n", names.join(", "));
+        }
+        if self.examples.is_empty() {
+            return None;
+        }
+        text += if self.examples.len() == 1 { "Example:" } else { "Examples:" };
+        for example in self.examples {
+            text += "\n  idempost ";
+            text += example;
+        }
+        Some(text)
+    }
+}
+
+/// Sets the description, and the longer one of the command's own page.
+fn described(command: clap::Command, about: &'static str, detail: &'static str) -> clap::Command {
+    match detail {
+        "" => command.about(about).long_about(None::<&str>),
+        detail => command.about(about).long_about(format!("{about}\n\n{detail}")),
+    }
+}
+
+/// The command of a noun that the command line names.
+pub(crate) struct Verbs<T> {
+    verb: &'static Verb,
+    matches: ArgMatches,
+    noun: PhantomData<fn() -> T>,
+}
+
+impl<T> fmt::Debug for Verbs<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Verbs").field(&self.verb.name).finish()
+    }
+}
+
+impl<T: Noun> Verbs<T> {
+    /// Whether the command handles signals itself.
+    pub(crate) fn handles_signals(&self) -> bool {
+        self.verb.handles_signals
+    }
+
+    /// Whether the command runs until a signal stops it.
+    pub(crate) fn ends_by_signal(&self) -> bool {
+        self.verb.ends_by_signal
+    }
+
+    /// Runs the command.
+    pub(crate) async fn run(self, context: &Context) -> Result<(), Fail> {
+        if let Some(warning) = self.verb.warning {
+            context.out.warn(warning);
+        }
+        self.verb.operation.run(Given::new(self.verb, &self.matches), context).await
+    }
+}
+
+impl<T: Noun> Subcommand for Verbs<T> {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        fn filled<T: Noun>(command: clap::Command) -> clap::Command {
+            match T::VERBS.iter().find(|verb| verb.name == command.get_name()) {
+                Some(verb) => verb.filled(command),
+                None => command,
+            }
+        }
+        described(command, T::ABOUT, T::DETAIL)
+            .subcommands(T::VERBS.iter().map(|verb| verb.command(filled::<T>)))
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        T::VERBS.iter().any(|verb| verb.name == name)
+    }
+}
+
+impl<T: Noun> FromArgMatches for Verbs<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Self::from_arg_matches_mut(&mut matches.clone())
+    }
+
+    fn from_arg_matches_mut(matches: &mut ArgMatches) -> Result<Self, clap::Error> {
+        let named = matches.remove_subcommand();
+        let found = named.and_then(|(name, matches)| {
+            let verb = T::VERBS.iter().find(|verb| verb.name == name)?;
+            Some(Self { verb, matches, noun: PhantomData })
+        });
+        found.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

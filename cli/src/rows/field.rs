@@ -1,0 +1,297 @@
+//! A field of a command: a flag or an argument, and the field of the request that it sets.
+
+use std::borrow::Cow;
+
+use clap::{Arg, ArgAction, Args as _};
+use idempost::types::fields::{self, Kind};
+
+use crate::input::bodies;
+use crate::input::flags::{BOOL, Choices, Local, Required};
+
+/// A field of a command.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a builder of a row, and they combine freely")]
+pub(crate) struct Field {
+    /// Its name in the request, or its path: `capabilities/sending`.
+    pub(super) name: &'static str,
+    /// The name of the argument in `help --json`; the field's by default.
+    pub(super) id: &'static str,
+    pub(super) value: &'static str,
+    help: &'static str,
+    detail: &'static str,
+    pub(super) form: Form,
+    flag: Option<&'static str>,
+    alias: Option<&'static str>,
+    /// Its name in messages: `the status`.
+    pub(super) called: Option<&'static str>,
+    /// What it takes, if the SDK doesn't say so.
+    pub(super) kind: Option<Kind>,
+    pub(super) is_switch: bool,
+    /// Whether commas separate values.
+    delimited: bool,
+    pub(super) map: Option<fn(Vec<String>) -> Vec<String>>,
+    conflicts: Option<&'static str>,
+    /// An empty list clears it.
+    empties: bool,
+    by_hand: bool,
+    hyphens: bool,
+    is_local: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Flag,
+    /// A positional argument.
+    Place,
+    /// A positional argument that is also a flag.
+    PlaceOrFlag,
+    /// HTML and text, from flags, files or a command.
+    Bodies,
+}
+
+/// The ID of a resource.
+pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")];
+
+/// HTML and text bodies, given as text, in a file or by a command.
+pub(crate) const BODIES: Field = Field { form: Form::Bodies, ..Field::new("html", "", "") };
+
+impl Field {
+    /// A flag: `--default-subscription` for `default_subscription`.
+    pub(crate) const fn new(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            id: name,
+            value,
+            help,
+            detail: "",
+            form: Form::Flag,
+            flag: None,
+            alias: None,
+            called: None,
+            kind: None,
+            is_switch: false,
+            delimited: false,
+            map: None,
+            conflicts: None,
+            empties: false,
+            by_hand: false,
+            hyphens: false,
+            is_local: false,
+        }
+    }
+
+    /// A positional argument.
+    pub(crate) const fn place(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self { form: Form::Place, ..Self::new(name, value, help) }
+    }
+
+    /// A positional argument that may also be given as a flag with the field's name.
+    pub(crate) const fn place_or_flag(name: &'static str, value: &'static str, help: &'static str) -> Self {
+        Self { form: Form::PlaceOrFlag, ..Self::new(name, value, help) }
+    }
+
+    /// The flag's name, and that of the argument, if it isn't the field's.
+    pub(crate) const fn flag(mut self, flag: &'static str) -> Self {
+        self.flag = Some(flag);
+        self.id = flag;
+        self
+    }
+
+    /// The name of the argument, if it isn't the field's.
+    pub(crate) const fn named(mut self, id: &'static str) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// The help, if commands describe a shared field differently.
+    pub(crate) const fn help(mut self, help: &'static str) -> Self {
+        self.help = help;
+        self
+    }
+
+    /// A second name of the flag.
+    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
+        self.alias = Some(alias);
+        self
+    }
+
+    /// Its name in messages, if that isn't the flag's.
+    pub(crate) const fn called(mut self, name: &'static str) -> Self {
+        self.called = Some(name);
+        self
+    }
+
+    /// Paragraphs below the help.
+    pub(crate) const fn detail(mut self, detail: &'static str) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// The values, if the SDK doesn't declare them.
+    pub(crate) const fn choices(mut self, values: &'static [&'static str]) -> Self {
+        self.kind = Some(Kind::Choice(values));
+        self
+    }
+
+    /// A list, if the SDK doesn't declare one.
+    pub(crate) const fn list(mut self, items: &'static Kind) -> Self {
+        self.kind = Some(Kind::List(items));
+        self
+    }
+
+    /// A flag without a value, for `true`.
+    pub(crate) const fn switch(mut self) -> Self {
+        self.is_switch = true;
+        self
+    }
+
+    /// A list that commas may separate.
+    pub(crate) const fn delimited(mut self) -> Self {
+        self.delimited = true;
+        self
+    }
+
+    /// Replaces the values: `all`.
+    pub(crate) const fn map(mut self, map: fn(Vec<String>) -> Vec<String>) -> Self {
+        self.map = Some(map);
+        self
+    }
+
+    /// The parser rejects it together with this argument.
+    pub(crate) const fn conflicts(mut self, other: &'static str) -> Self {
+        self.conflicts = Some(other);
+        self
+    }
+
+    /// `--clear` empties the list.
+    pub(crate) const fn empties(mut self) -> Self {
+        self.empties = true;
+        self
+    }
+
+    /// The row's `fill` reads it.
+    pub(crate) const fn by_hand(mut self) -> Self {
+        self.by_hand = true;
+        self
+    }
+
+    /// A value may begin with a dash.
+    pub(crate) const fn hyphens(mut self) -> Self {
+        self.hyphens = true;
+        self
+    }
+
+    /// Its value names a local file or a command.
+    pub(crate) const fn local(mut self) -> Self {
+        self.is_local = true;
+        self
+    }
+}
+
+impl Field {
+    /// The name of its argument.
+    pub(super) fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// The field of the request with this name, if this sets it.
+    pub(super) fn setting(&self, name: &'static str) -> Option<Self> {
+        match self.form {
+            Form::Bodies => matches!(name, "html" | "text").then_some(Self { name, ..*self }),
+            _ => (self.name.split('/').next() == Some(name)).then_some(*self),
+        }
+    }
+
+    pub(super) fn is_emptied(&self) -> bool {
+        self.empties
+    }
+
+    pub(super) fn kind(&self, known: &[fields::Field]) -> Kind {
+        let declared = || known.iter().find(|field| field.name == self.name).map(|field| field.kind);
+        self.kind.or_else(declared).unwrap_or(Kind::Text)
+    }
+
+    fn is_required(&self, known: &[fields::Field]) -> bool {
+        known.iter().any(|field| field.name == self.name && field.required)
+    }
+
+    /// The flag's name, which is also the one for `--clear`.
+    pub(super) fn long(&self) -> Cow<'static, str> {
+        match self.flag {
+            Some(flag) => flag.into(),
+            None => self.name.replace('_', "-").into(),
+        }
+    }
+
+    /// Adds it to the parser.
+    pub(super) fn add_to(&self, command: clap::Command, known: &[fields::Field]) -> clap::Command {
+        if self.form == Form::Bodies {
+            let command = bodies::Args::augment_args(command);
+            let required = self.is_required(known);
+            return if required { command.mut_arg("html", |html| html.add(Required)) } else { command };
+        }
+        let kind = self.kind(known);
+        let arg = Arg::new(self.id).value_name(self.value).help(self.help);
+        let arg = if self.detail.is_empty() {
+            arg
+        } else {
+            arg.long_help(format!("{}\n\n{}", self.help, self.detail))
+        };
+        let arg = self.taking(arg, kind);
+        let arg = if self.is_required(known) && self.form != Form::Place { arg.add(Required) } else { arg };
+        let arg = match self.conflicts {
+            Some(other) => arg.conflicts_with(other),
+            None => arg,
+        };
+        let arg = if self.is_local { arg.add(Local) } else { arg };
+        match self.form {
+            Form::Place => command.arg(arg.required(true)),
+            Form::PlaceOrFlag => {
+                let flag = Arg::new(format!("{}_flag", self.id)).long(self.long().into_owned());
+                let flag = flag.value_name(self.value).help(format!("Same as {}", self.value));
+                command.arg(arg).arg(flag.hide(true).conflicts_with(self.id))
+            }
+            _ => {
+                let arg = arg.long(self.long().into_owned());
+                command.arg(match self.alias {
+                    Some(alias) => arg.visible_alias(alias),
+                    None => arg,
+                })
+            }
+        }
+    }
+
+    /// What the parser accepts.
+    fn taking(&self, arg: Arg, kind: Kind) -> Arg {
+        let choices = |arg: Arg, values| arg.value_parser(Choices(values)).hide_possible_values(true);
+        let arg = if self.hyphens { arg.allow_hyphen_values(true) } else { arg };
+        if self.is_switch {
+            return arg.action(ArgAction::SetTrue);
+        }
+        match kind {
+            Kind::Boolean => {
+                let arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+                arg.value_parser(BOOL).hide_possible_values(true)
+            }
+            Kind::Choice(values) => choices(arg, values),
+            Kind::List(items) => {
+                let arg = arg.action(ArgAction::Append);
+                let arg = if self.delimited { arg.value_delimiter(',') } else { arg };
+                match items {
+                    Kind::Choice(values) => choices(arg, values),
+                    _ => arg,
+                }
+            }
+            _ => arg,
+        }
+    }
+
+    /// Whether it is read by the engine, from its own argument.
+    pub(super) fn is_plain(&self) -> bool {
+        self.form != Form::Bodies && !self.by_hand
+    }
+
+    pub(super) fn is_bodies(&self) -> bool {
+        self.form == Form::Bodies
+    }
+}

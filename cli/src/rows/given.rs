@@ -1,0 +1,322 @@
+//! What the command line gives to a row, and the request that is made from it.
+
+use std::borrow::Cow;
+use std::ops::Index;
+
+use clap::{ArgMatches, FromArgMatches as _};
+use idempost::problem::Problems;
+use idempost::types::fields::{self, Input, Kind};
+use serde_json::{Map, Value};
+
+use super::Verb;
+use super::field::{Field, Form};
+use crate::actions::html_command;
+use crate::actions::mutation::DryRunFlag;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::bodies;
+use crate::input::flags::{DryRun, Flags};
+
+/// A command with the values of its arguments.
+pub(crate) struct Given<'a> {
+    pub(super) verb: &'static Verb,
+    pub(super) matches: &'a ArgMatches,
+    /// The arguments that name what the command is about.
+    pub(crate) ids: Ids<'a>,
+}
+
+/// The arguments that name what a command is about, in the order of the row.
+#[derive(Clone, Debug)]
+pub(crate) struct Ids<'a>(Vec<&'a str>);
+
+impl<'a> Index<usize> for Ids<'a> {
+    type Output = &'a str;
+
+    fn index(&self, n: usize) -> &&'a str {
+        // A row that names more than it declares is found by the test of all rows.
+        self.0.get(n).unwrap_or(&"")
+    }
+}
+
+/// Whether a change makes something or changes it, so that at least one field is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Create,
+    Update,
+}
+
+/// A request under construction.
+#[derive(Debug, Default)]
+pub(crate) struct Body {
+    json: Map<String, Value>,
+    pub(crate) flags: Flags,
+    /// A file or a command gave no body, so what is missing is unknown.
+    unread: bool,
+    /// A flag was given, even if its value is malformed.
+    pub(crate) is_touched: bool,
+}
+
+impl Body {
+    /// Sets a field by its name or path.
+    pub(crate) fn set(&mut self, path: &str, value: Value) {
+        self.is_touched = true;
+        set(&mut self.json, path, value);
+    }
+
+    /// A field that is set.
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.json.get(name)
+    }
+
+    /// Sets a key of an object.
+    pub(crate) fn put(&mut self, name: &str, key: &str, value: Value) {
+        self.is_touched = true;
+        if let Value::Object(object) = self.json.entry(name).or_insert_with(|| Map::new().into()) {
+            object.insert(key.to_owned(), value);
+        }
+    }
+
+    /// The text of a field; empty if it isn't set.
+    pub(super) fn text(&self, name: &str) -> String {
+        self.json.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+}
+
+impl<'a> Given<'a> {
+    pub(super) fn new(verb: &'static Verb, matches: &'a ArgMatches) -> Self {
+        let mut given = Self { verb, matches, ids: Ids(Vec::new()) };
+        given.ids = Ids(verb.ids.iter().filter_map(|id| given.text(id.id())).collect());
+        given
+    }
+
+    /// The value of an argument.
+    pub(crate) fn text(&self, id: &str) -> Option<&'a str> {
+        self.matches.try_get_one::<String>(id).ok().flatten().map(String::as_str)
+    }
+
+    /// The values of a repeated argument.
+    pub(crate) fn texts(&self, id: &str) -> Vec<String> {
+        let values = self.matches.try_get_many::<String>(id).ok().flatten();
+        values.map(|values| values.cloned().collect()).unwrap_or_default()
+    }
+
+    /// Whether a flag without a value is given.
+    pub(crate) fn switch(&self, id: &str) -> bool {
+        self.matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default()
+    }
+
+    /// The message if the outcome is unknown.
+    pub(crate) fn unknown(&self) -> String {
+        let ids = self.ids.0.iter().enumerate();
+        let message = ids
+            .fold(self.verb.unknown.to_owned(), |message, (n, id)| message.replace(&format!("{{{n}}}"), id));
+        self.verb.fields.iter().fold(message, |message, field| match field.name_in(&message) {
+            Some(mark) => message.replace(&mark, &field.value(self)),
+            None => message,
+        })
+    }
+
+    /// The value of `--dry-run`, for commands in which no other flag can be invalid.
+    pub(crate) fn dry_run(&self) -> Result<Option<DryRun>, Fail> {
+        self.dry_run_flag().plan()
+    }
+
+    fn dry_run_flag(&self) -> DryRunFlag {
+        DryRunFlag { dry_run: self.text("dry_run").map(str::to_owned) }
+    }
+
+    /// Reads the fields into an object.
+    pub(super) async fn body(&self, known: &[fields::Field], context: &Context) -> Body {
+        let mut body = Body::default();
+        if let Some(hint) = self.verb.hint {
+            body.flags.help(format!("idempost {hint}"));
+        }
+        for field in self.verb.fields {
+            if field.is_bodies() {
+                self.read_bodies(known, &mut body, context).await;
+            } else if field.is_plain() {
+                field.collect(self, known, &mut body);
+            }
+        }
+        if let Some(fill) = self.verb.fill {
+            fill(self, &mut body);
+        }
+        body
+    }
+
+    async fn read_bodies(&self, known: &[fields::Field], body: &mut Body, context: &Context) {
+        // The parser has the arguments: they were added with the same type.
+        let args = bodies::Args::from_arg_matches(self.matches).unwrap_or_default();
+        let bodies = html_command::bodies(&args, &mut body.flags, &mut context.stdin()).await;
+        if known.iter().any(|field| field.name == "html" && field.required) {
+            body.flags.field("/html", "--html or --html-file", None);
+        }
+        body.unread = bodies.unread;
+        body.is_touched |= bodies.unread;
+        for (name, text) in [("html", bodies.html), ("text", bodies.text)] {
+            if let Some(text) = text {
+                body.set(name, text.into());
+            }
+        }
+    }
+
+    /// Applies `--clear`.
+    fn clear(&self, body: &mut Body) {
+        if self.verb.clear.is_none() {
+            return;
+        }
+        let fields: Vec<_> = self.verb.clearable().collect();
+        let set: Vec<_> =
+            fields.iter().filter(|(_, name, _)| body.json.contains_key(*name)).cloned().collect();
+        for (i, word) in self.texts("clear").iter().enumerate() {
+            body.is_touched = true;
+            match fields.iter().find(|(flag, ..)| flag == word) {
+                Some((flag, name, _)) if set.iter().any(|(_, set, _)| set == name) => {
+                    let setters =
+                        self.verb.fields.iter().filter(|field| field.setting(name).is_some()).count();
+                    let rule = match setters {
+                        0 | 1 => format!("--{flag} and --clear {flag} can't be used together"),
+                        _ => format!("--clear {flag} can't be used with a new {flag}"),
+                    };
+                    body.flags.wrong_nth("exclusive", rule, "--clear", i + 1, word);
+                }
+                Some((_, name, value)) => body.set(name, value.clone()),
+                None => {
+                    let names: Vec<_> = fields.iter().map(|(flag, ..)| flag.as_str()).collect();
+                    let one_of = if names.len() == 1 { "" } else { "one of " };
+                    let rule = format!("--clear must be {one_of}{}", names.join(", "));
+                    body.flags.wrong_nth("type", rule, "--clear", i + 1, word);
+                }
+            }
+        }
+    }
+
+    /// Makes the input from the flags. All problems are reported at once, each at its flag.
+    pub(crate) async fn plan<I: Input>(
+        &self,
+        change: Change,
+        context: &Context,
+    ) -> Result<(I, Option<DryRun>), Fail> {
+        let mut body = self.body(I::FIELDS, context).await;
+        self.clear(&mut body);
+        let Body { json, mut flags, unread, is_touched } = body;
+        if change == Change::Update && !is_touched {
+            flags.missing("a field to change");
+        }
+        let dry_run = flags.dry_run(self.text("dry_run"));
+        let (input, shape) = I::read(&Value::Object(json));
+        let problems = Problems::merge(shape, input.check()).err();
+        flags.omit(problems.as_ref().map_or(0, Problems::omitted));
+        // That an update changes nothing has been reported above, and so has a body that couldn't be read.
+        let follows = |path: &str| match path {
+            "" => unread || change == Change::Update,
+            "/html" => unread,
+            _ => false,
+        };
+        let problems = problems
+            .into_iter()
+            .flat_map(Problems::into_vec)
+            .filter(|one| one.code != "required" || !follows(&one.path));
+        flags.add_problems(Problems::check(problems));
+        flags.finish()?;
+        Ok((input, dry_run))
+    }
+}
+
+impl Field {
+    /// Its value on the command line.
+    fn value(&self, given: &Given<'_>) -> String {
+        self.given(given).1.pop().unwrap_or_default()
+    }
+
+    /// The argument as the user wrote it, and its values.
+    fn given(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
+        let flag = || Cow::from(format!("--{}", self.long()));
+        let values = given.texts(self.id);
+        match self.form {
+            Form::Flag | Form::Bodies => (flag(), values),
+            Form::PlaceOrFlag if values.is_empty() => match given.texts(&format!("{}_flag", self.id)) {
+                none if none.is_empty() => (self.value.into(), none),
+                values => (flag(), values),
+            },
+            _ => (self.value.into(), values),
+        }
+    }
+
+    /// Reads its values into the request.
+    fn collect(&self, given: &Given<'_>, known: &[fields::Field], body: &mut Body) {
+        let pointer = format!("/{}", self.name);
+        if self.is_switch {
+            if given.switch(self.id) {
+                body.set(self.name, true.into());
+            }
+            return;
+        }
+        let kind = self.kind(known);
+        let (label, values) = self.given(given);
+        if let Kind::List(_) = kind {
+            let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));
+            body.flags.list(&pointer, label.clone(), &values);
+            if let (Kind::List(Kind::Choice(choices)), true) = (kind, known.is_empty()) {
+                let rule = format!("{label} must be one of {}", choices.join(", "));
+                for (i, value) in
+                    values.iter().enumerate().filter(|(_, value)| !choices.contains(&value.as_str()))
+                {
+                    body.flags.wrong_nth("type", rule.clone(), &label, i + 1, value);
+                }
+            }
+            if !values.is_empty() {
+                body.set(self.name, values.into());
+            }
+            return;
+        }
+        let value = values.into_iter().next_back();
+        body.flags.field(&pointer, label.clone(), value.as_deref());
+        let Some(text) = value else { return };
+        let read = match kind {
+            Kind::Boolean => text.parse::<bool>().map(Value::from).map_err(|_| "true or false".to_owned()),
+            Kind::Number => serde_json::from_str(&text).map(Value::Number).map_err(|_| "a number".to_owned()),
+            Kind::Choice(choices)
+                if (known.is_empty() || self.name.contains('/')) && !choices.contains(&text.as_str()) =>
+            {
+                Err(or(choices))
+            }
+            _ => Ok(text.clone().into()),
+        };
+        match read {
+            Ok(value) => body.set(self.name, value),
+            Err(rule) => {
+                body.is_touched = true;
+                let name = self.called.unwrap_or(&label);
+                body.flags.wrong("type", format!("{name} must be {rule}"), &label, &text);
+            }
+        }
+    }
+
+    /// The field's mark in a message, if it has one: `{email}`.
+    fn name_in(&self, message: &str) -> Option<String> {
+        let mark = format!("{{{}}}", self.id());
+        message.contains(&mark).then_some(mark)
+    }
+}
+
+/// `a, b or c`.
+fn or(choices: &[&str]) -> String {
+    match choices {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => choices.concat(),
+    }
+}
+
+/// Sets a field of an object by its path.
+fn set(json: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('/') {
+        None => drop(json.insert(path.to_owned(), value)),
+        Some((outer, inner)) => {
+            let outer = json.entry(outer).or_insert_with(|| Map::new().into());
+            if let Value::Object(outer) = outer {
+                set(outer, inner, value);
+            }
+        }
+    }
+}
