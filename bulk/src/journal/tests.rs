@@ -138,7 +138,7 @@ async fn a_second_crash_during_recovery_loses_no_confirmed_record() {
     for crash in 0..operations().await {
         let disk = Disk::default().failing_at(crash, Fault::Crash);
         let confirmed = run(&disk, &script()).await;
-        for image in disk.torn().into_iter().skip(crash % step()).step_by(3 * step()) {
+        for image in disk.torn().into_iter().skip(3 * (crash % step())).step_by(3 * step()) {
             for second in 0..3 {
                 let disk = Disk::with(image.clone()).failing_at(second, Fault::Crash);
                 let _ = replay(&disk);

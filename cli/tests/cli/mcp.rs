@@ -431,21 +431,28 @@ fn local_calls(tool: &Value, values: &[String]) -> Vec<Value> {
     }
     let mut calls = Vec::new();
     for (at, (name, property)) in properties.iter().enumerate() {
-        let mut call = |value: Value| {
+        let mut call = |value: Value, dry_run: bool| {
             let mut arguments = required.clone();
             arguments[name] = value;
-            if name != "dry_run" && properties.contains_key("dry_run") && calls.len() % 2 == 0 {
+            if dry_run && name != "dry_run" && properties.contains_key("dry_run") {
                 arguments["dry_run"] = true.into();
             }
             calls.push(arguments);
         };
+        // Each value is tried with and without `dry_run`.
+        let dry_run = (at + at / 4) % 2 == 0;
         match property.get("anyOf") {
-            Some(_) => call(json!(values)),
-            None if property["type"] == "boolean" => call(true.into()),
-            None if property.get("enum").is_some() => call(values[0].as_str().into()),
-            None if exhaustive() => values.iter().take(4).for_each(|value| call(value.as_str().into())),
+            Some(_) => call(json!(values), dry_run),
+            None if property["type"] == "boolean" => call(true.into(), dry_run),
+            None if property.get("enum").is_some() => call(values[0].as_str().into(), dry_run),
+            None if exhaustive() => {
+                for value in &values[..4] {
+                    call(value.as_str().into(), false);
+                    call(value.as_str().into(), true);
+                }
+            }
             // The next argument gets the next value.
-            None => call(values[at % 4].as_str().into()),
+            None => call(values[at % 4].as_str().into(), dry_run),
         }
     }
     calls

@@ -32,12 +32,11 @@ impl Sequences {
         self
     }
 
-    /// All cases whose call ends within `longest` events, and `random` longer ones; with `IDEMPOST_EXHAUSTIVE`, all within `exhaustive` events.
+    /// All cases whose call ends within `longest` events, or with `IDEMPOST_EXHAUSTIVE` within `exhaustive` ones, and `random` cases with more
+    /// than `longest`.
     pub(super) fn chosen(&self, longest: usize, random: usize, exhaustive: usize) -> Vec<Case> {
-        if std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some() {
-            return self.all(exhaustive);
-        }
-        let mut cases = self.all(longest);
+        let is_exhaustive = std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some();
+        let mut cases = self.all(if is_exhaustive { exhaustive } else { longest });
         cases.extend(self.random(longest, random));
         cases
     }
