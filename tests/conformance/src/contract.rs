@@ -15,6 +15,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use delivery::Deliveries;
 use document::Document;
+pub use operation::Declared;
 use operation::{Answers, Operation};
 
 /// The text of the contract.
@@ -109,6 +110,11 @@ impl Contract {
     /// Returns the names of all operations (`operationId`).
     pub fn operation_ids(&self) -> impl Iterator<Item = &str> {
         self.operations.iter().map(|operation| operation.id.as_str())
+    }
+
+    /// Returns every response of every operation.
+    pub fn responses(&self) -> impl Iterator<Item = Declared<'_>> {
+        self.operations.iter().flat_map(|operation| operation.answers.declared(&operation.id))
     }
 
     /// Returns the operation of a request.

@@ -18,6 +18,7 @@
 //! | `search` | the search language of these lists |
 //! | `messages`, `received`, `export` | lists of emails, and reception |
 //! | `mailpit` | the API of Mailpit under `/api/v1` |
+//! | `openapi` | the contract at `/openapi.json` and `/openapi.yaml` |
 //! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
 //! | `check` | the check of an email, and of its links on request |
@@ -40,6 +41,7 @@ mod mail;
 pub(crate) mod mailpit;
 mod messages;
 mod mutations;
+mod openapi;
 pub(crate) mod page;
 mod received;
 pub(crate) mod release;
@@ -78,7 +80,7 @@ use crate::wire::problem::{self, Problem};
 
 /// Whether a path belongs to the sandbox itself instead of the service.
 pub(crate) fn is_control(path: &str) -> bool {
-    path == "/_" || path.starts_with("/_/") || mailpit::is_at(path)
+    path == "/_" || path.starts_with("/_/") || mailpit::is_at(path) || openapi::is_at(path)
 }
 
 /// Whether a request moves the clock.
@@ -92,6 +94,9 @@ pub(crate) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes>
     let (method, path) = (request.method(), request.uri().path());
     if mailpit::is_at(path) {
         return mailpit::answer(state, request);
+    }
+    if openapi::is_at(path) {
+        return openapi::answer(state, request);
     }
     match routes::find(method, path) {
         Ok(route) => route.answer(state, request).unwrap_or_else(Problem::into_response),
@@ -112,6 +117,9 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
 pub(crate) fn required_access(method: &Method, path: &str) -> Access {
     if mailpit::is_at(path) {
         return mailpit::access(method, path);
+    }
+    if openapi::is_at(path) {
+        return Access::Public;
     }
     routes::find(method, path).map_or_else(
         |_| {

@@ -143,6 +143,15 @@ impl Service {
         response
     }
 
+    /// Responds to a connection beyond the limit, of which nothing was read.
+    pub(crate) fn refuse_connection(&self) -> Response<Bytes> {
+        let settings = &self.state.settings;
+        let mut response = Problem::too_many_connections(settings.max_connections).into_response();
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
+        self.finish_headers(&mut response, Allowance::uncounted(settings.rate_limit));
+        response
+    }
+
     fn exchange(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
         let path = request.uri().path();
         if path == HEALTH && [Method::GET, Method::HEAD].contains(request.method()) {

@@ -49,7 +49,7 @@ impl Document {
 /// A location in the document.
 pub(super) struct Node<'a> {
     document: &'a Document,
-    pointer: String,
+    pub(super) pointer: String,
     value: &'a Value,
 }
 
@@ -78,6 +78,12 @@ impl<'a> Node<'a> {
 
     pub(super) fn flag(&self, key: &str) -> bool {
         self.value.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// Returns the strings that the schema at this location lists.
+    pub(super) fn words(&self) -> Vec<String> {
+        let listed = self.value.get("enum").and_then(Value::as_array).into_iter().flatten();
+        listed.chain(self.value.get("const")).filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     /// Compiles the schema at this location.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use http::{HeaderMap, Method, header};
+use serde_json::Value;
 
 use super::{
     Answer, Request,
@@ -23,6 +24,18 @@ const PLAIN_HEADERS: [header::HeaderName; 9] = [
     header::HOST,
     header::TRANSFER_ENCODING,
     header::USER_AGENT,
+];
+
+// Headers of responses that are HTTP's or OAuth's own, which the contract doesn't list.
+const PLAIN_RESPONSE_HEADERS: [header::HeaderName; 8] = [
+    header::CACHE_CONTROL,
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::DATE,
+    header::PRAGMA,
+    header::REFERRER_POLICY,
+    header::TRANSFER_ENCODING,
 ];
 
 pub(super) struct Operation {
@@ -164,8 +177,27 @@ impl Operation {
 pub(super) struct Answers(BTreeMap<u16, AnswerRule>);
 
 struct AnswerRule {
+    /// The location of its definition, which operations may share.
+    definition: String,
     headers: Vec<Text>,
     body: Option<Body>,
+    /// The error names, each with the location of the schema that lists it.
+    names: BTreeMap<String, String>,
+}
+
+/// A response that the contract declares for an operation.
+#[derive(Clone, Debug)]
+pub struct Declared<'a> {
+    /// The operation's `operationId`.
+    pub operation: &'a str,
+    /// The status.
+    pub status: u16,
+    /// The location of the response's definition, which operations may share.
+    pub definition: &'a str,
+    /// The error names, each with the location of the schema that lists it; empty for a response that isn't an error.
+    pub names: &'a BTreeMap<String, String>,
+    /// The names of the headers.
+    pub headers: Vec<&'a str>,
 }
 
 impl Answers {
@@ -185,21 +217,82 @@ impl Answers {
         };
         let mut breaches: Vec<_> =
             rule.headers.iter().flat_map(|header| header.breaches_among(&answer.headers)).collect();
+        for name in answer.headers.keys().filter(|name| !PLAIN_RESPONSE_HEADERS.contains(name)) {
+            if !rule.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name.as_str())) {
+                breaches.push(format!("header {name}: status {} has none of that name", answer.status));
+            }
+        }
+        if let Some(name) = answer.error_name().filter(|name| !rule.names.contains_key(name)) {
+            breaches.push(format!("status {} has no error name {name}", answer.status));
+        }
         if let Some(body) = &rule.body {
             breaches.extend(body.breaches(&answer.headers, &answer.body));
         }
         breaches
     }
+
+    pub(super) fn declared<'a>(&'a self, operation: &'a str) -> impl Iterator<Item = Declared<'a>> {
+        self.0.iter().map(move |(status, rule)| Declared {
+            operation,
+            status: *status,
+            definition: &rule.definition,
+            names: &rule.names,
+            headers: rule.headers.iter().map(|header| header.name.as_str()).collect(),
+        })
+    }
 }
+
+impl Answer {
+    /// The name of the error, if the response is one: `name`, or `error` of OAuth.
+    pub fn error_name(&self) -> Option<String> {
+        if !self.status.is_client_error() && !self.status.is_server_error() {
+            return None;
+        }
+        let body: Value = serde_json::from_slice(&self.body).ok()?;
+        ERROR_NAMES.iter().find_map(|key| body.get(key)?.as_str()).map(str::to_owned)
+    }
+}
+
+/// The properties that contain an error's name.
+const ERROR_NAMES: [&str; 2] = ["name", "error"];
 
 impl AnswerRule {
     fn read(node: &Node<'_>) -> Self {
         let headers = node.get("headers").map(|headers| headers.entries()).unwrap_or_default();
+        let schema = node.get("content").and_then(|content| content.get("application/json")?.get("schema"));
         Self {
+            definition: node.pointer.clone(),
             headers: headers.iter().map(|(name, node)| Text::read(name, node)).collect(),
             body: Body::read(node),
+            names: schema.map(|schema| error_names(&schema)).unwrap_or_default(),
         }
     }
+}
+
+/// The parts of a schema that combines several.
+fn parts<'a>(schema: &Node<'a>) -> Vec<Node<'a>> {
+    ["allOf", "anyOf", "oneOf"]
+        .iter()
+        .filter_map(|key| schema.get(key))
+        .flat_map(|parts| parts.items())
+        .collect()
+}
+
+/// The error names that the schema of a body lists, in any of its parts.
+fn error_names(schema: &Node<'_>) -> BTreeMap<String, String> {
+    let own = schema.get("properties").map(|properties| ERROR_NAMES.map(|key| properties.get(key)));
+    let own = own.into_iter().flatten().flatten().flat_map(|property| words(&property));
+    own.chain(parts(schema).iter().flat_map(error_names)).collect()
+}
+
+/// The values that a schema lists, each with the location of the list.
+fn words(schema: &Node<'_>) -> BTreeMap<String, String> {
+    schema
+        .words()
+        .into_iter()
+        .map(|word| (word, schema.pointer.clone()))
+        .chain(parts(schema).iter().flat_map(words))
+        .collect()
 }
 
 fn code(status: &str) -> u16 {

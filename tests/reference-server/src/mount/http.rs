@@ -75,8 +75,7 @@ pub async fn serve(
                     match Arc::clone(&room).try_acquire_owned() {
                         Ok(place) => tokio::spawn(connection(stream, service, stopped, Arc::new(place))),
                         Err(_) => tokio::spawn(async move {
-                            let limit = service.settings().max_connections;
-                            let _ = timeout(REJECT_TIMEOUT, reject(stream, limit)).await;
+                            let _ = timeout(REJECT_TIMEOUT, reject(stream, service.refuse_connection())).await;
                         }),
                     };
                 }
@@ -118,14 +117,14 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// Responds to a connection beyond the limit, and closes it.
-async fn reject(mut stream: TcpStream, limit: usize) -> io::Result<()> {
-    let body = Problem::too_many_connections(limit).into_response().into_body();
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: {}\r\n\
-         retry-after: 1\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
+async fn reject(mut stream: TcpStream, response: Response<Bytes>) -> io::Result<()> {
+    let (parts, body) = response.into_parts();
+    let mut head = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n".to_vec();
+    for (name, value) in &parts.headers {
+        head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    head.extend(format!("content-length: {}\r\n\r\n", body.len()).bytes());
+    stream.write_all(&head).await?;
     stream.write_all(&body).await?;
     stream.shutdown().await?;
     // Closing a connection with unread input resets it, and the client may lose the response.

@@ -47,7 +47,8 @@ fn needs(method: &Method, path: &str) -> Needs {
         || path.starts_with("/_/unsubscribe/")
         || path.starts_with("/_/shared/")
         || (path == "/_/consent/x" && method == Method::GET);
-    let is_public = ["/_/assets/app.js", "/_/ready", "/healthz", "/livez", "/readyz"].contains(&path);
+    let is_public =
+        ["/_/assets/app.js", "/_/ready", "/healthz", "/livez", "/readyz", "/openapi.json"].contains(&path);
     let concerns_all = ["/_", "/_/tenants", "/_/faults", "/_/faults/1", "/_/consent/x", "/oauth/authorize"];
     if is_link || is_public {
         Needs::Nothing
@@ -60,7 +61,7 @@ fn needs(method: &Method, path: &str) -> Needs {
 
 /// Every route with its methods.
 fn routes() -> impl Iterator<Item = (Method, &'static str)> {
-    let others = [("/healthz", "GET"), ("/oauth/authorize", "GET")];
+    let others = [("/healthz", "GET"), ("/openapi.json", "GET"), ("/oauth/authorize", "GET")];
     let all = ROUTES.iter().copied().chain(MAILPIT.iter().copied()).chain(others);
     all.flat_map(|(path, methods)| {
         methods.split(", ").map(move |method| (Method::from_bytes(method.as_bytes()).unwrap(), path))

@@ -15,6 +15,14 @@ pub(crate) struct Described {
     pub(crate) path: String,
     /// The success status, and the schema of the response.
     pub(crate) success: (u16, Value),
+    /// The operation as written.
+    value: Value,
+}
+
+/// A parameter of an operation in the path or the query, or a header.
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) location: String,
 }
 
 impl Document {
@@ -39,10 +47,45 @@ impl Document {
                     method: method.to_uppercase().parse().unwrap(),
                     path: path.clone(),
                     success: self.success(operation),
+                    value: operation.clone(),
                 });
             }
         }
         found
+    }
+
+    pub(crate) fn parameters(&self, operation: &Described) -> Vec<Parameter> {
+        let written = operation.value["parameters"].as_array().into_iter().flatten();
+        let parameters = written.map(|parameter| {
+            let parameter = self.follow(parameter);
+            let text = |key: &str| parameter[key].as_str().unwrap().to_owned();
+            Parameter { name: text("name"), location: text("in") }
+        });
+        parameters.collect()
+    }
+
+    /// The examples of an operation's request body, each with its media type.
+    pub(crate) fn bodies(&self, operation: &Described) -> Vec<(String, Value)> {
+        let content = &self.follow(&operation.value["requestBody"])["content"];
+        let mut bodies = Vec::new();
+        for (kind, content) in content.as_object().into_iter().flatten() {
+            for example in content["examples"].as_object().into_iter().flat_map(|examples| examples.values())
+            {
+                bodies.push((kind.clone(), self.follow(example)["value"].clone()));
+            }
+            bodies.extend(content.get("example").map(|example| (kind.clone(), example.clone())));
+        }
+        bodies
+    }
+
+    /// The alternatives of credentials that an operation accepts: the names of the schemes with their scopes. Empty if it needs none.
+    pub(crate) fn security(&self, operation: &Described) -> Vec<(String, Vec<String>)> {
+        let own = operation.value.get("security").unwrap_or(&self.0["security"]);
+        let alternatives = own.as_array().into_iter().flatten().flat_map(|one| one.as_object().unwrap());
+        let scopes = |scopes: &Value| {
+            scopes.as_array().unwrap().iter().map(|scope| scope.as_str().unwrap().to_owned()).collect()
+        };
+        alternatives.map(|(scheme, required)| (scheme.clone(), scopes(required))).collect()
     }
 
     fn success(&self, operation: &Value) -> (u16, Value) {
