@@ -36,9 +36,9 @@ def block(language):
 
 
 def command(start):
-    """The command of the guide's page that starts so, for a document in the current folder."""
+    """The command of the guide's page that starts so."""
     [line] = re.findall(rf"^(?:npx )?({re.escape(start)}.*)$", GUIDE, re.M)
-    return line.replace("http://127.0.0.1:4010/openapi.json", "openapi.json")
+    return line
 
 
 def source(name):
@@ -120,14 +120,14 @@ def row(name, environment, document, event):
     (folder / file).write_text(program, encoding="utf-8")
     environment = environment | {"GO111MODULE": "off", "GOPATH": f"{folder}:/usr/share/gocode", "GOFLAGS": "-buildvcs=false"}
     bad = dict.fromkeys(COLUMNS, "")
-    code, output = execute(generate, folder, environment)
+    code, output = execute(generate.replace("http://127.0.0.1:4010", environment["RESEND_BASE_URL"]), folder, environment)
     lines = output.splitlines()
-    errors = [line for line in lines if re.search(r"\bERROR\b|[Ee]xception|^Error", line)]
+    errors = [line for line in lines if re.search(r"\bERROR\b|[Ee]xception|^Error", line) and " INFO " not in line]
     if code or errors:
         bad["errors"] = "\n".join(errors or lines[-20:])
     bad["warnings"] = "\n".join(line for line in lines if re.search(r"\bWARN|[Ww]arning", line) and not HARMLESS.search(line))
     if code:
-        return bad
+        return {column: what or "nothing was generated" for column, what in bad.items()}
     code, output = execute(compile_, folder, environment)
     bad["compiles"] = output[-3000:] if code else ""
     declared = set(json.loads(document)["components"]["schemas"])

@@ -4,7 +4,8 @@ import { Api, type KnownEvent, type UnprocessableError } from './generated/clien
 async function main() {
     const { emails } = new Api({
         baseUrl: process.env.RESEND_BASE_URL,
-        baseApiParams: { headers: { Authorization: `Bearer ${process.env.RESEND_API_KEY}` } },
+        // It generates `format` only for responses that aren't references.
+        baseApiParams: { format: 'json', headers: { Authorization: `Bearer ${process.env.RESEND_API_KEY}` } },
     });
 
     const sent = await emails.sendEmail({ from: 'hi@acme.test', to: 'ada@example.com', subject: 'Hello', text: 'It works' });
