@@ -319,15 +319,13 @@ pub(super) fn send(service: &Service, probe: &Probe) -> Answer {
 
 /// A contact import with these parts besides the file.
 pub(super) fn import(file: &str, parts: &[(&str, String)]) -> Probe {
-    let mut form = String::new();
-    for (name, text) in parts {
-        form.push_str(&format!(
-            "--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n"
-        ));
-    }
-    form.push_str(&format!(
+    let parts = parts.iter().map(|(name, text)| {
+        format!("--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    });
+    let file = format!(
         "--b0undary\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.csv\"\r\nContent-Type: text/csv\r\n\r\n{file}\r\n--b0undary--\r\n"
-    ));
+    );
+    let form = parts.chain([file]).collect::<String>();
     Probe::new(Method::POST, "/contacts/imports").header("content-type", FORM).body(form)
 }
 
