@@ -135,12 +135,16 @@ fn a_response_may_add_fields_and_may_not_omit_any() {
     one_breach(&judge(&answer(200, "{}")), "id");
     one_breach(&judge(&answer(200, r#"{"id":"17"}"#)), "uuid");
     one_breach(&judge(&answer(418, "{}")), "418");
-    one_breach(&judge(&answer(422, r#"{"statusCode":400,"name":"x","message":"y"}"#)), "/statusCode");
+    let error = |status, code: u16, name| {
+        answer(status, &format!(r#"{{"statusCode":{code},"name":"{name}","message":"y"}}"#))
+    };
+    one_breach(&judge(&error(422, 400, "validation_error")), "/statusCode");
+    one_breach(&judge(&error(422, 422, "x")), "no error name x");
 
     let mut without = answer(200, ACCEPTED);
     without.headers.remove("ratelimit-reset");
     one_breach(&judge(&without), "ratelimit-reset");
-    one_breach(&judge(&answer(429, r#"{"statusCode":429,"name":"x","message":"y"}"#)), "retry-after");
+    one_breach(&judge(&error(429, 429, "rate_limit_exceeded")), "retry-after");
 }
 
 #[test]
