@@ -140,6 +140,47 @@ fn schemas_use_only_what_generators_can_read() {
 }
 
 #[test]
+fn patterns_are_anchored_at_the_start() {
+    let document = document();
+    let wrong = findings(&document, |path, map| {
+        let pattern = map.get("pattern").and_then(Value::as_str).filter(|_| path.last() != Some(&"properties"));
+        pattern.filter(|pattern| !pattern.starts_with('^')).map(str::to_owned).into_iter().collect()
+    });
+    assert_none(&wrong, "some clients match from the start and others search: start with `^`");
+}
+
+#[test]
+fn names_of_components_collide_with_no_other_and_no_constructor() {
+    let document = document();
+    let components = document["components"].as_object().unwrap();
+    let mut wrong = Vec::new();
+    for name in components["schemas"].as_object().unwrap().keys() {
+        if name.strip_prefix("New").is_some_and(|rest| rest.starts_with(char::is_uppercase)) {
+            wrong.push(format!("{name} is also a constructor in Go"));
+        }
+        let kinds = ["parameters", "requestBodies"].into_iter();
+        let kinds = kinds.filter(|kind| components[*kind].get(name).is_some());
+        wrong.extend(kinds.map(|kind| format!("{name} is a schema and stands in `{kind}`")));
+    }
+    assert_none(&wrong, "generators make a type of each");
+}
+
+#[test]
+fn enums_in_lists_and_objects_that_may_be_null_have_a_name() {
+    let document = document();
+    let wrong = findings(&document, |path, map| {
+        if path.iter().any(|key| CONDITIONS.contains(key) || *key == "parameters") {
+            return Vec::new();
+        }
+        let nullable = map.get("type").and_then(Value::as_array);
+        let nullable = nullable.is_some_and(|types| types.contains(&"object".into()));
+        let listed = path.last() == Some(&"items") && map.contains_key("enum");
+        if nullable || listed { vec![format!("{map:?}")] } else { Vec::new() }
+    });
+    assert_none(&wrong, "generators invent a name: write a component");
+}
+
+#[test]
 fn request_fields_have_no_default() {
     let document = document();
     let schemas = &document["components"]["schemas"];
