@@ -143,7 +143,8 @@ fn schemas_use_only_what_generators_can_read() {
 fn patterns_are_anchored_at_the_start() {
     let document = document();
     let wrong = findings(&document, |path, map| {
-        let pattern = map.get("pattern").and_then(Value::as_str).filter(|_| path.last() != Some(&"properties"));
+        let pattern =
+            map.get("pattern").and_then(Value::as_str).filter(|_| path.last() != Some(&"properties"));
         pattern.filter(|pattern| !pattern.starts_with('^')).map(str::to_owned).into_iter().collect()
     });
     assert_none(&wrong, "some clients match from the start and others search: start with `^`");
