@@ -12,6 +12,8 @@ use crate::wire::answers::wrong_method;
 
 /// One member of the document per line.
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
+/// The address of a sandbox that chooses none.
+const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4010";
 /// The beginning of the line with the servers.
 const SERVERS: &str = "\n\"servers\":";
 
@@ -41,10 +43,11 @@ pub(super) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes>
     response
 }
 
-/// The document with one server.
+/// The document with one server, whose address replaces the default one in links and examples.
 fn served_at(address: &str) -> String {
     let servers = json!([{ "url": address, "description": "This sandbox." }]);
     let (before, after) = DOCUMENT.split_once(SERVERS).unwrap_or((DOCUMENT, ""));
     let (_, after) = after.split_once('\n').unwrap_or_default();
+    let [before, after] = [before, after].map(|text| text.replace(DEFAULT_ADDRESS, address));
     format!("{before}{SERVERS}{servers},\n{after}")
 }
