@@ -38,7 +38,7 @@ pub use store::{FileStore, files};
 #[cfg(feature = "oauth")]
 pub use {
     oauth::{
-        AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder, AuthorizationServer,
+        AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder, AuthorizationServer, Discovery,
         NewOAuthClient, OAuthClient,
     },
     record::{RefreshPending, TokenRecord},

@@ -87,9 +87,11 @@ impl StoredCredential {
 impl Record {
     /// The record to write over `before`: the next generation of the same login, or another login.
     pub(super) fn after(before: Option<&Self>, credential: StoredCredential) -> Self {
+        let exposed =
+            |record: &TokenRecord| record.refresh_token.as_ref().map(|token| token.expose().to_owned());
         let goes_on = |before: &&Self| match (&before.credential, &credential) {
             (StoredCredential::Login(old), StoredCredential::Login(new)) => {
-                let same = old.refresh_token.expose() == new.refresh_token.expose();
+                let same = exposed(old) == exposed(new);
                 old.origin == new.origin
                     && old.client_id == new.client_id
                     && (new.generation == old.generation + 1 || (new.generation == old.generation && same))
@@ -298,7 +300,7 @@ pub(super) mod tests {
             Record::after(Some(&first), StoredCredential::Login(Box::new(record))).login == first.login
         };
         assert!(changed(1, |record| record.scope = "emails:send".to_owned()));
-        assert!(!changed(1, |record| record.refresh_token = "rt_other".to_owned().into()));
+        assert!(!changed(1, |record| record.refresh_token = Some("rt_other".to_owned().into())));
         assert!(!changed(2, |record| record.origin = "https://b.test".to_owned()));
         assert!(!changed(2, |record| record.client_id = "other".to_owned()));
         assert!(!changed(3, |_| ()));

@@ -228,7 +228,7 @@ fn a_record_and_the_next_one_have_16_kib_each_or_twice_the_size_of_a_long_record
 /// Another login of the first generation.
 fn other_login() -> TokenRecord {
     let mut other = login(1);
-    other.refresh_token = "rt_other".to_owned().into();
+    other.refresh_token = Some("rt_other".to_owned().into());
     other.scope = "emails:send".to_owned();
     other
 }
@@ -578,7 +578,10 @@ fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
                 let Some(StoredCredential::Login(record)) = fixture.store.peek().unwrap() else {
                     panic!("no login")
                 };
-                assert_eq!(record.refresh_token.expose(), format!("rt_sentinel_{}", record.generation));
+                assert_eq!(
+                    record.refresh_token.as_ref().unwrap().expose(),
+                    format!("rt_sentinel_{}", record.generation)
+                );
                 looks += 1;
             }
             looks
@@ -613,7 +616,10 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         now(copied.remove()).unwrap();
         assert!(fixture.found().unwrap().is_none());
         assert_eq!(recorded(&place).unwrap().unwrap().0, kind);
-        assert_eq!(other_has().unwrap().refresh_token.expose(), login(3).refresh_token.expose());
+        assert_eq!(
+            other_has().unwrap().refresh_token.as_ref().unwrap().expose(),
+            login(3).refresh_token.as_ref().unwrap().expose()
+        );
         assert!(now(fixture.store.copy_to(other())).unwrap().is_none());
 
         let unsettled = Fixture::with(kind, 3);

@@ -22,6 +22,7 @@ mod token_response;
 pub(crate) use self::token_request::HttpTokenEndpoint;
 pub use self::{
     authorization::{AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder},
+    metadata::Discovery,
     register::{NewOAuthClient, OAuthClient},
     server::AuthorizationServer,
 };

@@ -48,9 +48,9 @@ pub struct TokenRecord {
     /// The lifetime of the access token, from `obtained_at`. The service's is 900 s.
     #[serde(with = "seconds")]
     pub expires_in: Duration,
-    /// The only valid refresh token.
-    #[serde(serialize_with = "exposed::refresh_token")]
-    pub refresh_token: RefreshToken,
+    /// The only valid refresh token; `None` if the server issued none, so that the login ends with its access token (RFC 6749, 5.1).
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed::refresh_token")]
+    pub refresh_token: Option<RefreshToken>,
     /// A refresh that was started and whose outcome is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<RefreshPending>,
@@ -84,11 +84,12 @@ mod exposed {
         token.as_ref().map(AccessToken::expose).serialize(serializer)
     }
 
+    #[expect(clippy::ref_option, reason = "serde passes the field")]
     pub(super) fn refresh_token<S: Serializer>(
-        token: &RefreshToken,
+        token: &Option<RefreshToken>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        token.expose().serialize(serializer)
+        token.as_ref().map(RefreshToken::expose).serialize(serializer)
     }
 }
 
@@ -99,6 +100,15 @@ impl TokenRecord {
         token_endpoint: impl Into<String>,
         client_id: impl Into<String>,
         refresh_token: RefreshToken,
+    ) -> Self {
+        Self::with(origin, token_endpoint, client_id, Some(refresh_token))
+    }
+
+    pub(crate) fn with(
+        origin: impl Into<String>,
+        token_endpoint: impl Into<String>,
+        client_id: impl Into<String>,
+        refresh_token: Option<RefreshToken>,
     ) -> Self {
         Self {
             form: FORMAT,

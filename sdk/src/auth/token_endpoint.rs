@@ -29,8 +29,10 @@ pub(crate) trait TokenEndpoint: Send + Sync {
 /// The outcome of a refresh. The first question is whether the refresh token was spent.
 #[derive(Debug)]
 pub(crate) enum RefreshOutcome {
-    /// 200 with a refresh token: the old one is spent, whatever else is wrong with the response.
+    /// 200 with a new refresh token: the old one is spent, whatever else is wrong with the response. To a code, also 200 without one.
     Tokens(Tokens),
+    /// 200 with an access token and no new refresh token: the old one remains valid (RFC 6749, section 6).
+    Kept { access_token: AccessToken, expires_in: Duration },
     /// Nothing reached the service (name resolution, connection, TLS, proxy): not spent.
     NotSent(TransportError),
     /// 429, or 503 with an OAuth error: rejected before any work, not spent.
@@ -42,14 +44,15 @@ pub(crate) enum RefreshOutcome {
     /// `invalid_grant`: this refresh token is no longer valid.
     InvalidGrant(OAuthError),
     /// The request was sent and it is unknown whether the token was spent: no response, an incomplete one, another 5xx, a 401 without an OAuth
-    /// error, a redirect, or a response without a refresh token.
-    Unknown { reason: String, access_token: Option<(AccessToken, Duration)> },
+    /// error, a redirect, or a success without any token.
+    Unknown { reason: String },
 }
 
 /// The usable contents of a token response (`SPEC.md`, POST /oauth/token).
 #[derive(Clone, Debug)]
 pub(crate) struct Tokens {
-    pub(crate) refresh_token: RefreshToken,
+    /// `None` only in the response to a code.
+    pub(crate) refresh_token: Option<RefreshToken>,
     /// `None`: missing or unusable (another `token_type`, unreadable).
     pub(crate) access_token: Option<AccessToken>,
     /// The response's value if it is valid; else 60 s.

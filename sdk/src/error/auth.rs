@@ -120,6 +120,12 @@ pub enum AuthError {
     /// Only this process holds the new tokens: the store failed after the service had replaced the old ones.
     #[error("the refreshed tokens couldn't be saved")]
     NotSaved(#[source] StoreError),
+    /// The token endpoint issued no access token that this client can send, such as one of type DPoP. Nothing was stored.
+    #[error("the tokens can't be used: {reason}")]
+    UnusableTokens {
+        /// What is wrong with them.
+        reason: String,
+    },
     /// A request to the redirect URI is not the expected response. The wait for the redirect continues.
     #[error(transparent)]
     Callback(#[from] CallbackError),
@@ -245,6 +251,8 @@ pub enum EndReason {
         #[serde(with = "instant")]
         since: SystemTime,
     },
+    /// The access token is no longer valid, and the server issued no refresh token.
+    NotRefreshable,
 }
 
 /// The reason why a request to the redirect URI is not the expected response.
@@ -281,5 +289,9 @@ fn ended(ended: &Ended) -> String {
             "the login has ended: the response to a refresh was lost at {}, and the service treats the old token as stolen; log in again",
             at(*since)
         ),
+        EndReason::NotRefreshable => {
+            "the login has ended: its access token is no longer valid, and the server issued no refresh token; log in again"
+                .to_owned()
+        }
     }
 }

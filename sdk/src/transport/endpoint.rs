@@ -47,6 +47,19 @@ pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
     base_url(given, false)
 }
 
+/// Parses an endpoint of an authorization server, which may have a query (RFC 6749, 3.1 and 3.2).
+#[cfg(feature = "oauth")]
+pub(crate) fn oauth(given: &str) -> Result<Url, SettingsError> {
+    let (before, query) =
+        given.split_once('?').map_or((given, None), |(before, query)| (before, Some(query)));
+    let mut url = address(before)?;
+    if query.is_some_and(|query| query.contains('#')) {
+        return Err(SettingsError::new("base_url", "must not contain a fragment").found(given));
+    }
+    url.set_query(query);
+    Ok(url)
+}
+
 /// Returns scheme, host and port: the origin that a credential is bound to.
 #[cfg(feature = "oauth")]
 pub(crate) fn origin(url: &Url) -> String {

@@ -79,7 +79,7 @@ async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
     assert_eq!(record.generation, 1);
     assert_eq!((record.origin.as_str(), record.scope.as_str()), ("http://127.0.0.1:9", "emails:send"));
     assert_eq!(record.access_token.unwrap().expose(), "at");
-    assert_eq!((record.refresh_token.expose(), record.expires_in.as_secs()), ("rt", 900));
+    assert_eq!((record.refresh_token.as_ref().unwrap().expose(), record.expires_in.as_secs()), ("rt", 900));
 }
 
 #[tokio::test]
@@ -89,6 +89,50 @@ async fn a_token_response_without_a_scope_grants_the_requested_one() {
     let server = server(&Script::of([Reply::json(200, tokens)]).odd());
     let (authorization, code) = authorized(&server);
     assert_eq!(server.exchange(&authorization, &code).await.unwrap().scope, "emails:send");
+}
+
+#[tokio::test]
+async fn a_login_without_a_usable_access_token_is_an_error() {
+    for (field, value) in
+        [("token_type", json!("DPoP")), ("access_token", json!(null)), ("access_token", json!("a b"))]
+    {
+        let mut tokens =
+            json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
+        tokens[field] = value;
+        let server = server(&Script::of([Reply::json(200, tokens)]).odd());
+        let (authorization, code) = authorized(&server);
+        let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
+        assert!(
+            matches!(error, AuthError::UnusableTokens { .. }) && error.to_string().contains(field),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_login_without_a_refresh_token_lasts_as_long_as_its_access_token() {
+    // RFC 6749, 5.1
+    let tokens = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900});
+    let script = Script::of([Reply::json(200, tokens)]).odd();
+    let server = server(&script);
+    let (authorization, code) = authorized(&server);
+    let record = server.exchange(&authorization, &code).await.unwrap();
+    assert!(record.refresh_token.is_none());
+    let saved = TokenRecord::from_json(&record.to_json()).unwrap();
+    assert!(saved.refresh_token.is_none());
+
+    let passed = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let (clock, start) = (Arc::clone(&passed), record.obtained_at);
+    let now = move || start + Duration::from_secs(clock.load(std::sync::atomic::Ordering::Relaxed));
+    let session = Session::builder().wall_clock(now).start(MemoryStore::new(), &saved).await.unwrap();
+    passed.store(899, std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(session.access_token().await.unwrap().expose(), "at");
+    passed.store(900, std::sync::atomic::Ordering::Relaxed);
+    for _ in 0..2 {
+        let error = auth_error(session.access_token().await.unwrap_err());
+        assert!(error.to_string().contains("issued no refresh token; log in again"), "{error}");
+    }
+    assert_eq!(script.seen().len(), 1);
 }
 
 #[tokio::test]
@@ -112,13 +156,7 @@ async fn a_grant_is_revoked_by_its_refresh_token() {
 #[tokio::test]
 async fn a_code_is_sent_once_whatever_the_response() {
     // TOK-33, C-14
-    for step in [
-        Reply::lost(),
-        Reply::bytes(200, "not json"),
-        Reply::json(200, json!({"access_token": "at", "token_type": "Bearer"})),
-        Reply::bytes(500, ""),
-        Reply::bytes(302, ""),
-    ] {
+    for step in [Reply::lost(), Reply::bytes(200, "not json"), Reply::bytes(500, ""), Reply::bytes(302, "")] {
         let script = Script::of([step]).odd();
         let server = server(&script);
         let (authorization, code) = authorized(&server);
@@ -168,14 +206,14 @@ async fn a_program_registers_as_a_public_client() {
         json!({
             "client_name": "Mailer", "redirect_uris": ["http://127.0.0.1/callback"], "scope": "emails:send",
             "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
+            "token_endpoint_auth_method": "none", "application_type": "native",
         })
     );
     let script =
         Script::of([Reply::json(429, json!({"error": "too_many_requests", "error_description": "later"}))])
             .odd();
     let error = auth_error(server(&script).register(&asked).await.unwrap_err());
-    assert!(matches!(error, AuthError::Rejected(_)), "{error:?}");
+    assert!(matches!(error, AuthError::Throttled { status: 429, .. }), "{error:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 //! OAuth 2.0: the authorization code flow with PKCE, rotating refresh tokens, and access tokens that are verified on every call
-//! (`SPEC.md`, GET /oauth/authorize and POST /oauth/token; RFC 6749, 7636, 7009, 7591, 8414, 9728).
+//! (`SPEC.md`, GET /oauth/authorize and POST /oauth/token; RFC 6749, 7636, 7009, 7591, 8414, 9207, 9728).
 //!
 //! `authorize` redirects a browser to the page of `consent`; the decision there becomes a code, the code becomes a grant, and the grant
 //! issues tokens until it is revoked. All state is in the `OAuthStore`, under one lock: of two refreshes with the same token exactly one
@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `clients` | clients: redirect URIs, grant types, scopes |
 //! | `authorize` | validates the authorization request; errors are JSON until the redirect URI is known to be valid, redirects afterwards |
+//! | `client` | the client of a request, and its secret |
 //! | `consent` | the consent page |
 //! | `token` | exchanges codes and refresh tokens for new tokens |
 //! | `jwt` | access tokens: signing and verification |
@@ -17,6 +18,7 @@
 //! | `register`, `revoke`, `metadata`, `grants` | endpoints that the specification only names, like Resend's |
 
 pub(crate) mod authorize;
+mod client;
 pub(crate) mod consent;
 pub(crate) mod form;
 pub(crate) mod grants;

@@ -111,8 +111,8 @@ pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
     open(Method::POST, "/oauth/token", token::exchange),
     open(Method::POST, register::PATH, register::register),
     open(Method::POST, "/oauth/revoke", revoke::revoke),
-    open(Method::GET, "/.well-known/oauth-authorization-server", metadata::server),
-    open(Method::GET, "/.well-known/oauth-protected-resource", metadata::resource),
+    open(Method::GET, metadata::SERVER, metadata::server),
+    open(Method::GET, metadata::RESOURCE, metadata::resource),
     open(Method::GET, "/.well-known/jwks.json", metadata::keys),
 ];
 

@@ -209,7 +209,8 @@ impl Service {
     /// Finds the route, checks the credential and the rate limit, responds and logs.
     fn serve(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
         let mut allowance = Allowance::uncounted(self.state.settings.rate_limit);
-        match routes::find_open(request.method(), request.uri().path()) {
+        let links = &self.state.links;
+        match routes::find_open(request.method(), links.without_base_path(request.uri().path())) {
             Some(Ok(route)) => return ((route.handler)(&self.state, request), allowance),
             Some(Err(allowed)) => {
                 return (wrong_method(request.method(), request.uri().path(), &[allowed]), allowance);
@@ -250,8 +251,8 @@ impl Service {
                             response
                         }
                     },
-                    (Ok(_), None) => Problem::missing_api_key().into_response(),
-                    (Err(problem), _) => problem.into_response(),
+                    (Ok(_), None) => self.unauthorized(request, Problem::missing_api_key()),
+                    (Err(problem), _) => self.unauthorized(request, problem),
                 }
             }
         };
@@ -259,6 +260,25 @@ impl Service {
             self.log(tenant, request, &response);
         }
         (response, allowance)
+    }
+
+    /// Responds to a request without a sufficient credential; a challenge names the metadata of the resource (RFC 9728, section 5.1).
+    fn unauthorized(&self, request: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
+        let mut response = problem.into_response();
+        let error = response.headers().get(header::WWW_AUTHENTICATE).and_then(|error| error.to_str().ok());
+        if error.is_some() || response.status() == StatusCode::UNAUTHORIZED {
+            let separator = if error.is_some() { "," } else { "" };
+            let challenge = format!(
+                "{}{separator} resource_metadata=\"{}{}\"",
+                error.unwrap_or("Bearer"),
+                self.state.links.issuer(request),
+                crate::oauth::metadata::RESOURCE
+            );
+            if let Ok(challenge) = HeaderValue::try_from(challenge) {
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            }
+        }
+        response
     }
 
     fn count(&self, tenant: &Arc<Tenant>, allowance: &mut Allowance) -> Result<(), Problem> {

@@ -87,10 +87,10 @@ impl State {
         for host in &settings.allowed_hosts {
             links.allow(host);
         }
-        if let Some(address) = &settings.public_url {
-            links.listens_at(address);
-        }
-        let links = Arc::new(links);
+        let links = Arc::new(match &settings.public_url {
+            Some(address) => links.published_at(address),
+            None => links,
+        });
         Self {
             clock: Clock::new(settings.clock),
             scheduler: Scheduler::new(Job::is_needed),

@@ -20,7 +20,7 @@ use crate::{
 const STATE_BYTES: u32 = 32;
 const VERIFIER_BYTES: u32 = 64;
 /// The maximum length of a redirect parameter, decoded, in characters.
-const MAX_PARAMETER: usize = 2048;
+const MAX_PARAMETER: usize = 8192;
 
 impl AuthorizationServer {
     /// Returns a builder for an authorization request with this client ID and redirect URI.
@@ -224,7 +224,7 @@ fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<S
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let Some(at) = names.iter().position(|known| *known == name) else { continue };
         if value.chars().count() > MAX_PARAMETER {
-            return Err(CallbackError::Parameters("a parameter is longer than 2048 characters"));
+            return Err(CallbackError::Parameters("a parameter is longer than 8192 characters"));
         }
         if found[at].replace(value.into_owned()).is_some() {
             return Err(CallbackError::Parameters("a parameter is repeated"));
@@ -351,9 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn a_code_has_at_most_2048_characters_and_a_malformed_one_is_named() {
+    fn a_code_has_at_most_8192_characters_and_a_malformed_one_is_named() {
         let authorization = authorization();
-        let longest = "x".repeat(2048);
+        let longest = "x".repeat(8192);
         assert_eq!(back(&authorization, &format!("code={longest}")).unwrap().expose(), longest);
         for (rest, part) in
             [("code=", "`code` is malformed"), ("code=a&error=b", "exactly one of `code` and `error`")]
@@ -379,7 +379,7 @@ mod tests {
             "code=%E2%82",
             "code=caf%C3%A9",
             "code=a&state=again",
-            &format!("code={}", "x".repeat(2049)),
+            &format!("code={}", "x".repeat(8193)),
         ] {
             assert!(matches!(back(&authorization, rest), Err(AuthError::Callback(_))), "{rest}");
         }

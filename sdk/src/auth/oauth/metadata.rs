@@ -1,7 +1,7 @@
 //! Authorization server metadata (RFC 8414, and OpenID Connect Discovery).
 
 use http::StatusCode;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use url::Url;
 
 use super::{
@@ -33,53 +33,107 @@ struct Metadata {
     authorization_response_iss_parameter_supported: bool,
 }
 
+/// The part of a protected resource's metadata that names its authorization server.
+#[derive(Deserialize)]
+struct ResourceMetadata {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+}
+
 impl AuthorizationServer {
     /// Discovers the metadata of an issuer: `/.well-known/oauth-authorization-server`, or else
     /// `/.well-known/openid-configuration`.
     ///
     /// # Errors
     /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it has another
-    /// issuer, has an unencrypted endpoint, or lacks PKCE with S256.
+    /// issuer, an endpoint of another origin or without encryption, or lacks PKCE with S256.
     pub async fn discover(issuer: &str) -> Result<Self> {
-        Self::discover_through(issuer, HttpClient::default()).await
+        Self::discovery().issuer(issuer).await
     }
 
-    /// Like [`discover`](Self::discover), over a custom transport, which the server then uses for all its requests.
+    /// Discovers an authorization server with custom settings, or that of an API.
+    pub fn discovery() -> Discovery {
+        Discovery::default()
+    }
+}
+
+/// The settings of a discovery.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Discovery {
+    http: HttpClient,
+    trusts_endpoints: bool,
+}
+
+impl Discovery {
+    /// Sets the transport, which the server then uses for all its requests. Default: reqwest with its default settings.
+    pub fn transport(mut self, transport: impl Transport) -> Self {
+        self.http = HttpClient::over(transport);
+        self
+    }
+
+    /// Accepts endpoints of other origins than the issuer's, as some providers have them. Whoever controls the metadata can then send the
+    /// authorization code of one server to another (RFC 9700, section 4.4), so this is for issuers that the user trusts.
+    pub fn trust_endpoints(mut self) -> Self {
+        self.trusts_endpoints = true;
+        self
+    }
+
+    /// Discovers the server of an issuer; see [`AuthorizationServer::discover`].
     ///
     /// # Errors
-    /// Those of [`discover`](Self::discover).
-    pub async fn discover_with(issuer: &str, transport: impl Transport) -> Result<Self> {
-        Self::discover_through(issuer, HttpClient::over(transport)).await
-    }
-
-    async fn discover_through(issuer: &str, http: HttpClient) -> Result<Self> {
+    /// Those of [`AuthorizationServer::discover`].
+    pub async fn issuer(self, issuer: &str) -> Result<AuthorizationServer> {
         let base = endpoint::address(issuer)?;
         for url in metadata_urls(&base) {
-            let response = http.get(&url).await.map_err(AuthError::Unreachable)?;
+            let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
             if let Some(metadata) = read(response, &url)? {
-                return Ok(server(metadata, &base, http)?);
+                return Ok(server(metadata, &base, self.http, self.trusts_endpoints)?);
             }
         }
         Err(AuthError::NoMetadata.into())
     }
+
+    /// Discovers the authorization server of an API, whose tokens are then bound to the API's origin: the first one that
+    /// `/.well-known/oauth-protected-resource` names (RFC 9728), or the API itself if it has no such page.
+    ///
+    /// # Errors
+    /// Those of [`AuthorizationServer::discover`]; [`AuthError::Metadata`] also if the page describes another API or names no server.
+    pub async fn api(self, base_url: &str) -> Result<AuthorizationServer> {
+        let base = endpoint::address(base_url)?;
+        let url = well_known(&base, "oauth-protected-resource");
+        let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
+        let Some(page) = read::<ResourceMetadata>(response, &url)? else {
+            return self.issuer(base_url).await;
+        };
+        let named = page.resource.trim_end_matches('/');
+        if named != base.as_str().trim_end_matches('/') {
+            return Err(AuthError::Metadata(format!("it is of the API {}", printable(named, 200))).into());
+        }
+        let Some(issuer) = page.authorization_servers.first() else {
+            return Err(AuthError::Metadata("the API has no authorization server".to_owned()).into());
+        };
+        self.issuer(issuer).await?.for_api(base_url)
+    }
+}
+
+/// A well-known URL, whose path precedes that of the base URL (RFC 8414, 3.1; RFC 9728, 3.1).
+fn well_known(base: &Url, name: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("/.well-known/{name}{}", base.path().trim_end_matches('/')));
+    url
 }
 
 /// The metadata URLs of an issuer: before its path (RFC 8414, 3.1), or after it (OpenID Connect Discovery, 4.1).
 fn metadata_urls(issuer: &Url) -> [Url; 2] {
-    let path = issuer.path().trim_end_matches('/');
-    let at = |path: String| {
-        let mut url = issuer.clone();
-        url.set_path(&path);
-        url
-    };
-    [
-        at(format!("/.well-known/oauth-authorization-server{path}")),
-        at(format!("{path}/.well-known/openid-configuration")),
-    ]
+    let mut openid = issuer.clone();
+    openid.set_path(&format!("{}/.well-known/openid-configuration", issuer.path().trim_end_matches('/')));
+    [well_known(issuer, "oauth-authorization-server"), openid]
 }
 
 /// Parses the metadata in a response; `None` if the server has none at this URL.
-fn read(response: HttpResponse, url: &Url) -> Result<Option<Metadata>, AuthError> {
+fn read<T: DeserializeOwned>(response: HttpResponse, url: &Url) -> Result<Option<T>, AuthError> {
     match response.status {
         StatusCode::OK => {}
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
@@ -90,18 +144,29 @@ fn read(response: HttpResponse, url: &Url) -> Result<Option<Metadata>, AuthError
         .map_err(|error| AuthError::Metadata(printable(&error.to_string(), 200)))
 }
 
-fn server(metadata: Metadata, base: &Url, http: HttpClient) -> Result<AuthorizationServer, AuthError> {
+fn server(
+    metadata: Metadata,
+    base: &Url,
+    http: HttpClient,
+    trusts_endpoints: bool,
+) -> Result<AuthorizationServer, AuthError> {
     let named = metadata.issuer.trim_end_matches('/');
     if named != base.as_str().trim_end_matches('/') {
         let named = printable(named, 200);
         return Err(AuthError::Metadata(format!("its issuer is {named}")));
     }
-    let methods = &metadata.code_challenge_methods_supported;
-    if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
+    if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
         return Err(AuthError::Metadata("PKCE with S256 is not supported".to_owned()));
     }
     let address = |name: &str, given: &str| {
-        endpoint::address(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))
+        let url =
+            endpoint::oauth(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))?;
+        // Else the metadata could send codes and tokens of one server to another (RFC 9700, section 4.4).
+        if !trusts_endpoints && origin(&url) != origin(base) {
+            let (found, own) = (origin(&url), origin(base));
+            return Err(AuthError::Metadata(format!("`{name}` is at {found}, not at {own}")));
+        }
+        Ok(url)
     };
     let maybe = |name: &str, given: Option<&str>| given.map(|given| address(name, given)).transpose();
     Ok(AuthorizationServer {
@@ -134,15 +199,15 @@ mod tests {
     ) -> Result<AuthorizationServer> {
         let mut page = serde_json::json!({
             "issuer": issuer,
-            "authorization_endpoint": "https://auth.example.com/authorize",
-            "token_endpoint": "https://auth.example.com/token",
+            "authorization_endpoint": "https://api.example.com/authorize",
+            "token_endpoint": "https://api.example.com/token?tenant=1",
             "scopes_supported": ["full_access", "emails:send", "later"],
             "code_challenge_methods_supported": ["S256"],
         });
         change(&mut page);
         let pages = ScriptedTransport::new([Reply::bytes(404, "").repeated()]);
         let pages = pages.on("GET", place, [Reply::json(200, page)]);
-        AuthorizationServer::discover_with(issuer, pages).await
+        AuthorizationServer::discovery().transport(pages).issuer(issuer).await
     }
 
     const RFC: &str = "/.well-known/oauth-authorization-server";
@@ -150,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn endpoints_are_discovered_at_both_well_known_urls() {
         let server = discover("https://api.example.com", RFC, |_| {}).await.unwrap();
-        assert_eq!(server.token.as_str(), "https://auth.example.com/token");
+        assert_eq!(server.token.as_str(), "https://api.example.com/token?tenant=1");
         assert_eq!((server.origin(), server.supports_registration()), ("https://api.example.com", false));
         let found =
             discover("https://api.example.com/mail", "/.well-known/oauth-authorization-server/mail", |_| {})
@@ -166,7 +231,7 @@ mod tests {
     #[tokio::test]
     async fn a_discovered_server_names_its_issuer_its_scopes_and_whether_clients_can_register() {
         let server = discover("https://api.example.com", RFC, |page| {
-            page["registration_endpoint"] = "https://auth.example.com/register".into();
+            page["registration_endpoint"] = "https://api.example.com/register".into();
         });
         let server = server.await.unwrap();
         assert_eq!(server.issuer(), Some("https://api.example.com"));
@@ -180,7 +245,7 @@ mod tests {
         let url = Url::parse("https://api.example.com/.well-known/oauth-authorization-server").unwrap();
         let found = |status| {
             let body = Collected { bytes: Bytes::new(), missing: None };
-            read(HttpResponse { status, headers: http::HeaderMap::new(), body }, &url)
+            read::<Metadata>(HttpResponse { status, headers: http::HeaderMap::new(), body }, &url)
         };
         for status in [StatusCode::NOT_FOUND, StatusCode::UNAUTHORIZED, StatusCode::GONE] {
             assert!(matches!(found(status), Ok(None)), "{status}");
@@ -198,11 +263,16 @@ mod tests {
 
     #[tokio::test]
     async fn untrusted_metadata_is_rejected() {
-        let wrong: [(&str, serde_json::Value); 4] = [
+        let wrong: [(&str, serde_json::Value); 8] = [
             ("issuer", "https://evil.test".into()),
             ("token_endpoint", "http://api.example.com/token".into()),
             ("token_endpoint", serde_json::Value::Null),
             ("code_challenge_methods_supported", serde_json::json!(["plain"])),
+            ("code_challenge_methods_supported", serde_json::json!([])),
+            // A mix-up: the code would go to one server and come from another.
+            ("authorization_endpoint", "https://honest.example.com/authorize".into()),
+            ("token_endpoint", "https://api.example.com:8443/token".into()),
+            ("registration_endpoint", "https://evil.test/register".into()),
         ];
         for (field, value) in wrong {
             let error = discover("https://api.example.com", RFC, |page| page[field] = value.clone())
@@ -210,6 +280,55 @@ mod tests {
                 .unwrap_err();
             let crate::Error::Auth(error) = error else { panic!("{error:?}") };
             assert!(matches!(*error, AuthError::Metadata(_)), "{field}: {error:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn endpoints_of_other_origins_are_accepted_only_if_trusted() {
+        let page = serde_json::json!({
+            "issuer": "https://api.example.com",
+            "authorization_endpoint": "https://login.example.com/authorize",
+            "token_endpoint": "https://token.example.com/token",
+            "code_challenge_methods_supported": ["S256"],
+        });
+        let discovery = || {
+            AuthorizationServer::discovery()
+                .transport(ScriptedTransport::new([Reply::json(200, page.clone())]))
+        };
+        assert!(discovery().issuer("https://api.example.com").await.is_err());
+        let trusted = discovery().trust_endpoints().issuer("https://api.example.com").await.unwrap();
+        assert_eq!(trusted.authorization.as_str(), "https://login.example.com/authorize");
+    }
+
+    #[tokio::test]
+    async fn an_api_names_its_authorization_server_and_the_tokens_are_bound_to_the_api() {
+        // RFC 9728
+        let server = serde_json::json!({
+            "issuer": "https://login.example.com",
+            "authorization_endpoint": "https://login.example.com/authorize",
+            "token_endpoint": "https://login.example.com/token",
+            "code_challenge_methods_supported": ["S256"],
+        });
+        let find = async |resource: serde_json::Value| {
+            let pages = ScriptedTransport::new([Reply::bytes(404, "").repeated()])
+                .on("GET", "/.well-known/oauth-protected-resource/v1", [Reply::json(200, resource)])
+                .on("GET", RFC, [Reply::json(200, server.clone())]);
+            AuthorizationServer::discovery().transport(pages).api("https://api.example.com/v1").await
+        };
+        let servers = serde_json::json!(["https://login.example.com"]);
+        let own = "https://api.example.com/v1";
+        let found =
+            find(serde_json::json!({"resource": own, "authorization_servers": servers})).await.unwrap();
+        assert_eq!(
+            (found.issuer(), found.origin()),
+            (Some("https://login.example.com"), "https://api.example.com")
+        );
+        for wrong in [
+            serde_json::json!({"resource": "https://evil.test", "authorization_servers": servers}),
+            serde_json::json!({"resource": own, "authorization_servers": []}),
+            serde_json::json!({"resource": own}),
+        ] {
+            assert!(find(wrong.clone()).await.is_err(), "{wrong}");
         }
     }
 

@@ -4,11 +4,13 @@
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::{server::AuthorizationServer, token_response::oauth_error};
 use crate::{
     auth::scope::Scope,
     error::{AuthError, Result, printable},
+    transport::endpoint::is_loopback,
 };
 
 /// A client to register.
@@ -20,6 +22,7 @@ pub struct NewOAuthClient {
     grant_types: [&'static str; 2],
     response_types: [&'static str; 1],
     token_endpoint_auth_method: &'static str,
+    application_type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,9 +34,11 @@ pub struct NewOAuthClient {
 impl NewOAuthClient {
     /// Creates a client with a display name (at most 200 characters) and a redirect URI. It is a public client: it has no secret and uses PKCE.
     pub fn new(client_name: impl Into<String>, redirect_uri: impl Into<String>) -> Self {
+        let redirect_uri = redirect_uri.into();
         Self {
             client_name: client_name.into(),
-            redirect_uris: vec![redirect_uri.into()],
+            application_type: application_type(&redirect_uri),
+            redirect_uris: vec![redirect_uri],
             grant_types: ["authorization_code", "refresh_token"],
             response_types: ["code"],
             token_endpoint_auth_method: "none",
@@ -45,7 +50,11 @@ impl NewOAuthClient {
 
     /// Adds a redirect URI: at most 10, of at most 2048 characters each.
     pub fn redirect_uri(mut self, redirect_uri: impl Into<String>) -> Self {
-        self.redirect_uris.push(redirect_uri.into());
+        let redirect_uri = redirect_uri.into();
+        if application_type(&redirect_uri) == "web" {
+            self.application_type = "web";
+        }
+        self.redirect_uris.push(redirect_uri);
         self
     }
 
@@ -70,6 +79,12 @@ impl NewOAuthClient {
         self.logo_uri = Some(address.into());
         self
     }
+}
+
+/// The application type of OpenID Connect registration: only a native one may use loopback ports and private-use schemes.
+fn application_type(redirect_uri: &str) -> &'static str {
+    let is_web = |url: Url| url.scheme() == "https" && !is_loopback(&url);
+    if Url::parse(redirect_uri).is_ok_and(is_web) { "web" } else { "native" }
 }
 
 /// A registered client.
@@ -132,7 +147,8 @@ impl AuthorizationServer {
                 .into()
             });
         }
-        Err(oauth_error(&response).map_or_else(|| response.unexpected(endpoint), AuthError::Rejected).into())
+        let error = oauth_error(&response).filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS);
+        Err(error.map_or_else(|| response.unexpected(endpoint), AuthError::Rejected).into())
     }
 }
 
@@ -170,6 +186,11 @@ mod tests {
     #[tokio::test]
     async fn a_registration_returns_an_id_or_a_reason() {
         let client = NewOAuthClient::new("Shop", "http://127.0.0.1/callback").scope(&Scope::EmailsSend);
+        let kind =
+            |client: &NewOAuthClient| serde_json::to_value(client).unwrap()["application_type"].clone();
+        assert_eq!(kind(&client), "native");
+        assert_eq!(kind(&client.clone().redirect_uri("com.example.app:/cb")), "native");
+        assert_eq!(kind(&client.clone().redirect_uri("https://shop.example.com/cb")), "web");
         let made = server(201, r#"{"client_id":"abc","later":1}"#).register(&client).await.unwrap();
         assert_eq!((made.client_id.as_str(), made.scope), ("abc", None));
         for (status, body, expected) in [

@@ -69,12 +69,17 @@ impl AuthorizationServer {
             RefreshOutcome::Rejected(error) | RefreshOutcome::InvalidGrant(error) => {
                 return Err(AuthError::Rejected(error));
             }
-            RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }),
+            RefreshOutcome::Unknown { reason } => return Err(AuthError::CodeLost { reason }),
+            // A code is no refresh token that could be kept.
+            RefreshOutcome::Kept { .. } => return Err(AuthError::CodeLost { reason: String::new() }),
         };
+        if tokens.access_token.is_none() {
+            return Err(AuthError::UnusableTokens { reason: tokens.deviations.join(", ") });
+        }
         for deviation in &tokens.deviations {
             tracing::warn!(deviation, "the token response deviates from the specification");
         }
-        let mut record = TokenRecord::new(
+        let mut record = TokenRecord::with(
             self.origin.clone(),
             self.token.as_str(),
             authorization.client_id(),
@@ -102,11 +107,12 @@ impl AuthorizationServer {
 async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError> {
     let Some(url) = &record.revocation_endpoint else { return Err(AuthError::NotRevocable) };
     let url = stored_url(url, "revocation").map_err(AuthError::Unreachable)?;
-    let form = [
-        ("token", record.refresh_token.expose()),
-        ("token_type_hint", "refresh_token"),
-        ("client_id", &record.client_id),
-    ];
+    let (token, hint) = match (&record.refresh_token, &record.access_token) {
+        (Some(token), _) => (token.expose(), "refresh_token"),
+        (None, Some(token)) => (token.expose(), "access_token"),
+        (None, None) => return Ok(()),
+    };
+    let form = [("token", token), ("token_type_hint", hint), ("client_id", record.client_id.as_str())];
     let response = http.post_form(&url, &form).await.map_err(AuthError::Unreachable)?;
     if response.status.is_success() {
         return Ok(());
@@ -135,13 +141,10 @@ impl TokenEndpoint for HttpTokenEndpoint {
                 Ok(url) => url,
                 Err(error) => return RefreshOutcome::NotSent(error),
             };
-            let mut form = vec![
-                ("grant_type", "refresh_token"),
-                ("refresh_token", record.refresh_token.expose()),
-                ("client_id", &record.client_id),
-            ];
+            let mut form = vec![("grant_type", "refresh_token"), ("client_id", &record.client_id)];
+            form.extend(record.refresh_token.iter().map(|token| ("refresh_token", token.expose())));
             form.extend(scope.map(|scope| ("scope", scope)));
-            classify(self.0.post_form(&url, &form).await, &url, Some(&record.refresh_token))
+            classify(self.0.post_form(&url, &form).await, &url, record.refresh_token.as_ref())
         })
     }
 
@@ -151,7 +154,7 @@ impl TokenEndpoint for HttpTokenEndpoint {
 }
 
 fn stored_url(stored: &str, name: &str) -> Result<Url, TransportError> {
-    endpoint::address(stored).map_err(|_| {
+    endpoint::oauth(stored).map_err(|_| {
         TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
             .caused_by(format!("the stored {name} endpoint is not a valid URL"))
     })

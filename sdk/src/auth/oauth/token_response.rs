@@ -32,7 +32,7 @@ pub(crate) fn classify(
     let response = match response {
         Ok(response) => response,
         Err(error) if error.delivery() == RequestDelivery::NotSent => return RefreshOutcome::NotSent(error),
-        Err(error) => return unknown(chain(&error), None),
+        Err(error) => return unknown(chain(&error)),
     };
     let status = response.status;
     if status.is_success() {
@@ -46,10 +46,10 @@ pub(crate) fn classify(
         StatusCode::SERVICE_UNAVAILABLE if error.is_some() => return throttled,
         // A proxy responds like this too if it lost the response to a request that was executed, whatever its `Retry-After`.
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::UNAUTHORIZED if error.is_none() => {
-            return unknown(format!("status {status} without an OAuth error, as from a proxy"), None);
+            return unknown(format!("status {status} without an OAuth error, as from a proxy"));
         }
         _ if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT => {
-            return unknown(format!("status {status}"), None);
+            return unknown(format!("status {status}"));
         }
         _ => {}
     }
@@ -62,11 +62,11 @@ pub(crate) fn classify(
             RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() }
         }
         // A server error with a client error's status: the server may have acted before it failed.
-        Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}"), None),
+        Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}")),
         Some(error) => RefreshOutcome::Rejected(error),
         None => match &response.body.missing {
             // The missing part may hold the error code.
-            Some(error) => unknown(format!("status {status}, {}", chain(error)), None),
+            Some(error) => unknown(format!("status {status}, {}", chain(error))),
             None => RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() },
         },
     }
@@ -94,35 +94,33 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
     let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(body) else {
         return match salvage(body).filter(|token| !same(token, sent)) {
             Some(refresh_token) => RefreshOutcome::Tokens(Tokens {
-                refresh_token,
+                refresh_token: Some(refresh_token),
                 access_token: None,
                 expires_in: DEFAULT_LIFETIME,
                 scope: None,
                 deviations: vec![format!("only its refresh token could be read{incomplete}")],
             }),
-            None => unknown(format!("the response couldn't be read{incomplete}"), None),
+            None => unknown(format!("the response couldn't be read{incomplete}")),
         };
     };
     let mut deviations = Vec::new();
     let expires_in = lifetime(fields.get("expires_in"), &mut deviations);
     let access_token = bearer(&fields, &mut deviations);
     let refresh_token = fields.get("refresh_token").and_then(Value::as_str).filter(|text| !text.is_empty());
-    let Some(refresh_token) = refresh_token.map(|text| RefreshToken::from(text.to_owned())) else {
-        return unknown(
-            "the response has no refresh token".to_owned(),
-            access_token.map(|token| (token, expires_in)),
-        );
-    };
-    if same(&refresh_token, sent) {
-        let reason = "the response repeats the refresh token that was sent".to_owned();
-        return unknown(reason, access_token.map(|token| (token, expires_in)));
+    let refresh_token = refresh_token.map(|text| RefreshToken::from(text.to_owned()));
+    let is_new = refresh_token.as_ref().is_some_and(|token| !same(token, sent));
+    if sent.is_some() && !is_new {
+        return match access_token {
+            Some(access_token) => RefreshOutcome::Kept { access_token, expires_in },
+            None => unknown(format!("the response has no new token: {}", deviations.join(", "))),
+        };
     }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
     RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, scope, deviations })
 }
 
-fn unknown(reason: String, access_token: Option<(AccessToken, Duration)>) -> RefreshOutcome {
-    RefreshOutcome::Unknown { reason, access_token }
+fn unknown(reason: String) -> RefreshOutcome {
+    RefreshOutcome::Unknown { reason }
 }
 
 fn same(token: &RefreshToken, sent: Option<&RefreshToken>) -> bool {
@@ -211,7 +209,7 @@ mod tests {
         let tokens = kept(
             r#"{"access_token":"at","token_type":"Bearer","expires_in":900,"refresh_token":"rt","scope":"emails:send"}"#,
         );
-        assert_eq!(tokens.refresh_token.expose(), "rt");
+        assert_eq!(tokens.refresh_token.as_ref().unwrap().expose(), "rt");
         assert_eq!(tokens.access_token.unwrap().expose(), "at");
         assert_eq!(tokens.expires_in, Duration::from_mins(15));
         assert_eq!(tokens.scope.as_deref(), Some("emails:send"));
@@ -233,7 +231,7 @@ mod tests {
             (r#""access_token":17,"expires_in":900,"more":{"deep":[1]}"#, 900, false),
         ] {
             let tokens = kept(&format!(r#"{{"refresh_token":"rt",{rest}}}"#));
-            assert_eq!(tokens.refresh_token.expose(), "rt");
+            assert_eq!(tokens.refresh_token.as_ref().unwrap().expose(), "rt");
             let expires = if usable { tokens.expires_in } else { Duration::from_secs(lifetime) };
             assert_eq!((expires.as_secs(), tokens.access_token.is_some()), (lifetime, usable), "{rest}");
         }
@@ -247,7 +245,7 @@ mod tests {
             r#"{"refresh_token" : "rt", "access_token": "a"#,
             r#"<html>{"refresh_token":"rt"}"#,
         ] {
-            assert_eq!(kept(body).refresh_token.expose(), "rt", "{body}");
+            assert_eq!(kept(body).refresh_token.as_ref().unwrap().expose(), "rt", "{body}");
         }
         for body in [
             "",
@@ -262,16 +260,18 @@ mod tests {
     }
 
     #[test]
-    fn a_success_without_a_new_refresh_token_has_an_unknown_outcome() {
-        // D-11
+    fn a_success_without_a_new_refresh_token_has_only_an_access_token() {
+        // D-11; RFC 6749, 6
         for refresh in ["", r#""refresh_token":"","#, r#""refresh_token":"old","#] {
             let body = format!(r#"{{{refresh}"access_token":"at","token_type":"Bearer","expires_in":900}}"#);
             match answer(200, &body) {
-                RefreshOutcome::Unknown { access_token: Some((token, lifetime)), .. } => {
-                    assert_eq!((token.expose(), lifetime.as_secs()), ("at", 900));
+                RefreshOutcome::Kept { access_token, expires_in } => {
+                    assert_eq!((access_token.expose(), expires_in.as_secs()), ("at", 900));
                 }
                 other => panic!("{other:?}"),
             }
+            let without = format!(r#"{{{refresh}"expires_in":900}}"#);
+            assert!(matches!(answer(200, &without), RefreshOutcome::Unknown { .. }), "{without}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Accepts connections until the redirect has arrived.
 
 use std::{
+    fmt,
     future::{Future, poll_fn, ready},
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     auth::oauth::{AuthorizationCode, AuthorizationRequest},
-    error::{AuthError, Result},
+    error::{AuthError, CallbackError, Result},
 };
 
 /// The maximum number of connections.
@@ -60,11 +61,11 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct RedirectListener {
     pub(super) listener: TcpListener,
     pub(super) host: String,
     redirect_uri: String,
+    on_rejected: Box<dyn Fn(CallbackError) + Send + Sync>,
 }
 
 impl RedirectListener {
@@ -91,7 +92,15 @@ impl RedirectListener {
         let (listener, address) = bound.map_err(AuthError::ListenFailed)?;
         let host = address.to_string();
         let redirect_uri = format!("http://{host}{}", request::CALLBACK);
-        Ok(Self { listener, host, redirect_uri })
+        Ok(Self { listener, host, redirect_uri, on_rejected: Box::new(|_| ()) })
+    }
+
+    /// Registers a callback for requests to the redirect URI that aren't the expected response, such as one of another login. The wait
+    /// continues.
+    #[must_use]
+    pub fn on_rejected(mut self, listener: impl Fn(CallbackError) + Send + Sync + 'static) -> Self {
+        self.on_rejected = Box::new(listener);
+        self
     }
 
     /// Returns the redirect URI: `http://127.0.0.1:PORT/callback`.
@@ -113,6 +122,7 @@ impl RedirectListener {
         let shared = Shared {
             host: &self.host,
             authorization,
+            on_rejected: &*self.on_rejected,
             answer: Mutex::new(None),
             seen: AtomicBool::new(false),
         };
@@ -131,10 +141,17 @@ impl RedirectListener {
     }
 }
 
+impl fmt::Debug for RedirectListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedirectListener").field("redirect_uri", &self.redirect_uri).finish_non_exhaustive()
+    }
+}
+
 /// The state that all connections share.
 struct Shared<'a> {
     host: &'a str,
     authorization: &'a AuthorizationRequest,
+    on_rejected: &'a (dyn Fn(CallbackError) + Send + Sync),
     answer: Mutex<Option<Result<AuthorizationCode, AuthError>>>,
     /// Whether the browser has loaded the final page.
     seen: AtomicBool,
@@ -156,7 +173,10 @@ impl Shared<'_> {
         let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         if answer.is_none() {
             match self.authorization.code_from_query(query) {
-                Err(AuthError::Callback(_)) => return (page::refusal(http::StatusCode::BAD_REQUEST), false),
+                Err(AuthError::Callback(rejected)) => {
+                    (self.on_rejected)(rejected);
+                    return (page::refusal(http::StatusCode::BAD_REQUEST), false);
+                }
                 outcome => *answer = Some(outcome),
             }
         }

@@ -7,7 +7,7 @@ pub(super) const CALLBACK: &str = "/callback";
 /// The path of the final page.
 pub(super) const DONE: &str = "/done";
 /// The maximum length of a request target, in bytes.
-const MAX_TARGET: usize = 8 * 1024;
+const MAX_TARGET: usize = 12 * 1024;
 
 /// How to respond to a request.
 #[derive(Debug, PartialEq, Eq)]

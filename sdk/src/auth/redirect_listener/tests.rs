@@ -161,6 +161,29 @@ async fn a_response_with_the_wrong_state_changes_nothing() {
 }
 
 #[tokio::test]
+async fn each_rejected_response_is_reported_while_the_wait_continues() {
+    let rejected = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::clone(&rejected);
+    let receiver =
+        RedirectListener::bind().await.unwrap().on_rejected(move |why| seen.lock().unwrap().push(why));
+    let login = Login::begin_with(receiver, |_| {}, Duration::from_secs(30));
+    login.get("/callback?code=a&state=other").await;
+    login.callback(&format!("code={}", "x".repeat(8193))).await;
+    login.callback("code=a&code=a").await;
+    let long = "x".repeat(8192);
+    assert_eq!(login.browse(&format!("code={long}")).await.unwrap(), long);
+    let rejected: Vec<_> = rejected.lock().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        rejected,
+        [
+            "its `state` doesn't match this login",
+            "its parameters are invalid: a parameter is longer than 8192 characters",
+            "its parameters are invalid: a parameter is repeated",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
     // C-03, C-07
     let login = Login::begin().await;
@@ -175,13 +198,13 @@ async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
         "code=%FF%FE".to_owned(),
         "code=a%0Ab".to_owned(),
         "error=access_denied&error_description=%C0%80".to_owned(),
-        format!("code={}", "x".repeat(2_049)),
+        format!("code={}", "x".repeat(8_193)),
     ] {
         let answer = login.callback(&query).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{query}: {answer}");
     }
     // An overlong target, an overlong head, too many headers, a megabyte: rejected unread.
-    for (length, status) in [(8 * 1024, "404"), (8 * 1024 + 1, "414")] {
+    for (length, status) in [(12 * 1024, "404"), (12 * 1024 + 1, "414")] {
         let answer = login.get(&format!("/{}", "x".repeat(length - 1))).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{length}: {answer}");
     }

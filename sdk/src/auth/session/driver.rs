@@ -23,7 +23,7 @@ use crate::{
         token_endpoint::{RefreshOutcome, Tokens},
     },
     clock::sleep,
-    error::{AuthError, StoreError},
+    error::{AuthError, EndReason, Ended, StoreError},
 };
 
 /// One refresh. It runs in its own task, so it continues when its caller stops waiting.
@@ -62,7 +62,7 @@ impl Run {
         token: Token,
     ) -> (Result<Token, AuthError>, Vec<SessionEvent>) {
         let mut refresh = Refresh::new(self.shared.policy);
-        let (hard, _) = self.shared.clocks.limits(token.record.expires_in);
+        let (hard, _) = token.limits(&self.shared.clocks);
         let mut event = Event::Wanted { left: self.left(&token), hard };
         self.token = Some(token);
         loop {
@@ -138,7 +138,7 @@ impl Run {
         let held = Held {
             token: self.shared.fingerprint(&token.record),
             left: self.left(&token),
-            enough: self.shared.clocks.limits(token.record.expires_in).1,
+            enough: token.limits(&self.shared.clocks).1,
             pending: token.record.pending.clone(),
             ended: token.record.ended.is_some(),
             unsaved: unsaved.is_some(),
@@ -163,7 +163,7 @@ impl Run {
                 match received {
                     Received::Tokens(tokens) => {
                         record.generation = record.generation.saturating_add(1);
-                        record.refresh_token = tokens.refresh_token.clone();
+                        record.refresh_token.clone_from(&tokens.refresh_token);
                         record.access_token.clone_from(&tokens.access_token);
                         record.expires_in = tokens.expires_in;
                         record.pending = None;
@@ -174,6 +174,9 @@ impl Run {
                     Received::AccessToken(token, expires_in) => {
                         record.access_token = Some(token.clone());
                         record.expires_in = *expires_in;
+                        if !is_replaced(&record) {
+                            record.pending = None;
+                        }
                     }
                 }
             }
@@ -221,6 +224,11 @@ impl Run {
         let record = Arc::clone(&token.record);
         // The lifetime is measured from before the request, so that it is never overestimated.
         let asked = self.shared.clocks.now();
+        if record.refresh_token.is_none() {
+            let ended = Ended { reason: EndReason::NotRefreshable, at: asked.wall };
+            self.trouble = Some(AuthError::Ended(ended));
+            return Event::RefreshOutcome(Outcome::Rejected);
+        }
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let requested = self.shared.state().scope.take();
         self.scope = requested.or(self.scope.take());
@@ -262,12 +270,17 @@ impl Run {
                 self.trouble = Some(AuthError::Rejected(error));
                 Outcome::InvalidGrant
             }
-            RefreshOutcome::Unknown { reason, access_token } => {
+            RefreshOutcome::Kept { access_token, expires_in } => {
+                if is_replaced(&record) {
+                    let reason = "the response has no new refresh token".to_owned();
+                    self.events.push(SessionEvent::ResponseLost { reason });
+                }
+                self.received = Some((Received::AccessToken(access_token, expires_in), asked));
+                Outcome::Kept { left: expires_in }
+            }
+            RefreshOutcome::Unknown { reason } => {
                 self.events.push(SessionEvent::ResponseLost { reason });
-                let access_for = access_token.as_ref().map(|(_, lifetime)| *lifetime);
-                self.received =
-                    access_token.map(|(token, lifetime)| (Received::AccessToken(token, lifetime), asked));
-                Outcome::Unknown { access_for }
+                Outcome::Unknown
             }
         };
         Event::RefreshOutcome(outcome)
@@ -311,11 +324,17 @@ impl Run {
     }
 }
 
+/// Whether the server replaces refresh tokens (`SPEC.md`, Authentication 4): it has replaced one of this login. Then a response without a new
+/// one may have spent the old one; from any other server it means that the old one remains valid (RFC 6749, section 6).
+fn is_replaced(record: &TokenRecord) -> bool {
+    record.generation > 1
+}
+
 /// Counts a token request of the session.
 #[cfg(feature = "otel")]
 fn count(outcome: &RefreshOutcome) {
     let outcome = match outcome {
-        RefreshOutcome::Tokens(_) => "tokens",
+        RefreshOutcome::Tokens(_) | RefreshOutcome::Kept { .. } => "tokens",
         RefreshOutcome::NotSent(_) => "not_sent",
         RefreshOutcome::Throttled { .. } => "throttled",
         RefreshOutcome::NotOAuthEndpoint { .. } | RefreshOutcome::Rejected(_) => "rejected",

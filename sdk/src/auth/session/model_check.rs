@@ -387,7 +387,7 @@ impl World {
     fn fault(&self, who: usize, search: &mut impl FnMut(Result<Self, Harm>)) {
         let one = || Self { faults: self.faults - 1, ..self.clone() };
         let process = &self.processes[who].0;
-        let lost = Event::RefreshOutcome(Outcome::Unknown { access_for: None });
+        let lost = Event::RefreshOutcome(Outcome::Unknown);
         if let Process::Sent { machine, held } = process {
             // The request is lost.
             let mut next = one();

@@ -66,6 +66,10 @@ pub(crate) struct Held {
 pub(crate) enum Outcome {
     /// The token was replaced.
     Tokens,
+    /// The token remains valid, and there is a new access token.
+    Kept {
+        left: Duration,
+    },
     /// Nothing was sent; the flag says whether an immediate retry makes sense.
     NotSent {
         again: bool,
@@ -77,10 +81,8 @@ pub(crate) enum Outcome {
     /// A rejection that doesn't concern the token.
     Rejected,
     InvalidGrant,
-    /// The outcome is unknown; the response may have held an access token alone.
-    Unknown {
-        access_for: Option<Duration>,
-    },
+    /// The outcome is unknown.
+    Unknown,
 }
 
 /// An event for the state machine.
@@ -125,7 +127,7 @@ pub(crate) enum Change {
     Pending(Option<RefreshPending>),
     /// The next generation, with the new tokens.
     Tokens,
-    /// An access token without a refresh token.
+    /// A new access token of the same refresh token, without a mark.
     AccessToken,
     /// The record in memory: an earlier save failed.
     Again,
@@ -385,11 +387,11 @@ impl Refresh {
             Outcome::NotSent { .. } | Outcome::Rejected => self.restore(now),
             // A writer that takes no lock may have been faster.
             Outcome::InvalidGrant => self.go(Phase::Rereading, Command::Read),
-            Outcome::Unknown { access_for: Some(left) } => {
+            Outcome::Kept { left } => {
                 self.usable_until = now.monotonic.saturating_add(left);
                 self.go(Phase::SavingAccessToken, Command::Write(Change::AccessToken))
             }
-            Outcome::Unknown { access_for: None } => {
+            Outcome::Unknown => {
                 let Some((mark, _)) = self.mark.clone() else { return self.unlock(Verdict::Failed) };
                 let elapsed = now.wall.duration_since(mark.since).unwrap_or_default();
                 if again && elapsed < self.policy.grace {

@@ -51,9 +51,10 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a fingerprint that distinguishes the refresh tokens of records without storing them.
+    /// Returns a fingerprint that distinguishes the refresh tokens of records without storing them; without one, the access tokens.
     pub(super) fn fingerprint(&self, record: &TokenRecord) -> u64 {
-        self.hasher.hash_one(record.refresh_token.expose())
+        let access = || record.access_token.as_ref().map_or("", |token| token.expose());
+        self.hasher.hash_one(record.refresh_token.as_ref().map_or_else(access, |token| token.expose()))
     }
 
     /// Delivers an event. A panic in the listener is caught.

@@ -83,7 +83,7 @@ impl State {
         let token = self.current.clone().unwrap_or_else(|| token.clone());
         let rejected = self.rejected == Some(token.record.generation);
         let left = if rejected { Duration::ZERO } else { token.left(now) };
-        let (hard, soft) = clocks.limits(token.record.expires_in);
+        let (hard, soft) = token.limits(clocks);
         let flight = self.flight.clone().filter(|flight| flight.has_changed().is_ok());
         let may_start = flight.is_none() && now.monotonic >= self.retry_at;
         let wanted = left <= soft || self.unsaved.is_some();

@@ -49,7 +49,7 @@ impl Clocks {
     }
 
     /// The hard and the soft limit for a token of this lifetime; proportionally less for short-lived tokens, which each call would refresh otherwise.
-    pub(crate) fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
+    fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
         (HARD.min(lifetime / 10), (SOFT + JITTER.mul_f64(self.chance)).min(lifetime / 4))
     }
 }
@@ -95,6 +95,14 @@ impl Token {
         }
         let by_monotonic = self.max.saturating_sub(now.monotonic.saturating_sub(self.seen));
         by_monotonic.min(self.by_wall(now.wall))
+    }
+
+    /// The hard and the soft limit of its lifetime; a token that can't be refreshed is used to the end.
+    pub(crate) fn limits(&self, clocks: &Clocks) -> (Duration, Duration) {
+        match self.record.refresh_token {
+            Some(_) => clocks.limits(self.record.expires_in),
+            None => (Duration::ZERO, Duration::ZERO),
+        }
     }
 
     fn by_wall(&self, wall: SystemTime) -> Duration {

@@ -86,7 +86,10 @@ async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
         let error = fixture.impatient().access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{status} {body}: {error:?}");
         let after = fixture.record().await;
-        assert_eq!(after.refresh_token.expose(), before.refresh_token.expose());
+        assert_eq!(
+            after.refresh_token.as_ref().unwrap().expose(),
+            before.refresh_token.as_ref().unwrap().expose()
+        );
         assert!(after.pending.is_some() && after.ended.is_none());
     }
 }
@@ -138,7 +141,10 @@ async fn invalid_grant_is_recorded_and_not_retried() {
         assert!(matches!(auth(&client.emails().send(&email()).await.unwrap_err()), AuthError::Ended(_)));
     }
     assert_eq!(fixture.shown(), 1);
-    assert_eq!(fixture.record().await.refresh_token.expose(), before.refresh_token.expose());
+    assert_eq!(
+        fixture.record().await.refresh_token.unwrap().expose(),
+        before.refresh_token.as_ref().unwrap().expose()
+    );
 
     // A new login resolves it, even for a process that has seen the end.
     let session = fixture.session();
@@ -174,7 +180,11 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
         fixture.fault(Action::answer(200, answer.to_string()));
         let token = fixture.session().access_token().await;
         let record = fixture.record().await;
-        assert_eq!((record.refresh_token.expose(), record.generation), ("rt", 2), "{field} {value}");
+        assert_eq!(
+            (record.refresh_token.as_ref().unwrap().expose(), record.generation),
+            ("rt", 2),
+            "{field} {value}"
+        );
         assert!(record.pending.is_none());
         assert_eq!(token.is_ok(), usable, "{field} {value}: {token:?}");
         if field == "expires_in" && value != json!("900") {
@@ -211,22 +221,49 @@ async fn without_a_new_refresh_token_the_access_token_is_used_and_the_old_one_is
     // D-11
     for refresh in [Value::Null, json!(""), json!("same")] {
         let fixture = Fixture::expired().await;
+        fixture.session().access_token().await.unwrap();
+        fixture.pass(901);
         let before = fixture.record().await;
         let same = refresh == json!("same");
-        let refresh = if same { json!(before.refresh_token.expose()) } else { refresh };
+        let refresh = if same { json!(before.refresh_token.as_ref().unwrap().expose()) } else { refresh };
         let answer = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": refresh});
         fixture.fault(Action::answer(200, answer.to_string()));
         for _ in 0..3 {
             assert_eq!(fixture.impatient().access_token().await.unwrap().expose(), "at");
             fixture.pass(250);
         }
-        assert_eq!(fixture.shown(), 1);
+        assert_eq!(fixture.shown(), 2);
         let record = fixture.record().await;
-        assert!(record.pending.is_some() && record.generation == 1);
+        assert!(record.pending.is_some() && record.generation == 2);
         // Refreshed long after the settle time: the service had not acted.
         fixture.pass(200);
         fixture.impatient().access_token().await.unwrap();
-        assert_eq!(fixture.rotations(), 1);
+        assert_eq!(fixture.rotations(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_replaces_no_refresh_token_is_refreshed_without_a_pause() {
+    // RFC 6749, 6
+    for repeated in [true, false] {
+        let fixture = Fixture::expired().await;
+        let before = fixture.record().await;
+        let (builder, heard) = notices(fixture.builder().max_wait(Duration::ZERO));
+        let session = builder.open(fixture.store.clone());
+        for n in 0..5 {
+            let token = format!("at{n}");
+            let mut answer = json!({"access_token": token, "token_type": "Bearer", "expires_in": 2});
+            if repeated {
+                answer["refresh_token"] = json!(before.refresh_token.as_ref().unwrap().expose());
+            }
+            fixture.fault(Action::answer(200, answer.to_string()));
+            assert_eq!(session.access_token().await.unwrap().expose(), token);
+            fixture.pass(3);
+        }
+        let after = fixture.record().await;
+        assert_eq!(after.refresh_token.unwrap().expose(), before.refresh_token.unwrap().expose());
+        assert!(after.pending.is_none() && heard.lock().unwrap().is_empty(), "{heard:?}");
+        assert_eq!(fixture.shown(), 5);
     }
 }
 

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// The scopes of the service (`SPEC.md`, Authentication 3).
 pub(crate) const SCOPES: [&str; 2] = ["full_access", "emails:send"];
+/// The prefix of a refresh token, and of an authorization code. They look like API keys of the sandbox, but are none.
+pub(crate) const REFRESH_TOKEN_PREFIX: &str = "sb_rt_";
+pub(crate) const CODE_PREFIX: &str = "sb_code_";
 /// The lifetime of an access token (`SPEC.md`, Limits).
 pub(crate) const ACCESS_TOKEN: Duration = Duration::from_mins(15);
 /// The lifetime of a refresh token from its issue (`SPEC.md`, Limits).

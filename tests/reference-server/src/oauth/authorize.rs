@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header};
 use url::Url;
 
-use crate::model::oauth::clients::{OAuthClient, can_be_redirect};
+use crate::model::oauth::clients::{OAuthClient, can_be_redirect, is_on_this_machine};
 use crate::model::oauth::grant::{Request, later};
 use crate::model::oauth::{CODE, SCOPES};
 use crate::oauth::form::Parameters;
@@ -36,20 +36,24 @@ pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Byt
     };
     let asked = authorization_request(&parameters, &client, &redirect).and_then(|asked| store(state, asked));
     match asked {
-        Ok(name) => found(&format!("{}/_/consent/{name}", state.links.address())),
+        Ok(name) => found(&format!("{}/_/consent/{name}", state.links.issuer(request))),
+        // Nobody has consented yet, so this must not lead to wherever a client that registered itself says (RFC 9700, section 4.11).
+        Err(refusal) if client.is_dynamic && !is_on_this_machine(&redirect) => refusal.into_response(),
         Err(refusal) => redirect_to_client(
             &redirect,
             &[("error", refusal.error), ("error_description", &refusal.description)],
             client_state(&parameters),
+            &state.links.issuer(request),
         ),
     }
 }
 
-/// Redirects the browser to the client.
+/// Redirects the browser to the client, with the issuer of the response (RFC 9207).
 pub(crate) fn redirect_to_client(
     redirect: &str,
     answer: &[(&str, &str)],
     state: Option<&str>,
+    issuer: &str,
 ) -> Response<Bytes> {
     let Ok(mut url) = Url::parse(redirect) else {
         return Refusal::server_error("The redirect URI is not a valid URI.").into_response();
@@ -60,6 +64,7 @@ pub(crate) fn redirect_to_client(
         if let Some(state) = state {
             query.append_pair("state", state);
         }
+        query.append_pair("iss", issuer);
     }
     found(url.as_str())
 }

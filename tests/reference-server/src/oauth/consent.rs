@@ -13,6 +13,7 @@ use subtle::ConstantTimeEq as _;
 
 use self::page::{ConsentPage, forged, gone};
 use crate::model::credential::Permission;
+use crate::model::oauth::CODE_PREFIX;
 use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::grant::Request;
 use crate::oauth::authorize::redirect_to_client;
@@ -51,7 +52,10 @@ fn decide(
         return forged();
     }
     let now = state.clock.now();
-    let client_state = waiting.state.as_deref();
+    let issuer = state.links.issuer(request);
+    let back = |answer: &[(&str, &str)]| {
+        after_form(redirect_to_client(&waiting.redirect_uri, answer, waiting.state.as_deref(), &issuer))
+    };
     match form.get("decision") {
         Some("allow") => {
             let key = form.get("account").unwrap_or_default().trim();
@@ -68,22 +72,22 @@ fn decide(
                 }
             };
             let Some(decided) = state.oauth.take_request(name) else { return gone() };
-            let code = format!("sb_code_{}", state.next_secret().simple());
+            let code = format!("{CODE_PREFIX}{}", state.next_secret().simple());
             if !state.oauth.insert_code(&code, decided, tenant, now) {
                 let answer = [
                     ("error", "server_error"),
                     ("error_description", "The sandbox's --max-memory for OAuth state is used up."),
                 ];
-                return after_form(redirect_to_client(&waiting.redirect_uri, &answer, client_state));
+                return back(&answer);
             }
-            after_form(redirect_to_client(&waiting.redirect_uri, &[("code", &code)], client_state))
+            back(&[("code", &code)])
         }
         Some("deny") => {
             if state.oauth.take_request(name).is_none() {
                 return gone();
             }
             let answer = [("error", "access_denied"), ("error_description", "The user denied the request.")];
-            after_form(redirect_to_client(&waiting.redirect_uri, &answer, client_state))
+            back(&answer)
         }
         _ => ask(
             state,

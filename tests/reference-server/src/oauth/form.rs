@@ -132,7 +132,7 @@ fn unclear(name: &str, why: &str) -> Refusal {
 }
 
 /// Decodes a form-encoded name or value; `None` if it isn't UTF-8.
-fn decoded(text: &[u8]) -> Option<String> {
+pub(super) fn decoded(text: &[u8]) -> Option<String> {
     let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     percent_decode(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }

@@ -5,12 +5,15 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::model::oauth::SCOPES;
+use crate::model::oauth::clients::AUTHENTICATION;
 use crate::state::State;
 use crate::wire::problem;
 
-/// `GET /.well-known/oauth-authorization-server`.
-pub(crate) fn server(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
-    let issuer = state.links.address();
+pub(crate) const SERVER: &str = "/.well-known/oauth-authorization-server";
+pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+
+pub(crate) fn server(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    let issuer = state.links.issuer(request);
     let at = |path: &str| format!("{issuer}{path}");
     public(&json!({
         "issuer": issuer,
@@ -23,15 +26,15 @@ pub(crate) fn server(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token"],
-        "token_endpoint_auth_methods_supported": ["none"],
-        "revocation_endpoint_auth_methods_supported": ["none"],
+        "token_endpoint_auth_methods_supported": AUTHENTICATION,
+        "revocation_endpoint_auth_methods_supported": AUTHENTICATION,
         "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
     }))
 }
 
-/// `GET /.well-known/oauth-protected-resource`.
-pub(crate) fn resource(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
-    let issuer = state.links.address();
+pub(crate) fn resource(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    let issuer = state.links.issuer(request);
     public(&json!({
         "resource": issuer,
         "authorization_servers": [issuer],

@@ -1,6 +1,6 @@
 //! `POST /oauth/register` (RFC 7591): dynamic client registration.
 //!
-//! The specification only names it; it follows Resend. Only public clients are registered, as the flow needs no secret.
+//! The specification only names it; it follows Resend. A client is public unless it asks for a secret.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::model::oauth::SCOPES;
-use crate::model::oauth::clients::{OAuthClient, can_be_redirect};
+use crate::model::oauth::clients::{AUTHENTICATION, ClientSecret, OAuthClient, can_be_redirect};
 use crate::oauth::form::check_size;
 use crate::oauth::token::words;
 use crate::state::State;
@@ -29,12 +29,12 @@ pub(crate) fn is_at(path: &str) -> bool {
 
 pub(crate) fn register(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let now = state.clock.now();
-    let registered = read(state, request.body()).and_then(|client| {
+    let registered = read(state, request.body()).and_then(|(client, secret)| {
         state.oauth.register(client.clone(), now)?;
-        Ok(client)
+        Ok((client, secret))
     });
     match registered {
-        Ok(client) => {
+        Ok((client, secret)) => {
             let mut answer = json!({
                 "client_id": client.client_id,
                 "client_id_issued_at": now.as_second(),
@@ -43,8 +43,12 @@ pub(crate) fn register(state: &State, request: &Request<Bytes>) -> Response<Byte
                 "grant_types": client.grant_types,
                 "response_types": ["code"],
                 "scope": client.scopes_allowed.join(" "),
-                "token_endpoint_auth_method": "none",
+                "token_endpoint_auth_method": client.secret.as_ref().map_or("none", |secret| &*secret.method),
             });
+            if let Some(secret) = secret {
+                answer["client_secret"] = json!(secret);
+                answer["client_secret_expires_at"] = json!(0);
+            }
             for (name, value) in [("client_uri", &client.client_uri), ("logo_uri", &client.logo_uri)] {
                 if let Some(value) = value {
                     answer[name] = json!(value);
@@ -56,7 +60,8 @@ pub(crate) fn register(state: &State, request: &Request<Bytes>) -> Response<Byte
     }
 }
 
-fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
+/// The client, and its secret if it is confidential.
+fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), Refusal> {
     let wrong = |text: String| Refusal::invalid_request(text);
     check_size(body)?;
     let body: Value =
@@ -97,11 +102,15 @@ fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
     if texts(&body, "response_types")?.is_some_and(|types| types != ["code"]) {
         return Err(wrong("`response_types` must be [\"code\"].".to_owned()));
     }
-    if text(&body, "token_endpoint_auth_method")?.is_some_and(|method| method != "none") {
-        return Err(wrong(
-            "`token_endpoint_auth_method` must be `none`: only public clients are registered.".to_owned(),
-        ));
+    let method = text(&body, "token_endpoint_auth_method")?.unwrap_or("none");
+    if !AUTHENTICATION.contains(&method) {
+        return Err(wrong(format!(
+            "`token_endpoint_auth_method` must be one of {}; found {}.",
+            AUTHENTICATION.join(", "),
+            crate::wire::paging::quoted(method)
+        )));
     }
+    let secret = (method != "none").then(|| format!("sb_secret_{}", state.next_secret().simple()));
     let scopes: Vec<String> = match text(&body, "scope")? {
         None => SCOPES.map(str::to_owned).to_vec(),
         Some(scope) => words(scope)?,
@@ -112,7 +121,7 @@ fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
             SCOPES.join(", ")
         )));
     }
-    Ok(OAuthClient {
+    let client = OAuthClient {
         client_id: state.next_id().to_string(),
         name: name.to_owned(),
         redirect_uris: redirects,
@@ -121,7 +130,10 @@ fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
         client_uri: page(&body, "client_uri")?,
         logo_uri: page(&body, "logo_uri")?,
         disabled: false,
-    })
+        secret: secret.as_ref().map(|secret| ClientSecret::new(method, secret)),
+        is_dynamic: true,
+    };
+    Ok((client, secret))
 }
 
 /// A URL of a page or image.

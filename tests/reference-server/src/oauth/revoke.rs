@@ -3,8 +3,10 @@
 //! The specification doesn't define it; it follows Resend.
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 
+use crate::model::oauth::jwt;
+use crate::oauth::client::authenticated;
 use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::wire::refusal::{Refusal, not_cacheable};
@@ -20,15 +22,18 @@ pub(crate) fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes>
 fn end(state: &State, request: &Request<Bytes>) -> Result<(), Refusal> {
     let parameters = Parameters::of_body(request)?;
     let token = parameters.need("token")?;
-    let client_id = parameters.need("client_id")?;
-    if state.oauth.client(client_id).is_none() {
-        return Err(Refusal::invalid_client(StatusCode::UNAUTHORIZED));
-    }
+    let client = authenticated(state, request, &parameters)?;
     if parameters.get("token_type_hint") == Some("access_token") {
         return Err(Refusal::invalid_request(
             "Only refresh tokens can be revoked; access tokens become invalid with their grant.",
         ));
     }
-    state.oauth.revoke_token(token, client_id, state.clock.now());
+    let now = state.clock.now();
+    if jwt::looks_like_one(token) && state.oauth.verify(token, now).is_some() {
+        return Err(Refusal::unsupported_token_type(
+            "Access tokens can't be revoked; they become invalid with their grant. Revoke the refresh token.",
+        ));
+    }
+    state.oauth.revoke_token(token, &client.client_id, now);
     Ok(())
 }

@@ -8,8 +8,10 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::model::oauth::ACCESS_TOKEN;
+use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::grant::Request;
+use crate::model::oauth::{ACCESS_TOKEN, REFRESH_TOKEN_PREFIX};
+use crate::oauth::client::authenticated;
 use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::state::oauth::Refreshed;
@@ -21,7 +23,7 @@ const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
 pub(crate) fn exchange(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
     match tokens(state, request) {
-        Ok(refreshed) => answer(state, &refreshed),
+        Ok(refreshed) => answer(state, &refreshed, &state.links.issuer(request)),
         Err(refusal) => refusal.into_response(),
     }
 }
@@ -34,21 +36,19 @@ fn tokens(state: &State, request: &HttpRequest<Bytes>) -> Result<Refreshed, Refu
             "`grant_type` must be `authorization_code` or `refresh_token`.",
         ));
     }
-    let client_id = parameters.need("client_id")?;
-    let client =
-        state.oauth.client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::UNAUTHORIZED))?;
+    let client = authenticated(state, request, &parameters)?;
     if !client.may(grant_type) {
         return Err(Refusal::unauthorized_client(format!(
             "The client is not registered for the grant `{grant_type}`."
         )));
     }
     match grant_type {
-        "authorization_code" => code(state, &parameters, client_id),
-        _ => refresh(state, &parameters, client_id),
+        "authorization_code" => code(state, &parameters, &client),
+        _ => refresh(state, &parameters, &client.client_id),
     }
 }
 
-fn code(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
+fn code(state: &State, parameters: &Parameters, client: &OAuthClient) -> Result<Refreshed, Refusal> {
     let code = parameters.need("code")?;
     let redirect = parameters.need("redirect_uri")?;
     let verifier = parameters.need("code_verifier")?;
@@ -69,7 +69,8 @@ fn code(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refre
         Ok(())
     };
     let now = state.clock.now();
-    state.oauth.redeem(code, client_id, matches, state.next_id(), refresh_token(state), now)
+    let refresh_token = client.may("refresh_token").then(|| refresh_token(state));
+    state.oauth.redeem(code, &client.client_id, matches, state.next_id(), refresh_token, now)
 }
 
 fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
@@ -101,35 +102,35 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, Refusal> {
 
 /// An opaque token that can't be guessed.
 pub(crate) fn refresh_token(state: &State) -> String {
-    format!("sb_rt_{}{}", state.next_secret().simple(), state.next_secret().simple())
+    format!("{REFRESH_TOKEN_PREFIX}{}{}", state.next_secret().simple(), state.next_secret().simple())
 }
 
-fn answer(state: &State, refreshed: &Refreshed) -> Response<Bytes> {
+fn answer(state: &State, refreshed: &Refreshed, issuer: &str) -> Response<Bytes> {
     #[derive(Serialize)]
     struct Body<'a> {
         access_token: String,
         token_type: &'static str,
         expires_in: u64,
-        refresh_token: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        refresh_token: Option<&'a str>,
         scope: &'a str,
     }
-    let access_token = access_token(state, refreshed);
+    let access_token = access_token(state, refreshed, issuer);
     not_cacheable(json(
         StatusCode::OK,
         &Body {
             access_token,
             token_type: "Bearer",
             expires_in: ACCESS_TOKEN.as_secs(),
-            refresh_token: &refreshed.refresh_token,
+            refresh_token: refreshed.refresh_token.as_deref(),
             scope: &refreshed.scope,
         },
     ))
 }
 
-pub(crate) fn access_token(state: &State, refreshed: &Refreshed) -> String {
-    let (issuer, now) = (state.links.address(), state.clock.now());
+pub(crate) fn access_token(state: &State, refreshed: &Refreshed, issuer: &str) -> String {
     // The tenant's name is an API key, which holders of the token must not learn.
     let subject = state.links.sign("oauth subject", refreshed.grant.tenant.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);
-    state.oauth.sign(refreshed, &issuer, subject, state.next_id(), now)
+    state.oauth.sign(refreshed, issuer, subject, state.next_id(), state.clock.now())
 }

@@ -36,7 +36,8 @@ fn fits(pattern: &str, path: &str) -> bool {
 /// Looks up a route that needs no credential. `Err` contains the method that the path supports.
 pub(crate) fn find_open(method: &Method, path: &str) -> Option<Result<&'static OpenRoute, &'static str>> {
     let route = table::open_at(path)?.first()?;
-    Some(if route.method == *method { Ok(route) } else { Err(route.method.as_str()) })
+    let is_head = *method == Method::HEAD && route.method == Method::GET && path.starts_with("/.well-known/");
+    Some(if route.method == *method || is_head { Ok(route) } else { Err(route.method.as_str()) })
 }
 
 /// Whether the path belongs to a route that needs no credential.

@@ -17,12 +17,18 @@ impl Service {
         let scopes = scope.split(' ').map(str::to_owned).collect();
         let refresh_token = token::refresh_token(&self.state);
         let now = self.state.clock.now();
-        let issued =
-            self.state.oauth.grant(&client, &tenant, scopes, self.state.next_id(), refresh_token, now);
+        let issued = self.state.oauth.grant(
+            &client,
+            &tenant,
+            scopes,
+            self.state.next_id(),
+            refresh_token.clone(),
+            now,
+        );
         IssuedTokens {
             grant_id: issued.grant.id.to_string(),
-            access_token: token::access_token(&self.state, &issued),
-            refresh_token: issued.refresh_token,
+            access_token: token::access_token(&self.state, &issued, &self.state.links.address()),
+            refresh_token,
             scope: issued.scope,
         }
     }

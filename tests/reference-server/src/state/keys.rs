@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::lock::{read as look, write};
 use crate::model::credential::{Credential, Permission};
-use crate::model::oauth::jwt;
+use crate::model::oauth::{CODE_PREFIX, REFRESH_TOKEN_PREFIX, jwt};
 use crate::state::oauth::OAuthStore;
 use crate::wire::problem::Problem;
 
@@ -42,6 +42,9 @@ pub(crate) fn read<'a>(
         let (claims, tenant) = logins.verify(key, now).ok_or_else(Problem::invalid_access_token)?;
         return Ok(Credential::of_token(&claims, tenant));
     }
+    if is_of_a_login(key) {
+        return Err(Problem::invalid_access_token());
+    }
     credential(key, index).ok_or_else(Problem::invalid_api_key)
 }
 
@@ -52,7 +55,7 @@ pub(crate) fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Creden
     }
     // Longer than any issued key; the key is stored as the tenant's name.
     let name = key.strip_prefix("sb_").or_else(|| key.strip_prefix("re_"))?;
-    if key.len() > 256 || !index.accepts(name) {
+    if key.len() > 256 || is_of_a_login(key) || !index.accepts(name) {
         return None;
     }
     Some(match key.strip_suffix("_sending") {
@@ -69,6 +72,11 @@ pub(crate) fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Creden
             token: false,
         },
     })
+}
+
+/// Whether a client sent a refresh token or an authorization code as its credential.
+fn is_of_a_login(key: &str) -> bool {
+    [REFRESH_TOKEN_PREFIX, CODE_PREFIX].iter().any(|prefix| key.starts_with(prefix))
 }
 
 /// The created keys of all tenants, and the password that all other keys must contain.

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
+use http::uri::Authority;
+use http::{Request, header};
 use rand::rngs::StdRng;
 use rand::{RngCore as _, SeedableRng as _};
 use sha2::Sha256;
@@ -39,6 +41,8 @@ pub(crate) type Tag = [u8; 16];
 pub(crate) struct Links {
     address: Mutex<Option<String>>,
     names: Mutex<Arc<Names>>,
+    /// Whether clients reach the service under `address` only.
+    is_published: bool,
     key: [u8; 64],
 }
 
@@ -49,7 +53,7 @@ impl Links {
             Some(seed) => StdRng::seed_from_u64(seed ^ 0x006c_696e_6b73).fill_bytes(&mut key),
             None => rand::thread_rng().fill_bytes(&mut key),
         }
-        Self { address: Mutex::new(None), names: Mutex::default(), key }
+        Self { address: Mutex::new(None), names: Mutex::default(), is_published: false, key }
     }
 
     /// Uses the key of an earlier run, so that its links stay valid.
@@ -66,6 +70,13 @@ impl Links {
     pub(crate) fn listens_at(&self, address: &str) {
         lock(&self.address).get_or_insert_with(|| address.trim_end_matches('/').to_owned());
         Arc::make_mut(&mut *lock(&self.names)).add(address);
+    }
+
+    /// Sets the public URL, which precedes every other address.
+    pub(crate) fn published_at(mut self, address: &str) -> Self {
+        self.listens_at(address);
+        self.is_published = true;
+        self
     }
 
     /// Allows a host name.
@@ -86,6 +97,28 @@ impl Links {
     /// The service's base URL, without a trailing slash.
     pub(crate) fn address(&self) -> String {
         lock(&self.address).clone().unwrap_or_else(|| UNREACHABLE.to_owned())
+    }
+
+    /// The base URL under which the client of this request reaches the service, which is its issuer as an authorization server: the public
+    /// URL, else the host of the request, which [`guard`](crate::guard) has checked.
+    pub(crate) fn issuer<T>(&self, request: &Request<T>) -> String {
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+        match host.filter(|_| !self.is_published) {
+            Some(host) => format!("http://{host}"),
+            None => self.address(),
+        }
+    }
+
+    /// A well-known path without the path of the public URL, which follows it (RFC 8414, section 3.1).
+    pub(crate) fn without_base_path<'a>(&self, path: &'a str) -> &'a str {
+        if !self.is_published || !path.starts_with("/.well-known/") {
+            return path;
+        }
+        let address = self.address();
+        let rest = address.split_once("://").map_or("", |(_, rest)| rest);
+        let base = rest.find('/').map_or("", |at| &rest[at..]);
+        path.strip_suffix(base).unwrap_or(path)
     }
 
     /// The prefix of the service's own links in emails.

@@ -185,7 +185,8 @@ impl Inner {
 pub(crate) struct Refreshed {
     pub(crate) grant: Grant,
     pub(crate) scope: String,
-    pub(crate) refresh_token: String,
+    /// None for a client that may not refresh.
+    pub(crate) refresh_token: Option<String>,
 }
 
 impl OAuthStore {
@@ -292,9 +293,14 @@ impl OAuthStore {
             inner.registered.pop_front();
         }
         if inner.registered.len() >= MAX_REGISTRATIONS || inner.clients.len() >= self.max_records {
-            return Err(Refusal::too_many(format!(
-                "At most {MAX_REGISTRATIONS} clients can be registered within an hour."
-            )));
+            let oldest = inner.registered.front().map(|at| now.duration_since(*at));
+            let seconds = oldest.and_then(|age| u64::try_from(3600 - age.as_secs()).ok());
+            return Err(Refusal {
+                retry_after: seconds,
+                ..Refusal::too_many(format!(
+                    "At most {MAX_REGISTRATIONS} clients can be registered within an hour."
+                ))
+            });
         }
         if inner.bytes() + Counted::size(&client.client_id, &client) > self.max_bytes {
             return Err(Refusal::too_many(format!(
@@ -351,7 +357,7 @@ impl OAuthStore {
         client_id: &str,
         matches: impl FnOnce(&Request) -> Result<(), Refusal>,
         id: Uuid,
-        refresh_token: String,
+        refresh_token: Option<String>,
         now: Timestamp,
     ) -> Result<Refreshed, Refusal> {
         let mut inner = lock(&self.inner);
@@ -408,7 +414,7 @@ impl OAuthStore {
             generation: 1,
             issued_at: now,
         };
-        open(&mut lock(&self.inner), self, grant, refresh_token, now)
+        open(&mut lock(&self.inner), self, grant, Some(refresh_token), now)
     }
 
     /// Rotates a refresh token; reuse of an old one revokes the grant (`SPEC.md`, Authentication 4).
@@ -450,7 +456,11 @@ impl OAuthStore {
         inner.add_token(next.clone(), id, generation);
         inner.record_event(now, id, TokenEventKind::Rotated { generation });
         inner.fit(self.max_bytes, id);
-        Ok(Refreshed { grant: Arc::unwrap_or_clone(grant), scope: scopes.join(" "), refresh_token: next })
+        Ok(Refreshed {
+            grant: Arc::unwrap_or_clone(grant),
+            scope: scopes.join(" "),
+            refresh_token: Some(next),
+        })
     }
 
     /// Revokes the grant of a client's refresh token; an unknown token is no error.
@@ -514,7 +524,7 @@ fn open(
     inner: &mut Inner,
     store: &OAuthStore,
     grant: Grant,
-    refresh_token: String,
+    refresh_token: Option<String>,
     now: Timestamp,
 ) -> Refreshed {
     while inner.grants.len() >= store.max_records.max(1) {
@@ -522,7 +532,9 @@ fn open(
         inner.remove_grant(oldest);
     }
     inner.add_grant(grant.clone());
-    inner.add_token(refresh_token.clone(), grant.id, 1);
+    if let Some(token) = &refresh_token {
+        inner.add_token(token.clone(), grant.id, 1);
+    }
     inner.record_event(now, grant.id, TokenEventKind::Issued);
     inner.fit(store.max_bytes, grant.id);
     Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }

@@ -25,12 +25,16 @@ pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) error: &'static str,
     pub(crate) description: String,
+    /// Seconds until the request can succeed.
+    pub(crate) retry_after: Option<u64>,
+    /// Whether the client has to authenticate with HTTP Basic (RFC 6749, section 5.2).
+    pub(crate) asks_basic: bool,
 }
 
 impl Refusal {
-    fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
         let description = description.into().chars().take(MAX_DESCRIPTION).map(allowed).collect();
-        Self { status, error, description }
+        Self { status, error, description, retry_after: None, asks_basic: false }
     }
 
     pub(crate) fn invalid_request(description: impl Into<String>) -> Self {
@@ -54,6 +58,10 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "unauthorized_client", description)
     }
 
+    pub(crate) fn unsupported_token_type(description: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "unsupported_token_type", description)
+    }
+
     pub(crate) fn unsupported_grant_type(description: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "unsupported_grant_type", description)
     }
@@ -73,7 +81,15 @@ impl Refusal {
             error_description: &'a str,
         }
         let body = Body { error: self.error, error_description: &self.description };
-        not_cacheable(json(self.status, &body))
+        let mut response = not_cacheable(json(self.status, &body));
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.asks_basic {
+            let challenge = HeaderValue::from_static("Basic realm=\"OAuth client\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
     }
 }
 

@@ -10,6 +10,8 @@ mod faults;
 mod grants;
 #[path = "oauth/scopes.rs"]
 mod scopes;
+#[path = "oauth/standards.rs"]
+mod standards;
 #[path = "oauth/token.rs"]
 mod token;
 

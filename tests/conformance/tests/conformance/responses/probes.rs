@@ -243,6 +243,15 @@ impl Probes<'_> {
                 let probe = self.valid(&world()).swap_remove(0).credential(None);
                 see(&probe, &send(&service, &probe));
             }
+            "revoke_token" => {
+                let world = world();
+                let probe = self.valid(&world).swap_remove(0);
+                let token = world.service.grant("idempost-cli", KEY, "emails:send").access_token;
+                let revocation = probe.clone().json(&json!({"client_id": "idempost-cli", "token": token}));
+                see(&revocation, &world.send(&revocation));
+                let unknown = unknown_client(probe);
+                see(&unknown, &world.send(&unknown));
+            }
             "register_client" => with_body(json!({
                 "client_name": "x", "redirect_uris": ["http://127.0.0.1/callback"], "scope": "unknown",
             })),
@@ -269,6 +278,8 @@ impl Probes<'_> {
                         "scope": "full_access",
                     })
                 };
+                let unknown = unknown_client(probe.clone());
+                see(&unknown, &world.send(&unknown));
                 for body in [refresh(&client["client_id"], "x"), refresh(&json!("idempost-cli"), &token)] {
                     let probe = probe.clone().json(&body);
                     see(&probe, &world.send(&probe));
@@ -385,4 +396,11 @@ fn unknown(body: &Value) -> Value {
         Value::String(text) if is_id(text) => UNKNOWN_ID.into(),
         other => other.clone(),
     }
+}
+
+/// The request with the credentials of an unknown client.
+fn unknown_client(probe: Probe) -> Probe {
+    let form = "grant_type=refresh_token&refresh_token=x&token=x";
+    let probe = probe.credential(None).header("authorization", "Basic bm9ib2R5Og==");
+    probe.header("content-type", "application/x-www-form-urlencoded").body(form)
 }

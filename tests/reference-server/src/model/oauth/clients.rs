@@ -1,6 +1,10 @@
 //! OAuth clients.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
 use url::{Host, Url};
 
 use crate::model::oauth::SCOPES;
@@ -8,7 +12,7 @@ use crate::store::size::heap_size;
 
 /// A registered OAuth client (`SPEC.md`, OAuth artifacts).
 ///
-/// All are public clients: they have no secret and use PKCE.
+/// A public client has no secret. All use PKCE.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OAuthClient {
     /// The client ID.
@@ -27,7 +31,41 @@ pub struct OAuthClient {
     pub logo_uri: Option<String>,
     /// A disabled client is rejected as unknown.
     pub disabled: bool,
+    /// How the client authenticates, if it has a secret.
+    #[serde(default)]
+    pub secret: Option<ClientSecret>,
+    /// Whether the client registered itself (RFC 7591).
+    #[serde(default)]
+    pub is_dynamic: bool,
 }
+
+/// How clients can authenticate.
+pub(crate) const AUTHENTICATION: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
+
+/// The secret of a confidential client.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ClientSecret {
+    /// `client_secret_basic` or `client_secret_post`.
+    pub method: String,
+    /// The SHA-256 hash of the secret, in Base64url.
+    pub hash: String,
+}
+
+impl ClientSecret {
+    pub(crate) fn new(method: &str, secret: &str) -> Self {
+        Self { method: method.to_owned(), hash: hash(secret) }
+    }
+
+    pub(crate) fn is(&self, given: &str) -> bool {
+        hash(given).as_bytes().ct_eq(self.hash.as_bytes()).into()
+    }
+}
+
+fn hash(secret: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(secret))
+}
+
+heap_size!(ClientSecret { method, hash });
 
 heap_size!(OAuthClient {
     client_id,
@@ -37,7 +75,9 @@ heap_size!(OAuthClient {
     scopes_allowed,
     client_uri,
     logo_uri,
-    disabled
+    disabled,
+    secret,
+    is_dynamic
 });
 
 impl OAuthClient {
@@ -56,6 +96,8 @@ impl OAuthClient {
             client_uri: None,
             logo_uri: None,
             disabled: false,
+            secret: None,
+            is_dynamic: false,
         }
     }
 
@@ -116,6 +158,11 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
+/// Whether a redirect stays on the user's machine: to a loopback address, or to the program of a private-use scheme.
+pub(crate) fn is_on_this_machine(redirect: &str) -> bool {
+    Url::parse(redirect).is_ok_and(|url| url.scheme() != "https" || is_loopback(&url))
+}
+
 /// Whether a URI is acceptable as a redirect URI. The specification doesn't define this: https with any host, http with a loopback host,
 /// and private-use schemes.
 pub(crate) fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
@@ -127,9 +174,14 @@ pub(crate) fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
     if url.fragment().is_some() {
         return Err("has a fragment");
     }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("has a user name or password");
+    }
     match url.scheme() {
         "http" if !is_loopback(&url) => Err("is http without a loopback host"),
-        "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" => {
+        // Schemes that browsers handle themselves, and of other protocols.
+        "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" | "chrome" | "edge"
+        | "filesystem" | "intent" | "jar" | "mailto" | "resource" | "view-source" | "ws" | "wss" => {
             Err("has a scheme that is not allowed")
         }
         _ => Ok(url),

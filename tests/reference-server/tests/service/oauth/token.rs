@@ -138,7 +138,8 @@ fn an_access_token_expires_after_900_seconds() {
     sandbox.advance(1);
     let answer = sandbox.ask(http::Method::GET, "/emails").key(access).send("");
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "invalid_access_token"));
-    assert_eq!(answer.headers["www-authenticate"], "Bearer error=\"invalid_token\"");
+    let challenge = answer.headers["www-authenticate"].to_str().unwrap();
+    assert!(challenge.starts_with("Bearer error=\"invalid_token\", "), "{challenge}");
     assert!(!answer.text().contains(access));
 }
 
@@ -265,9 +266,7 @@ fn an_unknown_or_disabled_client_is_rejected() {
 fn a_client_is_limited_to_its_registered_grant_types() {
     // TOK-32, AUTHZ-33
     let sandbox = sandbox();
-    let tokens = tokens(&sandbox, "code-only");
-    let refresh = tokens["refresh_token"].as_str().unwrap();
-    assert_eq!(refused(&token(&sandbox, &refresh_request("code-only", refresh))), "unauthorized_client");
+    assert_eq!(refused(&token(&sandbox, &refresh_request("code-only", "x"))), "unauthorized_client");
     assert_eq!(refused(&token(&sandbox, &code_exchange("refresh-only", "x"))), "unauthorized_client");
 }
 

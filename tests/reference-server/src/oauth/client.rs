@@ -1,0 +1,60 @@
+//! The client of a request to the token or revocation endpoint, and its authentication (RFC 6749, section 2.3).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{Request, StatusCode, header};
+
+use crate::model::oauth::clients::OAuthClient;
+use crate::oauth::form::{Parameters, decoded};
+use crate::state::State;
+use crate::wire::refusal::Refusal;
+
+/// The enabled client that the request names, in HTTP Basic authentication or in the body. A confidential client has to send its secret by
+/// the method that it registered; a public client has none, and its password in HTTP Basic authentication is ignored.
+pub(crate) fn authenticated(
+    state: &State,
+    request: &Request<Bytes>,
+    parameters: &Parameters,
+) -> Result<OAuthClient, Refusal> {
+    let basic = basic(request)?;
+    let client_id = match (&basic, parameters.get("client_id")) {
+        (Some((id, _)), Some(other)) if id != other => {
+            return Err(Refusal::invalid_request(
+                "`client_id` differs from the user name in `authorization`.",
+            ));
+        }
+        (Some((id, _)), _) => id,
+        (None, _) => parameters.need("client_id")?,
+    };
+    let rejected =
+        || Refusal { asks_basic: basic.is_some(), ..Refusal::invalid_client(StatusCode::UNAUTHORIZED) };
+    let client = state.oauth.client(client_id).ok_or_else(rejected)?;
+    let Some(secret) = &client.secret else { return Ok(client) };
+    let given = match &basic {
+        Some((_, password)) if secret.method == "client_secret_basic" => Some(password.as_str()),
+        None if secret.method == "client_secret_post" => parameters.get("client_secret"),
+        _ => None,
+    };
+    if given.is_some_and(|given| secret.is(given)) { Ok(client) } else { Err(rejected()) }
+}
+
+/// The user name and password of HTTP Basic authentication, each form-encoded inside (RFC 6749, section 2.3.1).
+fn basic(request: &Request<Bytes>) -> Result<Option<(String, String)>, Refusal> {
+    let Some(value) = request.headers().get(header::AUTHORIZATION) else { return Ok(None) };
+    let Some((scheme, encoded)) = value.to_str().ok().and_then(|value| value.split_once(' ')) else {
+        return Ok(None);
+    };
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Ok(None);
+    }
+    let unreadable = || Refusal {
+        asks_basic: true,
+        ..Refusal::new(StatusCode::UNAUTHORIZED, "invalid_client", "The header `authorization` is malformed.")
+    };
+    let plain = STANDARD.decode(encoded.trim()).map_err(|_| unreadable())?;
+    let colon = plain.iter().position(|byte| *byte == b':').ok_or_else(unreadable)?;
+    let id = decoded(&plain[..colon]).filter(|id| !id.is_empty()).ok_or_else(unreadable)?;
+    let password = decoded(&plain[colon + 1..]).ok_or_else(unreadable)?;
+    Ok(Some((id, password)))
+}
