@@ -48,6 +48,13 @@ pub struct OAuthError {
     pub status: Option<StatusCode>,
 }
 
+impl OAuthError {
+    /// Creates an error that another process received, for a delegate of a session.
+    pub fn new(code: impl Into<OAuthErrorCode>, description: Option<String>) -> Self {
+        Self { code: code.into(), description, status: None }
+    }
+}
+
 /// An error of the OAuth flow or of a session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -245,6 +252,8 @@ pub enum EndReason {
         #[serde(with = "instant")]
         since: SystemTime,
     },
+    /// A logout couldn't revoke the grant, so that its tokens may still be valid. Another logout tries again.
+    LoggedOut,
 }
 
 /// The reason why a request to the redirect URI is not the expected response.
@@ -280,6 +289,10 @@ fn ended(ended: &Ended) -> String {
         EndReason::ResponseLost { since } => format!(
             "the login has ended: the response to a refresh was lost at {}, and the service treats the old token as stolen; log in again",
             at(*since)
+        ),
+        EndReason::LoggedOut => format!(
+            "the login has ended: it was logged out at {}, but its grant isn't revoked yet",
+            at(ended.at)
         ),
     }
 }
