@@ -48,7 +48,10 @@ struct Watching {
 
 impl Watching {
     fn start(idempost: &Idempost, flags: &[&str]) -> Self {
-        let mut child = idempost.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
+        // Columns are those of a table.
+        let columns = if flags.contains(&"ndjson") { 2..2 } else { 2..4 };
+        let watch = [&WATCH[..2], &WATCH[columns], &WATCH[4..], flags].concat();
+        let mut child = idempost.command().args(watch).spawn().unwrap();
         let lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
         let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
         let first = stderr.next().unwrap().unwrap();
