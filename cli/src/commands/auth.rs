@@ -14,7 +14,7 @@ mod logout;
 mod profile;
 mod refresh;
 mod rename;
-mod status;
+pub(crate) mod status;
 mod token;
 mod use_profile;
 
@@ -42,6 +42,13 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Whether the command sends nothing.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Self::Status(_) | Self::List(_) | Self::Use(_) | Self::Rename(_))
+    }
+}
+
 /// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
@@ -49,7 +56,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Logout(args) => logout::run(&args, context).await,
         Command::Status(args) => status::run(&args, context),
         Command::Token(args) => token::run(&args, context).await,
-        Command::Refresh(args) => refresh::run(&args, context).await,
+        Command::Refresh(args) => refresh::run(args, context).await,
         Command::List(args) => list::run(&args, context),
         Command::Use(args) => use_profile::run(&args, context),
         Command::Rename(args) => rename::run(&args, context).await,
