@@ -1,6 +1,6 @@
 //! `auth`: browser logins, stored API keys and OAuth grants.
 
-use idempost::auth::{AuthError, OAuthErrorCode};
+use idempost::auth::{AuthError, EndReason, Ended, OAuthErrorCode};
 
 use crate::context::Context;
 pub(crate) use crate::credentials::{LOGIN, of_store};
@@ -106,6 +106,9 @@ fn refused(error: &AuthError) -> Fail {
             ),
         },
         AuthError::Store(error) => of_store(error),
+        AuthError::Ended(Ended { reason: EndReason::LoggedOut, .. }) => {
+            auth(text, "to revoke it: idempost auth logout; to log in again: idempost auth login")
+        }
         error if error.is_retryable() => Fail::Unavailable { message: text, hint: None },
         AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
         _ => auth(text, LOGIN),

@@ -235,6 +235,7 @@ fn a_login_whose_revocation_failed_stays_ended_until_it_succeeds() {
     assert!(idempost.run(&SEND).fails(4).contains("isn't revoked yet"));
     let status = idempost.run(&["auth", "status", "--json"]);
     assert_eq!((status.code, status.stdout.contains(r#""state":"ended""#)), (Some(4), true), "{status:?}");
+    assert!(status.stderr.contains("to revoke it: idempost auth logout"), "{status:?}");
     assert_eq!(service.asked(), asked);
     assert!(idempost.run(&["auth", "logout"]).ok().contains("access revoked"));
     assert!(idempost.run(&["auth", "status"]).fails(4).contains("isn't logged in"));
