@@ -6,6 +6,7 @@ use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use crate::commands;
@@ -20,6 +21,9 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
+/// Maximum number of commands suggested for a verb without a noun.
+const MAX_SUGGESTED: usize = 5;
+
 /// Command-line program and local sandbox for the Resend email API (not affiliated with Resend)
 #[derive(Debug, Parser)]
 #[command(
@@ -28,8 +32,7 @@ const STYLES: Styles = Styles::styled()
     styles = STYLES,
     disable_help_subcommand = true,
     subcommand_required = true,
-    after_help = "Try it without an account:\n  \
-        idempost --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi\n\
+    after_help = "Try: idempost --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hi\n\
         More: idempost help COMMAND, idempost help exit-codes, idempost help options"
 )]
 pub(crate) struct Cli {
@@ -66,6 +69,7 @@ pub(crate) enum Command {
     ApiKeys(Noun<Verbs<commands::api_keys::ApiKeys>>),
     Usage(commands::usage::Args),
     Auth(Noun<commands::auth::Command>),
+    Whoami(commands::auth::status::Args),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]
     Sandbox(Noun<commands::sandbox::Command>),
@@ -128,6 +132,18 @@ impl Command {
         }
     }
 
+    /// Whether the command works on this machine only.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Self::Config(_) | Self::Completions(_) | Self::Man(_) | Self::Help(_) | Self::Whoami(_) => true,
+            Self::Auth(Noun(command)) => command.is_local(),
+            Self::Bulk(Noun(command)) => command.is_local(),
+            #[cfg(feature = "sandbox")]
+            Self::Sandbox(Noun(command)) => command.serves(),
+            _ => false,
+        }
+    }
+
     /// Whether the command is useless with a service that ends with it.
     #[cfg(feature = "sandbox")]
     pub(crate) fn needs_running_service(&self) -> bool {
@@ -153,11 +169,32 @@ impl Command {
 
 /// Parses a command line. Builds only the noun that it names; the whole tree for help and errors.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = match matches_of_noun(&arguments) {
-        Some(matches) => matches,
-        None => tree().try_get_matches_from(arguments)?,
+    let matches = if let Some(matches) = matches_of_noun(&arguments) {
+        matches
+    } else {
+        let first = arguments.get(1).cloned();
+        tree().try_get_matches_from(arguments).map_err(|error| suggesting_nouns(error, first.as_ref()))?
     };
     Cli::from_arg_matches(&matches)
+}
+
+/// Suggests the nouns that have this verb, if the command line starts with a verb: `emails send` for `send`.
+fn suggesting_nouns(mut error: clap::Error, first: Option<&OsString>) -> clap::Error {
+    let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
+        return error;
+    };
+    if first.is_none_or(|first| *first != *verb) {
+        return error;
+    }
+    let tree = tree();
+    let nouns =
+        tree.get_subcommands().filter(|noun| !noun.is_hide_set() && noun.find_subcommand(&verb).is_some());
+    let commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();
+    // A verb of most nouns says nothing about which one is meant.
+    if (1..=MAX_SUGGESTED).contains(&commands.len()) {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(commands));
+    }
+    error
 }
 
 /// Parses with only the first noun named. Whatever this accepts, the whole tree accepts too: a noun that is really a flag's value is

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "sandbox")]
 pub(crate) mod embedded;
+mod identity;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use url::Url;
 
+pub(crate) use self::identity::{Identity, account_key};
 use crate::credentials::{self, CredentialKind, Credentials, helper};
 use crate::diagnostics::{Diagnostics, Fail, InFlight};
 use crate::global::Global;
@@ -203,6 +205,22 @@ impl Context {
                 help: Some("idempost config set base_url https://…, or try it with --sandbox".to_owned()),
                 ..Diagnostics::default()
             })
+        })
+    }
+
+    /// Who this command acts as.
+    pub(crate) fn identity(&self) -> Result<Identity, Fail> {
+        let settings = self.settings()?;
+        if let Some(service) = &self.embedded {
+            let base_url = Some(service.base_url.clone());
+            return Ok(Identity { profile: None, base_url, credential: None });
+        }
+        let profile = settings.profile.as_ref().map_or(DEFAULT, |profile| &profile.value);
+        let base_url = settings.base_url.as_ref();
+        Ok(Identity {
+            profile: Some(profile.to_owned()),
+            base_url: base_url.map(|base_url| base_url.value.as_str().trim_end_matches('/').to_owned()),
+            credential: settings.credential.as_ref().map(|credential| credential.source.to_string()),
         })
     }
 

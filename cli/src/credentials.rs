@@ -38,6 +38,7 @@ use std::time::Duration;
 use idempost::auth::StoreError;
 use jiff::Timestamp;
 use secrecy::SecretString;
+use secrecy::zeroize::Zeroizing;
 
 pub(crate) use self::lock::Holder;
 pub(crate) use self::state::{CredentialKind, CredentialMetadata};
@@ -181,6 +182,34 @@ impl Credentials {
         let key = StoredKey { origin: origin.to_owned(), key, since: Timestamp::now() };
         let mut locked = Locked(Some(self.store(wanted).lock_profile(TIMEOUT).await?));
         locked.with(move |locked_profile| locked_profile.write(StoredCredential::ApiKey(key))).await
+    }
+
+    /// Stores a login that another command finishes, in place of an earlier one.
+    pub(crate) async fn store_unfinished(&self, bytes: Vec<u8>) -> Result<(), StoreError> {
+        let place = self.place.clone();
+        run_blocking(move || {
+            place.prepare()?;
+            let path = place.file(place::FileKind::Login);
+            let temporary = path.with_extension(uuid::Uuid::new_v4().simple().to_string());
+            private_file::replace(&path, &temporary, &bytes, private_file::RESERVED_BYTES)
+        })
+        .await
+    }
+
+    /// The login that another command began and this one may finish.
+    pub(crate) fn unfinished(&self) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
+        private_file::check_folder(self.place.folder())?;
+        private_file::read(&self.place.file(place::FileKind::Login))
+    }
+
+    /// Removes the unfinished login; `false` if there is none, or another process was faster.
+    pub(crate) fn take_unfinished(&self) -> Result<bool, StoreError> {
+        let path = self.place.file(place::FileKind::Login);
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(private_file::failed("remove", &path, error)),
+        }
     }
 
     /// Removes the stored credential; revokes nothing.

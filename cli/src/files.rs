@@ -22,11 +22,11 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Prepares a write to `path`, through symbolic links. A new file has mode 0600; an existing one keeps its mode.
+    /// Prepares a write to `path`, through symbolic links. A new file has mode 0600; an existing one keeps its mode and its owner.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         permit_local()?;
         let existing = match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
+            Ok(metadata) if metadata.is_file() => Some(metadata),
             // Fails for a folder with the system's error.
             Ok(_) => return Ok(Self::InPlace(OpenOptions::new().write(true).open(path)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -34,8 +34,16 @@ impl Output {
         };
         let path = target(path)?;
         let file = NamedTempFile::new_in(folder(&path))?;
-        if let Some(permissions) = existing {
-            file.as_file().set_permissions(permissions)?;
+        if let Some(existing) = existing {
+            // Root writes the file of a user, who has to be able to read it afterwards. For anyone else, this changes nothing.
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::{MetadataExt as _, fchown};
+                if rustix::process::geteuid().is_root() {
+                    fchown(file.as_file(), Some(existing.uid()), Some(existing.gid()))?;
+                }
+            }
+            file.as_file().set_permissions(existing.permissions())?;
         }
         Ok(Self::Staged(file, path))
     }
@@ -142,12 +150,6 @@ fn is_pipe(metadata: &std::fs::Metadata) -> bool {
     return std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type());
     #[cfg(not(unix))]
     return !metadata.is_file() && !metadata.is_dir();
-}
-
-/// Creates a folder for files that others may read, and its parents.
-pub(crate) fn create_shared_dir(folder: &Path) -> io::Result<()> {
-    permit_local()?;
-    std::fs::create_dir_all(folder)
 }
 
 /// Creates a folder and its parents (0700).

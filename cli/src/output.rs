@@ -19,5 +19,5 @@ pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;
 
-pub(crate) use out::{Out, OutputOptions, write_stderr, write_stderr_json, write_stdout};
+pub(crate) use out::{Out, OutputOptions, was_stdout_closed, write_stderr, write_stderr_json, write_stdout};
 pub(crate) use terminal::Terminal;

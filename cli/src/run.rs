@@ -64,11 +64,17 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     cli.global.makes_profile =
         matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
+    let is_local = cli.command.is_local();
     let in_flight = InFlight::default();
     let (result, asks_json) = execute(cli, env, &in_flight);
     // A signal may have interrupted the prompt for a secret.
     hidden::show();
-    let Err(fail) = result else { return 0 };
+    let Err(mut fail) = result else { return 0 };
+    if let Fail::Usage(report) = &mut fail
+        && is_local
+    {
+        report.summary.get_or_insert(report::number_of_problems(report));
+    }
     // The configuration file may select JSON too.
     let json = asks_json.unwrap_or(json);
     let in_flight = in_flight.unreported();
@@ -232,6 +238,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_about_settings();
     match command {
         Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
+        Command::Whoami(args) => commands::auth::status::run(&args, context),
         Command::Emails(Noun(command)) => commands::emails::run(command, context).await,
         Command::Bulk(Noun(command)) => commands::bulk::run(command, context).await,
         Command::Broadcasts(Noun(command)) => command.run(context).await,

@@ -146,6 +146,25 @@ impl Signals {
     }
 }
 
+/// Leaves Ctrl-C to a program that runs in the foreground, such as an editor: from here on, it doesn't end this one.
+pub(crate) fn leave_interrupts() -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _inside = runtime.enter();
+    // A handler instead of SIG_IGN, which the editor would inherit. It stays after it is dropped.
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        for kind in [SignalKind::interrupt(), SignalKind::quit()] {
+            if is_ignored(kind) != Some(true) {
+                drop(signal(kind)?);
+            }
+        }
+    }
+    #[cfg(windows)]
+    drop(tokio::signal::windows::ctrl_c()?);
+    Ok(())
+}
+
 /// Whether the program was started to ignore a signal.
 #[cfg(target_os = "linux")]
 fn is_ignored(signal: tokio::signal::unix::SignalKind) -> Option<bool> {

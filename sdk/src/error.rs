@@ -78,7 +78,7 @@ pub enum Error {
     #[error(transparent)]
     RateLimit(RateLimitError),
     /// Nothing reached the service; or, for a read, no complete response arrived.
-    #[error("no response from the service; nothing was done")]
+    #[error("{}; nothing was done", .0.headline())]
     Unreachable(#[source] Box<TransportFailure>),
     /// The service returned an error response.
     #[error(transparent)]

@@ -36,5 +36,5 @@ pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
 pub use scalar::Scalar;
 pub use schedule::ScheduledAt;
-pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret};
+pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret, TokenClaims};
 pub use timestamp::Timestamp;

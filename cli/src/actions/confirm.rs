@@ -6,12 +6,21 @@ use tokio::sync::oneshot;
 
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Problem, Signal};
+use crate::output::terminal::safe;
 use crate::output::write_stderr;
 
-/// Asks for confirmation; the default answer is no.
-///
-/// If the session isn't interactive, `--yes` is required: without a terminal, with `--no-input`, in CI, with JSON output.
+/// Asks for confirmation of a change at the service, and names the account.
 pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fail> {
+    ask(question, Some(&context.identity()?.to_string()), context).await
+}
+
+/// Asks for confirmation of a change on this machine.
+pub(crate) async fn confirm_locally(question: &str, context: &Context) -> Result<(), Fail> {
+    ask(question, None, context).await
+}
+
+/// The default answer is no. If the session isn't interactive, `--yes` is required: without a terminal, with `--no-input`, in CI, with JSON output.
+async fn ask(question: &str, identity: Option<&str>, context: &Context) -> Result<(), Fail> {
     if context.global.yes {
         return Ok(());
     }
@@ -19,7 +28,10 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
         let problem = Problem::new(
             "",
             "required",
-            format!("confirmation required, but the session isn't interactive: {question}"),
+            format!(
+                "confirmation required, but the session isn't interactive: {question}{}",
+                identity.map(|identity| format!(" (as {identity})")).unwrap_or_default()
+            ),
         );
         let mut report = Diagnostics::one(problem, None);
         report.help = Some("to confirm, pass --yes".to_owned());
@@ -33,7 +45,8 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
         // The receiver is gone only if the program is exiting.
         let _ = send.send(read.map(|_| line));
     });
-    write_stderr(&format!("{} [y/N] ", crate::output::terminal::safe(question)));
+    let identity = identity.map(|identity| format!("As {}:\n", safe(identity))).unwrap_or_default();
+    write_stderr(&format!("{identity}{} [y/N] ", safe(question)));
     let line = receive.await.ok().and_then(Result::ok).unwrap_or_default();
     if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());

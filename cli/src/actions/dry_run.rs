@@ -3,13 +3,15 @@
 use std::{fmt::Write as _, fs::File, io, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::header::CONTENT_TYPE;
 use idempost::{body::BodyPart, call::Preview};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::DryRun;
+use crate::output::json;
 
 /// The content of an attachment.
 #[derive(Debug)]
@@ -71,14 +73,19 @@ pub(crate) fn show(
     let body = body(preview, contents)?;
     match form {
         DryRun::Json => {
-            let mut request = Map::new();
-            request.insert("method".into(), preview.method().as_str().into());
-            request.insert("path".into(), preview.path_and_query().into());
-            request.insert("headers".into(), headers(preview));
-            request.insert("body".into(), body.unwrap_or(Value::Null));
-            context.out.document(&json!({ "dry_run": request }))
+            let mut request = serde_json::json!({
+                "method": preview.method().as_str(),
+                "path": preview.path_and_query(),
+                "headers": headers(preview),
+                "body": body,
+            });
+            context.identity()?.add_to(&mut request);
+            context.out.document(&serde_json::json!({ "dry_run": request }))
         }
-        DryRun::Curl => context.out.line(&curl(preview, contents, context)?),
+        DryRun::Curl => {
+            context.out.note(&format!("as {}", context.identity()?));
+            context.out.untrusted(format!("{}\n", curl(preview, contents, context)?).as_bytes())
+        }
     }
 }
 
@@ -117,7 +124,7 @@ fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> 
     {
         let digest = content.digest();
         let (bytes, sha256) = digest.map_err(|error| Fail::local("couldn't read an attachment", error))?;
-        item["content"] = json!({"bytes": bytes, "sha256": sha256});
+        item["content"] = serde_json::json!({"bytes": bytes, "sha256": sha256});
     }
     Ok(Some(body))
 }
@@ -137,11 +144,15 @@ fn curl(preview: &Preview, contents: &[Content], context: &Context) -> Result<St
         let header = format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
         command.extend([" \\\n  -H ", &quoted(&header)]);
     }
+    let is_json = preview.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
     let mut contents = contents.iter();
     let (mut parts, mut piped) = (Vec::new(), false);
     for part in preview.body_parts() {
         if let BodyPart::Text(bytes) = part {
-            parts.push(format!("printf %s {}", quoted(&String::from_utf8_lossy(&bytes))));
+            let text = String::from_utf8_lossy(&bytes);
+            // Characters that control a terminal, as escapes of the same JSON: a sender may have chosen them.
+            let text = if is_json { json::escape(&text) } else { text.into_owned() };
+            parts.push(format!("printf %s {}", quoted(&text)));
             continue;
         }
         piped = true;

@@ -14,7 +14,7 @@ use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags};
-use crate::output::record;
+use crate::output::{record, was_stdout_closed};
 
 // The flag of every command that changes something; no doc comment, which would replace the command's own.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -86,6 +86,7 @@ pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>
     match print() {
         Err(Fail::BrokenPipe) => context.report_unread(),
         Err(fail) => return Err(fail),
+        Ok(()) if was_stdout_closed() => context.report_unread(),
         Ok(()) => {}
     }
     context.in_flight.finish();

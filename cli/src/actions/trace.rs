@@ -12,7 +12,7 @@ use idempost::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::context::Context;
+use crate::context::{Context, Identity};
 use crate::output::secret;
 
 /// Maximum bytes shown of a body.
@@ -33,8 +33,8 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
         return make().with_response().await;
     }
     // A call that can't be previewed fails below and is reported there.
-    if let Ok(preview) = make().preview() {
-        context.out.trace(&request(&preview, level));
+    if let (Ok(preview), Ok(identity)) = (make().preview(), context.identity()) {
+        context.out.trace(&request(&preview, &identity, level));
     }
     let started = Instant::now();
     let result = make().with_response().await;
@@ -62,9 +62,9 @@ impl<'a> Pages<'a> {
     /// Starts the trace.
     pub(crate) fn begin<T: Item>(context: &'a Context, list: &List<T>) -> Self {
         if context.global.verbose > 0
-            && let Ok(preview) = list.call().preview()
+            && let (Ok(preview), Ok(identity)) = (list.call().preview(), context.identity())
         {
-            context.out.trace(&format!("{}, page by page", request(&preview, 1)));
+            context.out.trace(&format!("{}, page by page", request(&preview, &identity, 1)));
         }
         Self { context, asked: Instant::now() }
     }
@@ -81,8 +81,8 @@ impl<'a> Pages<'a> {
     }
 }
 
-fn request(preview: &Preview, level: u8) -> String {
-    let mut lines = vec![format!("> {} {}", preview.method(), preview.url())];
+fn request(preview: &Preview, identity: &Identity, level: u8) -> String {
+    let mut lines = vec![format!("> {} {} as {identity}", preview.method(), preview.url())];
     if level >= 2 {
         lines.push("> authorization: Bearer [redacted]".to_owned());
         lines.extend(headers('>', preview.headers()));

@@ -1,6 +1,6 @@
 //! `auth`: browser logins, stored API keys and OAuth grants.
 
-use idempost::auth::{AuthError, OAuthErrorCode};
+use idempost::auth::{AuthError, EndReason, Ended, OAuthErrorCode};
 
 use crate::context::Context;
 pub(crate) use crate::credentials::{LOGIN, of_store};
@@ -14,7 +14,7 @@ mod logout;
 mod profile;
 mod refresh;
 mod rename;
-mod status;
+pub(crate) mod status;
 mod token;
 mod use_profile;
 
@@ -42,6 +42,13 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Whether the command sends nothing.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Self::Status(_) | Self::List(_) | Self::Use(_) | Self::Rename(_))
+    }
+}
+
 /// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
@@ -49,7 +56,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Logout(args) => logout::run(&args, context).await,
         Command::Status(args) => status::run(&args, context),
         Command::Token(args) => token::run(&args, context).await,
-        Command::Refresh(args) => refresh::run(&args, context).await,
+        Command::Refresh(args) => refresh::run(args, context).await,
         Command::List(args) => list::run(&args, context),
         Command::Use(args) => use_profile::run(&args, context),
         Command::Rename(args) => rename::run(&args, context).await,
@@ -99,6 +106,9 @@ fn refused(error: &AuthError) -> Fail {
             ),
         },
         AuthError::Store(error) => of_store(error),
+        AuthError::Ended(Ended { reason: EndReason::LoggedOut, .. }) => {
+            auth(text, "to revoke it: idempost auth logout; to log in again: idempost auth login")
+        }
         error if error.is_retryable() => Fail::Unavailable { message: text, hint: None },
         AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
         _ => auth(text, LOGIN),

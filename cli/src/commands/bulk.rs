@@ -51,6 +51,11 @@ impl Command {
         self.sends()
     }
 
+    /// Whether the command sends nothing.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self, Self::Plan(_) | Self::Status(_) | Self::Report(_) | Self::Pause(_) | Self::List(_))
+    }
+
     /// Whether the command runs a job, for which it needs several threads.
     pub(crate) fn sends(&self) -> bool {
         matches!(self, Self::Send(_) | Self::Resume(_) | Self::Retry(_) | Self::Worker(_))

@@ -1,6 +1,7 @@
 //! `completions`: shell scripts that ask this program for completions.
 
 pub(crate) mod answer;
+pub(crate) mod cache;
 
 use std::path::PathBuf;
 
@@ -21,7 +22,9 @@ const FIRST_CALL: &[u8] = b"[[ $funcstack[1] != _idempost ]] || _clap_dynamic_co
 
 /// Print or install shell completions
 ///
-/// Completes commands, flags, their values, profiles and IDs. IDs are requested from the service, within a second, and cached for a minute.
+/// Completes commands, flags, their values, profiles and IDs. For IDs, Tab sends a request to the service, with the credential that the command line selects,
+/// at most a second long; they are cached for a minute, and until the next logout. `idempost config set complete_ids false` turns this off. IDs that a
+/// shell would interpret aren't offered.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost completions bash --install\n  \

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use idempost::auth::{AuthError, RefreshRequest, Session, SessionEvent, StoreError};
+use idempost::auth::{AuthError, OAuthError, RefreshRequest, Session, SessionEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::Credentials;
@@ -32,6 +32,8 @@ struct Failure {
     retryable: bool,
     /// The new tokens were lost when the helper exited.
     not_saved: bool,
+    /// The code and description of the service's rejection.
+    rejection: Option<(String, Option<String>)>,
 }
 
 /// Starts a helper that refreshes a profile's login. Dropping the future leaves the helper running.
@@ -64,6 +66,9 @@ pub(crate) async fn renew(
         None => Ok(()),
         Some(Failure { message, not_saved: true, .. }) => {
             Err(AuthError::NotSaved(StoreError::unavailable(message)))
+        }
+        Some(Failure { rejection: Some((code, description)), .. }) => {
+            Err(AuthError::Rejected(OAuthError::new(code, description)))
         }
         Some(Failure { message, retryable, .. }) => Err(AuthError::Delegate { message, retryable }),
     }
@@ -109,12 +114,21 @@ async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
     };
     // The session has retried several times, and the tokens are lost when this process exits.
     let trouble = match (locked(&unsaved).take(), done) {
-        (Some(message), _) => Some(Failure { message, retryable: false, not_saved: true }),
+        (Some(message), _) => Some(Failure { message, retryable: false, not_saved: true, rejection: None }),
         (None, Ok(())) => None,
         (None, Err(error)) => Some(Failure {
             message: report::sdk_message(&error),
             retryable: matches!(&error, idempost::Error::Auth(error) if error.is_retryable()),
             not_saved: false,
+            rejection: match &error {
+                idempost::Error::Auth(error) => match &**error {
+                    AuthError::Rejected(error) => {
+                        Some((error.code.as_str().to_owned(), error.description.clone()))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            },
         }),
     };
     Report { notices: std::mem::take(&mut *locked(&notices)), trouble }

@@ -35,6 +35,8 @@ pub(super) enum FileKind {
     Next,
     /// A temporary record or state that may be lost.
     Temporary,
+    /// A login that another command finishes.
+    Login,
     /// The metadata without secrets.
     State,
     /// The encrypted access token, if the keyring's entry would be too long.
@@ -46,6 +48,7 @@ impl FileKind {
         match self {
             Self::Cred => "cred",
             Self::Lock => "lock",
+            Self::Login => "login",
             Self::Temporary => "mark",
             Self::Next => "next",
             Self::State => "state",

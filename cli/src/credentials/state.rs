@@ -7,11 +7,13 @@ use std::time::{Duration, SystemTime};
 
 use idempost::auth::{Ended, RefreshPending, StoreError, TokenRecord};
 use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 
 use super::place::{FileKind, Place};
 use super::stored::{Record, StoredCredential};
 use super::{StoreKind, private_file};
+use crate::output::secret;
 
 /// The version of the format. A later one is rejected and left unchanged.
 const FORMAT_VERSION: u32 = 1;
@@ -41,6 +43,12 @@ pub(crate) struct CredentialMetadata {
     pub(crate) client_id: String,
     /// The scope of the access token; empty for an API key.
     pub(crate) scope: String,
+    /// The account that the access token names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) account: Option<String>,
+    /// The API key, masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
     /// When the access token, or the key, was obtained.
     pub(crate) obtained_at: Timestamp,
     /// The access token's lifetime in seconds; 0 for an API key.
@@ -74,6 +82,8 @@ impl CredentialMetadata {
                     generation,
                     client_id: record.client_id.clone(),
                     scope: record.scope.clone(),
+                    account: record.access_token.as_ref().and_then(|token| token.claims()?.subject),
+                    key: None,
                     obtained_at: Timestamp::try_from(record.obtained_at).unwrap_or_default(),
                     expires_in: expires_in.as_secs(),
                     pending: record.pending.clone(),
@@ -86,6 +96,8 @@ impl CredentialMetadata {
                 generation: 0,
                 client_id: String::new(),
                 scope: String::new(),
+                account: None,
+                key: Some(secret::masked(key.key.expose_secret())),
                 obtained_at: key.since,
                 expires_in: 0,
                 pending: None,

@@ -14,12 +14,12 @@ pub(crate) fn text(value: &Value, terminal: bool) -> String {
 
 /// Escapes control characters as `\u`; in JSON text they occur only in strings.
 pub(crate) fn escape(json: &str) -> String {
-    if !json.contains(|c| is_hostile(c) && c != '\n') {
+    if !json.contains(|c| is_hostile(c) && !c.is_ascii_whitespace()) {
         return json.to_owned();
     }
     let mut escaped = String::with_capacity(json.len() + 16);
     for c in json.chars() {
-        if is_hostile(c) && c != '\n' {
+        if is_hostile(c) && !c.is_ascii_whitespace() {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 use std::fmt::Write as _;
                 // Writing to a String can't fail.
@@ -126,7 +126,7 @@ mod tests {
             for terminal in [true, false] {
                 let printed = text(&value, terminal);
                 prop_assert_eq!(&serde_json::from_str::<Value>(&printed).unwrap(), &value);
-                prop_assert!(!terminal || !printed.chars().any(|c| is_hostile(c) && c != '\n'));
+                prop_assert!(!terminal || !printed.chars().any(|c| is_hostile(c) && !c.is_ascii_whitespace()));
             }
         }
     }

@@ -70,6 +70,18 @@ impl Out {
                 ..report
             }));
         }
+        if let Some(first) = options.columns.first()
+            && matches!(form, Form::Json | Form::Ndjson)
+        {
+            let origin =
+                Origin::Flag { name: "--columns".to_owned(), n: 1, value: first.clone(), span: None };
+            let rule = "columns are those of a table, and the output is JSON";
+            let report = Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin));
+            return Err(Fail::Usage(Diagnostics {
+                help: Some("choose fields with --json=FIELDS".to_owned()),
+                ..report
+            }));
+        }
         let messages_are_json = matches!(options.form, Form::Json | Form::Ndjson);
         let OutputOptions { fields, columns, quiet, pager, .. } = options;
         let pager = pager.filter(|_| std::io::stdout().is_terminal());
@@ -212,6 +224,9 @@ impl Out {
         let mut document = std::borrow::Cow::Borrowed(document);
         if !self.fields.is_empty() {
             let (selected, unknown) = json::project(&document, &self.fields);
+            if unknown.len() == self.fields.len() {
+                return Err(no_field(&unknown, &document));
+            }
             document = std::borrow::Cow::Owned(selected);
             for field in unknown {
                 self.warn(&format!("unknown field `{field}`"));
@@ -322,6 +337,21 @@ impl Out {
     }
 }
 
+/// Whether standard output was closed when the program started, as by `>&-`: the standard library has then opened the null device in its place, for
+/// reading and writing. Some programs do the same to discard output, so it is only a reason to repeat a result that must not be lost.
+pub(crate) fn was_stdout_closed() -> bool {
+    #[cfg(unix)]
+    {
+        let stdout = io::stdout();
+        let null = || Some(rustix::fs::stat("/dev/null").ok()?.st_rdev);
+        let is_null = rustix::fs::fstat(&stdout).is_ok_and(|opened| Some(opened.st_rdev) == null());
+        let flags = rustix::fs::fcntl_getfl(&stdout);
+        is_null && flags.is_ok_and(|flags| flags & rustix::fs::OFlags::ACCMODE == rustix::fs::OFlags::RDWR)
+    }
+    #[cfg(not(unix))]
+    false
+}
+
 /// Writes bytes to standard output without buffering.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
     let mut stdout = io::stdout().lock();
@@ -337,6 +367,20 @@ pub(crate) fn write_stderr_json(line: &Value) {
 pub(crate) fn write_stderr(text: &str) {
     // If standard error is closed, there is nowhere to report it.
     let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// None of the requested fields exists. The request has been sent, so this isn't a mistake without consequences.
+fn no_field(unknown: &[String], document: &Value) -> Fail {
+    let item = document.get("data").and_then(|data| data.get(0)).unwrap_or(document);
+    let known: Vec<_> = item.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let fields = if unknown.len() == 1 { "field" } else { "fields" };
+    let names = unknown.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let meant = unknown.first().and_then(|name| keys::nearest(name, known.iter().copied()));
+    Fail::Local {
+        message: format!("unknown {fields} {names}; the fields are: {}", known.join(", ")),
+        source: None,
+        hint: meant.map(|meant| format!("did you mean `{meant}`?")),
+    }
 }
 
 /// A closed pipe isn't an error; a full disk is.

@@ -148,12 +148,15 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
 
 /// The headline or the number of problems; both say that nothing was sent.
 fn title(report: &Diagnostics) -> String {
-    report.summary.clone().unwrap_or_else(|| {
-        match report.found.len() + report.missing.len() + report.omitted {
-            1 => "1 problem; nothing was sent".to_owned(),
-            n => format!("{n} problems; nothing was sent"),
-        }
-    })
+    report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", number_of_problems(report)))
+}
+
+/// `1 problem`: the headline for a command that never sends anything.
+pub(crate) fn number_of_problems(report: &Diagnostics) -> String {
+    match report.found.len() + report.missing.len() + report.omitted {
+        1 => "1 problem".to_owned(),
+        n => format!("{n} problems"),
+    }
 }
 
 fn hint(report: &Diagnostics) -> Option<String> {

@@ -64,6 +64,15 @@ impl Drop for SecretFile<'_> {
     }
 }
 
+/// A secret's start and end, enough to recognize it among others; only a short start of one that is short itself.
+pub(crate) fn masked(secret: &str) -> String {
+    let shown = |range| secret.get(range).unwrap_or_default();
+    if secret.len() < 24 {
+        return format!("{}…", shown(0..3.min(secret.len() / 2)));
+    }
+    format!("{}…{}", shown(0..6), shown(secret.len() - 4..secret.len()))
+}
+
 /// Redacts the secrets in a document.
 pub(crate) fn cover(json: &mut Value) {
     match json {

@@ -131,6 +131,14 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         flag: Some("--no-input"),
         help: "never prompt",
     },
+    ConfigKey {
+        name: "complete_ids",
+        kind: Kind::Switch,
+        default: Some("true"),
+        env: None,
+        flag: None,
+        help: "shell completions request IDs from the service",
+    },
 ];
 
 /// Looks up a setting by name.

@@ -63,6 +63,8 @@ pub(crate) struct Settings {
     pub(crate) progress: Setting<ProgressStyle>,
     /// Never prompt.
     pub(crate) no_input: Setting<bool>,
+    /// Whether shell completions request IDs from the service.
+    pub(crate) complete_ids: Setting<bool>,
     /// Warnings about the settings.
     pub(crate) warnings: Vec<Diagnostic>,
     /// The configuration file, if it exists.
@@ -111,7 +113,9 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let retries = layers.typed("retries", |text| keys::count(text, 100), &mut found);
     let color = layers.typed("color", word, &mut found);
     let progress = layers.typed("progress", word, &mut found);
-    let no_input = layers.typed("no_input", |text| switch(text).ok_or_else(String::new), &mut found);
+    let flag = |text: &str| switch(text).ok_or_else(String::new);
+    let no_input = layers.typed("no_input", flag, &mut found);
+    let complete_ids = layers.typed("complete_ids", flag, &mut found);
     if let Some(width) =
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
@@ -145,6 +149,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         color: color.unwrap_or_default(),
         progress: progress.unwrap_or_default(),
         no_input: no_input.unwrap_or_default(),
+        complete_ids: complete_ids.unwrap_or_default(),
         warnings,
         file: layers.file,
     })

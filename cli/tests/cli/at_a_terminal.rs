@@ -51,7 +51,8 @@ fn a_deletion_is_confirmed_at_a_terminal() {
     }
     let contact =
         run(service.idempost(), &["contacts", "rm", "ada@example.com"]).pty.exp_string("? [y/N] ").unwrap();
-    assert!(contact.starts_with("Delete contact ada"), "{contact}");
+    assert!(contact.starts_with("As profile `default` with the credential of IDEMPOST_API_KEY"), "{contact}");
+    assert!(contact.contains("\nDelete contact ada"), "{contact}");
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use http::Method;
 use idempost_needs::needs;
+use idempost_reference_server::faults::{Action, Rule};
 
 use crate::service::Service;
 use crate::support::{Idempost, SEND};
@@ -78,6 +80,110 @@ fn ids_come_from_the_service_and_are_cached_privately() {
     let import = service.idempost().run(&["contacts", "import", path, "--server"]).ok();
     let (_, ids) = complete(service.idempost(), &["contacts", "imports", "get", &import[..4]]);
     assert_eq!(ids, [import.trim()]);
+}
+
+/// The program with a stored key for each of two services, in the profiles `a` and `b`.
+fn two_accounts() -> ([Service; 2], [String; 2], Idempost) {
+    let (services, idempost) = ([Service::start(), Service::start()], Idempost::new());
+    let mut ids = [String::new(), String::new()];
+    for (n, profile) in ["a", "b"].into_iter().enumerate() {
+        let url = services[n].base_url();
+        let login = ["-p", profile, "--base-url", &url, "auth", "login", "--with-token", "--store", "file"];
+        idempost.run_with(&login, "sb_test\n").ok();
+        idempost.run(&[&["-p", profile], &SEND[..]].concat()).ok().trim().clone_into(&mut ids[n]);
+    }
+    (services, ids, idempost)
+}
+
+#[test]
+fn only_ids_of_the_account_that_the_command_line_selects_are_offered() {
+    let (services, [first, second], idempost) = two_accounts();
+    let offered = |words: &[&str]| {
+        let mut shell = idempost.command();
+        shell
+            .env("IDEMPOST_COMPLETE", "fish")
+            .args(["--", "idempost"])
+            .args(words)
+            .args(["emails", "get", ""]);
+        let ran = crate::support::Ran::of(crate::support::Finish::finish(&mut shell));
+        let ids = ran.stdout.lines().filter_map(|line| line.split_once("\tHello"));
+        ids.map(|(id, _)| id.to_owned()).collect::<Vec<_>>()
+    };
+    idempost.run(&["auth", "use", "b"]).ok();
+    // Bash splits words at `=`.
+    for words in
+        [&["--profile=a"][..], &["--profile", "a"], &["-pa"], &["-qp", "a"], &["--profile", "=", "a"]]
+    {
+        assert_eq!(offered(words), [first.as_str()], "{words:?}");
+    }
+    assert_eq!(offered(&[]), [second.as_str()]);
+    idempost.run(&["auth", "use", "a"]).ok();
+    assert_eq!(offered(&[]), [first.as_str()]);
+    assert_eq!(offered(&["--profile='a'"]), [""; 0], "the shell would remove the quotes");
+    // Another account in the same profile, and no request if there is none.
+    let url = services[0].base_url();
+    let login = ["-p", "a", "--base-url", &url, "auth", "login", "--with-token", "--store", "file"];
+    idempost.run_with(&login, "sb_other\n").ok();
+    assert_eq!(offered(&[]), [""; 0]);
+    let asked = services[0].asked();
+    idempost.run(&["-p", "a", "auth", "logout"]).ok();
+    assert_eq!((offered(&["-p", "a"]), services[0].asked()), (vec![], asked));
+}
+
+#[test]
+fn the_cache_of_ids_holds_no_address_and_ends_with_time_and_logout() {
+    let (_services, _, idempost) = two_accounts();
+    let folder = idempost.home().join(".local/state/idempost/completions");
+    let files = || -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    let complete = |profile: &str| {
+        let mut shell = idempost.command();
+        shell.env("IDEMPOST_COMPLETE", "fish").args(["--", "idempost", "-p", profile, "emails", "get", ""]);
+        crate::support::Ran::of(crate::support::Finish::finish(&mut shell)).ok()
+    };
+    complete("a");
+    let [first] = &files()[..] else { panic!("{:?}", files()) };
+    let text = std::fs::read_to_string(first).unwrap();
+    assert!(text.contains("Hello") && !text.contains("ada@example.com"), "{text}");
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(61);
+    std::fs::File::open(first).unwrap().set_modified(old).unwrap();
+    complete("b");
+    let left = files();
+    assert!(left.len() == 1 && left[0] != *first, "{left:?}");
+    idempost.run(&["-p", "b", "auth", "logout"]).ok();
+    assert!(files().is_empty());
+}
+
+#[test]
+fn ids_that_a_shell_would_interpret_are_not_offered() {
+    let service = Service::start().unjudged();
+    let hostile =
+        ["e$(touch owned)", "e`id`", "e;id", "e id", "e\u{1b}[2J", "e\nx", "e\u{202e}x", "-e", "e'", "e*"];
+    let items = hostile.into_iter().chain(["e1"]).map(|id| {
+        serde_json::json!({ "id": id, "subject": "one\ntwo\u{1b}]0;title\u{7}", "to": ["a@x.test"], "from": "b@x.test",
+            "created_at": "2026-01-01T00:00:00Z", "last_event": "sent" })
+    });
+    let list = serde_json::json!({ "object": "list", "has_more": false, "data": items.collect::<Vec<_>>() });
+    let answer = Action::answer(200, list.to_string());
+    service.core().faults().add(Rule::new(answer).on(Method::GET, "/emails").always());
+    let idempost = service.idempost().env("IDEMPOST_COMPLETE", "fish");
+    let offered = idempost.run(&["--", "idempost", "emails", "get", "e"]).ok();
+    let lines: Vec<_> = offered.lines().collect();
+    let [line] = lines[..] else { panic!("{offered:?}") };
+    assert!(line.starts_with("e1\tone") && !line.contains(['\u{1b}', '\u{7}']), "{line:?}");
+}
+
+#[test]
+fn ids_are_not_requested_if_the_setting_forbids_it() {
+    let service = Service::start();
+    let id = service.idempost().run(&SEND).ok();
+    let asked = service.asked();
+    let idempost = service.idempost();
+    idempost.run(&["config", "set", "complete_ids", "false"]).ok();
+    let (_, ids) = complete(idempost, &["emails", "get", &id[..4]]);
+    assert!(ids.is_empty() && service.asked() == asked, "{ids:?}");
 }
 
 #[test]

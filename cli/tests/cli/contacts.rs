@@ -289,10 +289,40 @@ fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue()
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(10), "1 written, 0 skipped, 1 rejected\n"), "{ran:?}");
     let rejected = std::fs::read_to_string(program.home().join("rejected.csv")).unwrap();
     assert_eq!(rejected, "email,first_name,rejection_reason\nada@example.com,Ada,Not this one.\n");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = program.home().join("rejected.csv").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "it contains addresses");
+    }
     // Importing the same file would overwrite it.
     program.run_with(&arguments, text).fails(2);
     let corrected = ["contacts", "import", "rejected.csv", "--map", "rejection_reason="];
     assert_eq!(program.run(&corrected).ok(), "1 written, 0 skipped, 0 rejected\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_import_of_a_million_rows_takes_little_memory() {
+    let idempost = crate::support::Idempost::new();
+    let mut text = "email\n".to_owned();
+    for n in 0..950_000 {
+        writeln!(text, "p{n}@example.com").unwrap();
+    }
+    std::fs::write(idempost.home().join("people.csv"), text).unwrap();
+    let mut command = idempost.command();
+    let mut child = command.args(["contacts", "import", "people.csv", "--dry-run"]).spawn().unwrap();
+    let mut peak = 0;
+    crate::support::wait_until("the file is validated", || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let most = most.and_then(|value| value.split_whitespace().next()?.parse().ok());
+        peak = most.unwrap_or(peak);
+        child.try_wait().unwrap().is_some()
+    });
+    let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
+    assert!(ran.stderr.starts_with("950000 rows, no problems found"), "{ran:?}");
+    assert!(peak > 0 && peak < 64 * 1024, "{peak} KiB");
 }
 
 #[test]

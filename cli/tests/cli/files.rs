@@ -78,6 +78,34 @@ fn a_sandbox_export_writes_to_a_pipe_and_never_overwrites_a_file() {
 }
 
 #[test]
+fn folders_of_exported_and_downloaded_mail_are_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let sandbox = crate::sandbox::Sandbox::start(&[]);
+    let idempost =
+        Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", "sb_test");
+    idempost.run(&crate::support::SEND).ok();
+    idempost.run(&["sandbox", "export", "mails/today"]).ok();
+    for folder in ["mails", "mails/today"] {
+        let mode = idempost.home().join(folder).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{folder}");
+    }
+}
+
+#[test]
+fn root_leaves_a_file_to_its_owner() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let idempost = Idempost::new().config("[defaults]\nretries = 1\n");
+    chown(idempost.config_file(), Some(1234), Some(1234)).unwrap();
+    idempost.run(&["config", "set", "retries", "2"]).ok();
+    let file = std::fs::metadata(idempost.config_file()).unwrap();
+    assert_eq!((file.uid(), file.gid()), (1234, 1234));
+    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "[defaults]\nretries = 2\n");
+}
+
+#[test]
 fn settings_are_read_from_a_pipe_which_is_never_replaced() {
     let idempost = Idempost::new().config("");
     let file = idempost.config_file();

@@ -94,6 +94,29 @@ fn an_invalid_command_line_cannot_control_the_terminal() {
 }
 
 #[test]
+fn a_curl_command_cannot_control_the_terminal_and_sends_the_same_text() {
+    let service = crate::service::Service::start();
+    let text = "one\u{9b}31m two\u{202e} three\n";
+    let send = [
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Hello",
+        "--text",
+    ];
+    for columns in ["", "100"] {
+        let idempost = service.idempost().env("IDEMPOST_FORCE_TTY", columns);
+        let ran = idempost.run(&[&send[..], &[text, "--dry-run=curl"]].concat());
+        assert!(ran.stdout.contains("\\u009b31m two\\u202e three"), "{ran:?}");
+        is_harmless(&ran);
+    }
+}
+
+#[test]
 fn exported_contacts_cannot_control_the_terminal() {
     // G-01
     let contact = json!({ "object": "contact", "id": "e169aa45-1ecf-4183-9955-b1499d5701d3", "email": EVIL, "first_name": EVIL,

@@ -62,6 +62,86 @@ fn a_signal_ends_every_command_that_reads_standard_input() {
     assert_eq!(service.asked(), 0, "nothing was sent");
 }
 
+/// Starts the program as a shell does in the foreground: Ctrl-C reaches it and all that it starts.
+fn in_foreground(mut command: std::process::Command) -> (Child, impl Fn()) {
+    use std::os::unix::process::CommandExt as _;
+    let child = command.process_group(0).spawn().unwrap();
+    let group = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    (child, move || rustix::process::kill_process_group(group, Signal::INT).unwrap())
+}
+
+#[test]
+fn ctrl_c_in_the_editor_leaves_config_edit_running() {
+    let idempost = crate::support::Idempost::new().config("[defaults]\nretries = 1\n");
+    let (editor, ready, done) =
+        (idempost.home().join("editor.sh"), idempost.home().join("ready"), idempost.home().join("done"));
+    let script = format!(
+        "trap 'echo retries = 9 >> \"$1\"; touch {}' INT\ntouch {}\nwhile [ ! -e {} ]; do sleep 0.05; done\nexit 0\n",
+        done.display(),
+        ready.display(),
+        done.display()
+    );
+    std::fs::write(&editor, script).unwrap();
+    std::fs::write(idempost.config_file(), "").unwrap();
+    let mut command = idempost.command();
+    command.args(["config", "edit"]).env("EDITOR", format!("sh {}", editor.display()));
+    let (child, interrupt) = in_foreground(command);
+    wait_until("the editor runs", || ready.exists());
+    interrupt();
+    Ran::of(child.finish()).ok();
+    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "retries = 9\n");
+    let left = std::fs::read_dir(idempost.config_file().parent().unwrap()).unwrap();
+    let left: Vec<_> =
+        left.map(|entry| entry.unwrap().file_name()).filter(|name| name != "config.lock").collect();
+    assert_eq!(left, ["config.toml"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_an_endless_filter_with_the_code_of_an_interrupt() {
+    let service = Service::start();
+    let idempost = service.idempost();
+    let mut command = idempost.command();
+    command.args(["emails", "list", "--jq", "last(range(1e15))"]);
+    let (child, interrupt) = in_foreground(command);
+    let filter = || {
+        let children = format!("/proc/{}/task", child.id());
+        let tasks = std::fs::read_dir(children).into_iter().flatten().flatten();
+        let ids = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+        ids.flat_map(|ids| ids.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).next()
+    };
+    let (mut id, mut burns) = (None, false);
+    wait_until("the filter runs", || {
+        id = filter();
+        let status = id.as_ref().and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());
+        // Its time in user mode, in ticks.
+        burns = status
+            .and_then(|stat| stat.split(' ').nth(13)?.parse::<u64>().ok())
+            .is_some_and(|ticks| ticks > 20);
+        burns
+    });
+    interrupt();
+    let ran = Ran::of(child.finish());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{ran:?}");
+    assert!(!ran.stderr.contains("nests too deeply"), "{ran:?}");
+    wait_until("the filter has ended", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", id.as_ref().unwrap()));
+        stat.is_err() || stat.unwrap().contains(") Z")
+    });
+}
+
+#[test]
+fn a_filter_ends_with_the_program_that_started_it() {
+    // As if the program had been killed: only its end of the pipe closes.
+    let idempost = crate::support::Idempost::new();
+    let mut command = idempost.command();
+    let mut filter = command.args(["__jq", "last(range(1e15))"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = filter.stdin.take().unwrap();
+    stdin.write_all(b"{\"document\":{},\"terminal\":false}\n").unwrap();
+    drop(stdin);
+    assert_eq!(crate::support::exit_code(&mut filter), Some(0));
+}
+
 fn newest_email(service: &Service) -> String {
     service.core().mails("sb_test")[0].email_id.clone()
 }

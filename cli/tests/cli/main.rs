@@ -34,6 +34,8 @@ mod guide;
 mod help;
 mod hostile;
 #[cfg(unix)]
+mod identity;
+#[cfg(unix)]
 mod inbox_page;
 mod inboxes;
 #[cfg(unix)]

@@ -392,7 +392,11 @@ fn verbose_traces_requests_without_the_key() {
     let service = Service::start();
     let idempost = service.idempost().env("IDEMPOST_API_KEY", "sb_sentinel");
     let sent = idempost.run(&send(&["-v"]));
-    assert!(sent.stderr.contains(&format!("> POST {}/emails\n< 200 OK in ", service.base_url())), "{sent:?}");
+    let url = service.base_url();
+    let traced = format!(
+        "> POST {url}/emails as profile `default` with the credential of IDEMPOST_API_KEY at {url}\n< 200 OK in "
+    );
+    assert!(sent.stderr.contains(&traced), "{sent:?}");
     for arguments in [
         &send(&["-vvv"])[..],
         &["emails", "list", "-vvv"],

@@ -31,8 +31,14 @@ fn subjects(numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|n| format!("no {n}")).collect()
 }
 
+/// The command with these flags. Columns are those of a table.
+fn watch<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    let columns = if flags.contains(&"ndjson") { 2..2 } else { 2..4 };
+    [&WATCH[..2], &WATCH[columns], &WATCH[4..], flags].concat()
+}
+
 fn look(idempost: &Idempost, flags: &[&str]) -> Ran {
-    idempost.run(&[&WATCH[..], &["--once"], flags].concat())
+    idempost.run(&watch(&[&["--once"], flags].concat()))
 }
 
 fn printed(ran: Ran) -> Vec<String> {
@@ -48,7 +54,7 @@ struct Watching {
 
 impl Watching {
     fn start(idempost: &Idempost, flags: &[&str]) -> Self {
-        let mut child = idempost.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
+        let mut child = idempost.command().args(watch(flags)).spawn().unwrap();
         let lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
         let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
         let first = stderr.next().unwrap().unwrap();

@@ -84,6 +84,51 @@ fn selected_fields_are_printed_and_unknown_ones_are_warned_about() {
 }
 
 #[test]
+fn a_result_without_any_of_the_selected_fields_is_an_error() {
+    let service = crate::service::Service::start();
+    let idempost = service.idempost();
+    idempost.run(&crate::support::SEND).ok();
+    let error = idempost.run(&["emails", "list", "--json=subjct"]).error(1);
+    assert_eq!(error["hint"], "did you mean `subject`?", "{error}");
+    assert!(
+        error["message"].as_str().unwrap().starts_with("unknown field `subjct`; the fields are: id, "),
+        "{error}"
+    );
+    // The change stands, and is reported.
+    let error = idempost.run(&[&crate::support::SEND[..], &["--json=foo"]].concat()).error(1);
+    assert_eq!(
+        (&error["outcome"], error["ids"].as_array().unwrap().len()),
+        (&"accepted".into(), 1),
+        "{error}"
+    );
+    assert_eq!(service.core().mails("sb_test").len(), 2);
+    // Nothing shows which fields an empty list has.
+    idempost.run(&["segments", "list", "--json=foo"]).ok();
+}
+
+#[test]
+fn columns_and_json_are_rejected_together() {
+    for flags in [&["--json"][..], &["-o", "ndjson"], &["--jq", "."]] {
+        let ran = Idempost::new().run(&[&["config", "list", "--columns", "name"], flags].concat());
+        assert!(ran.code == Some(2) && ran.stderr.contains("the output is JSON"), "{ran:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_id_of_an_email_is_not_lost_if_standard_output_is_closed() {
+    let service = crate::service::Service::start();
+    let idempost = service.idempost();
+    let send = crate::support::SEND.map(|word| format!("'{word}'")).join(" ");
+    let program = env!("CARGO_BIN_EXE_idempost");
+    for (redirection, is_told) in [(">&-", true), ("> /dev/null", false)] {
+        let ran = idempost.shell(&format!("{program} {send} --quiet {redirection}"));
+        let id = &service.core().mails("sb_test")[0].email_id;
+        assert_eq!((ran.code, ran.stderr.contains(id)), (Some(0), is_told), "{redirection}: {ran:?}");
+    }
+}
+
+#[test]
 fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
     let idempost = Idempost::new();
     let pipe = idempost.run(&["config", "list", "--columns", "value,name"]).ok();

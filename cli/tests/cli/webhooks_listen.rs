@@ -494,3 +494,36 @@ fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
     let stderr = idempost.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
     assert!(stderr.contains("chmod 600"), "{stderr}");
 }
+
+#[test]
+fn the_webhook_of_a_killed_listener_is_deleted_by_the_next_one() {
+    let service = Service::start();
+    let idempost = service.idempost();
+    let endpoints = || -> Vec<String> {
+        let list = idempost.run(&["webhooks", "list", "--json"]).json();
+        let items = list["data"].as_array().unwrap().iter();
+        items.map(|item| item["endpoint"].as_str().unwrap().to_owned()).collect()
+    };
+    let mine =
+        ["webhooks", "create", "https://app.test/hooks", "--event", "email.sent", "--secret-file", "mine"];
+    idempost.run(&mine).ok();
+    let mut killed = Listener::start(&idempost, &[]);
+    assert_eq!(endpoints().len(), 2);
+    killed.stop(Signal::KILL);
+    // Another account has nothing to do with it.
+    let mut other = idempost.command();
+    let mut other = other.env("IDEMPOST_API_KEY", "sb_other").args(["webhooks", "listen"]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(Limited(other.stdout.take().unwrap())).read_line(&mut line).unwrap();
+    signal(&other, Signal::INT);
+    assert_eq!(exit_code(&mut other), Some(0));
+    assert_eq!(endpoints().len(), 2);
+    // Nor is that of a listener that runs deleted.
+    let (mut first, mut second) = (Listener::start(&idempost, &[]), Listener::start(&idempost, &[]));
+    let (endpoints_now, dead) = (endpoints(), killed.announced["endpoint"].as_str().unwrap());
+    assert!(endpoints_now.len() == 3 && !endpoints_now.contains(&dead.to_owned()), "{endpoints_now:?}");
+    assert_eq!((first.stop(Signal::INT), second.stop(Signal::INT)), (Some(0), Some(0)));
+    assert_eq!(endpoints(), ["https://app.test/hooks"]);
+    let left = std::fs::read_dir(idempost.home().join(".local/state/idempost/listeners")).unwrap().count();
+    assert_eq!(left, 0);
+}

@@ -14,7 +14,7 @@ use crate::{
     clock::Instant,
     error::{ApiError, AuthError},
     transport::Transport,
-    types::{AccessToken, ApiKey},
+    types::{AccessToken, ApiKey, TokenClaims},
 };
 
 /// Without sessions no credential can be refreshed.
@@ -103,7 +103,7 @@ impl Credentials {
     #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
     pub(crate) async fn account_fingerprint(&self, salt: &[u8]) -> crate::error::Result<Option<String>> {
         let of_subject = |token: &str| {
-            fingerprint::subject(token).map(|subject| fingerprint::of(salt, "subject", &subject))
+            TokenClaims::of(token)?.subject.map(|subject| fingerprint::of(salt, "subject", &subject))
         };
         match self {
             Self::Fixed(header) => {

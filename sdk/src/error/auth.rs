@@ -48,6 +48,13 @@ pub struct OAuthError {
     pub status: Option<StatusCode>,
 }
 
+impl OAuthError {
+    /// Creates an error that another process received, for a delegate of a session.
+    pub fn new(code: impl Into<OAuthErrorCode>, description: Option<String>) -> Self {
+        Self { code: code.into(), description, status: None }
+    }
+}
+
 /// An error of the OAuth flow or of a session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -253,6 +260,8 @@ pub enum EndReason {
     },
     /// The access token is no longer valid, and the server issued no refresh token.
     NotRefreshable,
+    /// A logout couldn't revoke the grant, so that its tokens may still be valid. Another logout tries again.
+    LoggedOut,
 }
 
 /// The reason why a request to the redirect URI is not the expected response.
@@ -293,5 +302,9 @@ fn ended(ended: &Ended) -> String {
             "the login has ended: its access token is no longer valid, and the server issued no refresh token; log in again"
                 .to_owned()
         }
+        EndReason::LoggedOut => format!(
+            "the login has ended: it was logged out at {}, but its grant isn't revoked yet",
+            at(ended.at)
+        ),
     }
 }

@@ -3,7 +3,10 @@
 use std::{error::Error as StdError, fmt, io, path::PathBuf};
 
 use super::{summary::CallSummary, text::BUDGET_EXHAUSTED};
-use crate::{transport::TransportError, types::IdempotencyKey};
+use crate::{
+    transport::{TransportError, TransportErrorKind},
+    types::IdempotencyKey,
+};
 
 /// A call that ended without a complete response.
 #[derive(Debug)]
@@ -30,6 +33,13 @@ impl TransportFailure {
             transport,
             retryable: call.retryable,
             budget_exhausted: false,
+        }
+    }
+
+    pub(super) fn headline(&self) -> &'static str {
+        match self.transport.kind() {
+            TransportErrorKind::TooLarge => "the service's response can't be read",
+            _ => "no response from the service",
         }
     }
 }

@@ -1,9 +1,14 @@
 //! Credentials, as types that don't reveal their value.
 
-use std::fmt;
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 
 use crate::problem::SettingsError;
 
@@ -66,6 +71,40 @@ impl AccessToken {
     /// Returns the token, for a program that sends it itself.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
+    }
+
+    /// Returns what the token states about itself; `None` if it isn't a JWT.
+    ///
+    /// The signature isn't verified: the service does so before it accepts the token.
+    pub fn claims(&self) -> Option<TokenClaims> {
+        TokenClaims::of(self.expose())
+    }
+}
+
+/// What an access token states about itself (RFC 9068, 2.2). None of it is secret.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct TokenClaims {
+    /// The account.
+    #[serde(rename = "sub")]
+    pub subject: Option<String>,
+    /// The scopes, separated by spaces.
+    pub scope: Option<String>,
+    #[serde(default)]
+    exp: Option<u64>,
+}
+
+impl TokenClaims {
+    pub(crate) fn of(token: &str) -> Option<Self> {
+        let mut parts = token.split('.');
+        let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+        let claims = URL_SAFE_NO_PAD.decode(claims).ok()?;
+        serde_json::from_slice(&claims).ok()
+    }
+
+    /// Returns when the token expires.
+    pub fn expires_at(&self) -> Option<SystemTime> {
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.exp?))
     }
 }
 
@@ -157,6 +196,21 @@ mod tests {
         let key = ApiKey::new("re_sentinel").unwrap();
         assert_eq!(format!("{key:?}"), "ApiKey([redacted])");
         assert!(format!("{:?}", key.header()).contains("Sensitive"));
+    }
+
+    #[test]
+    fn the_claims_of_a_token_are_those_of_its_payload() {
+        // F-13
+        let token = |claims: &str| {
+            AccessToken::new(format!("eyJhbGciOiJFUzI1NiJ9.{}.c2ln", URL_SAFE_NO_PAD.encode(claims))).unwrap()
+        };
+        let claims = token(r#"{"exp":2,"sub":"acme","scope":"emails:send","jti":"x"}"#).claims().unwrap();
+        assert_eq!((claims.subject.as_deref(), claims.scope.as_deref()), (Some("acme"), Some("emails:send")));
+        assert_eq!(claims.expires_at(), Some(SystemTime::UNIX_EPOCH + Duration::from_secs(2)));
+        assert_eq!(token(r#"{"exp":1}"#).claims().unwrap().subject, None);
+        for other in ["sb_test", "a.b", "a.b.c"] {
+            assert_eq!(AccessToken::new(other).unwrap().claims(), None, "{other}");
+        }
     }
 
     #[test]

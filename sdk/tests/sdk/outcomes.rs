@@ -189,3 +189,20 @@ async fn the_outcome_is_right_after_every_sequence_of_results_up_to_the_attempt_
     writeln!(std::io::stderr(), "outcomes: {tried} sequences of results checked").unwrap();
     assert_eq!(tried, 4 * (15 + 15 * 15 * 15));
 }
+
+#[tokio::test]
+async fn a_response_over_the_limit_is_not_called_a_missing_one() {
+    let list = serde_json::json!({ "object": "list", "data": [], "has_more": false });
+    let transport = ScriptedTransport::new([Reply::json(200, list)]);
+    let client = Client::builder()
+        .base_url("http://127.0.0.1:9")
+        .api_key("re_test")
+        .response_limit(10)
+        .transport(transport)
+        .build()
+        .unwrap();
+    let error = client.emails().list().await.unwrap_err();
+    let Error::Unreachable(failure) = &error else { panic!("{error:?}") };
+    assert_eq!(failure.transport.kind(), TransportErrorKind::TooLarge);
+    assert_eq!(error.to_string(), "the service's response can't be read; nothing was done");
+}

@@ -3,12 +3,15 @@
 //! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged nothing has
 //! changed anywhere, and Ctrl-C exits at once; afterwards it waits until the login is stored.
 //!
+//! Without a terminal and a browser, one command prints the page's URL, and another one finishes the login with the URL that the page redirects to.
+//!
 //! A second login doesn't revoke the grant of the first one: some services keep one grant per user and client, and revoking it would end the
 //! new login.
 
 mod client;
 mod countdown;
 mod paste;
+mod unfinished;
 
 use std::time::Duration;
 
@@ -23,7 +26,7 @@ use url::Url;
 use self::countdown::Countdown;
 use super::{failed, of_store, profile};
 use crate::actions::browser;
-use crate::actions::confirm::is_interactive;
+use crate::actions::confirm::{confirm_locally, is_interactive};
 use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
@@ -45,6 +48,9 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 /// Prints the URL of the consent page, opens it in a browser if there is one, and waits until you allow or deny access. On a machine without a browser,
 /// open the page anywhere and paste the URL that it redirects to, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
 ///
+/// Without a terminal and a browser, the command prints the page's URL and exits; finish with `auth login --callback-url URL` on the same machine within
+/// ten minutes. URL is the one that the page redirects to, even if the browser can't load it.
+///
 /// Tokens are stored in the system keyring and refreshed when needed. --api-key-file takes precedence over a login, and so does IDEMPOST_API_KEY unless
 /// --profile names the login.
 #[derive(Debug, clap::Args)]
@@ -55,6 +61,7 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
     idempost auth login\n  \
     idempost --profile work auth login --scope full_access\n  \
     idempost auth login --no-browser --store file\n  \
+    idempost auth login --callback-url 'http://127.0.0.1/callback?code=…&state=…'\n  \
     idempost auth login --with-token < key.txt"
 )]
 pub(crate) struct Args {
@@ -67,6 +74,9 @@ pub(crate) struct Args {
     /// Print the page's URL without opening a browser
     #[arg(long)]
     no_browser: bool,
+    /// Finish a login with the URL that its page redirected to; - reads standard input
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
     /// Port for the browser's redirect [default: any free port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
@@ -95,6 +105,9 @@ struct Plan {
 
 /// Runs the command.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    if let Some(url) = &args.callback_url {
+        return unfinished::finish(url, &args, context).await;
+    }
     let plan = plan(&args, context)?;
     let credentials =
         Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
@@ -102,6 +115,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let metadata = if args.with_token {
         store_key(&plan, &credentials, store, context).await?
     } else {
+        // The redirect's URL can't be pasted, and no port is forwarded to.
+        let alone = args.port.is_none() && !context.out.terminal.stdin;
+        if alone && browser::reason_not_to_open(args.no_browser, context).is_some() {
+            return unfinished::begin(&plan, store, &credentials, context).await;
+        }
         let grant = authorize(&plan, args.no_browser, context).await?;
         let record = grant.store_in(credentials.store(Some(store))).await?;
         warn_about_scope(&plan, &record, context);
@@ -109,6 +127,26 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     };
     remember(&plan, store, context)?;
     print_result(&plan, store, metadata, context)
+}
+
+/// Logs in again with more scopes. The earlier login stays until then.
+pub(super) async fn widen(
+    scopes: Vec<String>,
+    client_id: String,
+    no_browser: bool,
+    context: &Context,
+) -> Result<(), Fail> {
+    let args = Args {
+        scopes,
+        client_id: Some(client_id),
+        no_browser,
+        callback_url: None,
+        port: None,
+        store: None,
+        login_timeout: "5m".to_owned(),
+        with_token: false,
+    };
+    run(args, context).await
 }
 
 fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
@@ -208,8 +246,7 @@ async fn choose_store(
     }
     if is_interactive(context)? {
         context.out.warn(&why);
-        crate::actions::confirm::confirm("Store the login in a file that only you can read?", context)
-            .await?;
+        confirm_locally("Store the login in a file that only you can read?", context).await?;
         credentials.probe(StoreKind::File).await.map_err(|error| of_store(&error))?;
         return Ok(StoreKind::File);
     }
@@ -280,16 +317,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
     };
     let redirect_uri =
         receiver.as_ref().map_or(PASTE_REDIRECT_URI, RedirectListener::redirect_uri).to_owned();
-    let who = client::resolve(&server, plan.client_id.as_deref(), &redirect_uri).await?;
-    if who.is_new {
-        // Stored at once: each registration creates another client, even if this login fails.
-        profile::write(profile::named(context)?, &[("client_id", &who.client_id)], context)?;
-    }
-    let mut authorizing = server.authorize(who.client_id, redirect_uri);
-    for scope in &plan.scopes {
-        authorizing = authorizing.scope(Scope::from(scope.clone()));
-    }
-    let authorization = authorizing.build()?;
+    let authorization = request(&server, redirect_uri, plan, context).await?;
     show(&authorization, plan, context);
     match browser::reason_not_to_open(no_browser, context) {
         None => browser::open(authorization.url().as_str(), context),
@@ -307,6 +335,25 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
         never = countdown.run() => match never {},
     };
     Ok(Grant { server, authorization, code })
+}
+
+/// The authorization request, under the client ID that was given, stored or registered.
+async fn request(
+    server: &AuthorizationServer,
+    redirect_uri: String,
+    plan: &Plan,
+    context: &Context,
+) -> Result<AuthorizationRequest, Fail> {
+    let who = client::resolve(server, plan.client_id.as_deref(), &redirect_uri).await?;
+    if who.is_new {
+        // Stored at once: each registration creates another client, even if this login fails.
+        profile::write(profile::named(context)?, &[("client_id", &who.client_id)], context)?;
+    }
+    let mut authorizing = server.authorize(who.client_id, redirect_uri);
+    for scope in &plan.scopes {
+        authorizing = authorizing.scope(Scope::from(scope.clone()));
+    }
+    Ok(authorizing.build()?)
 }
 
 /// The endpoints from the service's metadata, or the specification's defaults.
@@ -389,14 +436,17 @@ fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     }
 }
 
-/// Writes settings that the next command needs: the base URL from a flag, and the chosen store.
+/// Writes the settings with which the next command finds the login: the base URL, wherever it came from, and the chosen store.
 fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let by_flag =
-        settings.base_url.as_ref().is_some_and(|base_url| matches!(base_url.source, Source::Flag(_)));
-    let is_written = profile::is_written(context)?;
+    let name = profile::shown(context)?;
+    let written = |profile| {
+        let entry = settings.file.as_ref()?.get(profile, "base_url")?;
+        keys::base_url(&entry.text).ok()
+    };
+    let kept = written(Some(name)).or_else(|| written(None));
     let mut values = Vec::new();
-    if by_flag || !is_written {
+    if kept.as_ref() != Some(&plan.base_url) || !profile::is_written(context)? {
         values.push(("base_url", plan.base_url.as_str().trim_end_matches('/')));
     }
     if plan.chosen || plan.store.is_none() && store != StoreKind::default() {
@@ -405,7 +455,12 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
     if values.is_empty() {
         return Ok(());
     }
-    let path = profile::write(profile::named(context)?, &values, context).inspect_err(|_| {
+    // The defaults of other profiles stay.
+    let target = match profile::named(context)? {
+        None if written(None).is_some_and(|base_url| base_url != plan.base_url) => Some(name),
+        named => named,
+    };
+    let path = profile::write(target, &values, context).inspect_err(|_| {
         context
             .out
             .warn("the login is stored, but its settings couldn't be written to the configuration file");

@@ -1,10 +1,11 @@
 //! `auth logout`: revokes the grant at the service and removes the stored credentials.
 
-use idempost::auth::Revocation;
+use idempost::auth::{AuthError, Revocation};
 use serde_json::{Value, json};
 
 use super::{failed, of_store, profile};
-use crate::actions::confirm::confirm;
+use crate::actions::confirm::confirm_locally;
+use crate::commands::completions::cache;
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Credentials};
 use crate::diagnostics::Fail;
@@ -15,7 +16,8 @@ use crate::settings::store::ConfigStore;
 
 /// Log out: revoke access at the service and remove the stored credentials
 ///
-/// Waits for a token refresh in progress. A stored API key is removed from this machine only; it stays valid until you delete it.
+/// Waits for a token refresh in progress. If access can't be revoked, the login stays, marked as ended: no command uses it, and the next logout tries
+/// again; the exit code is 7 if that can help. A stored API key is removed from this machine only; it stays valid until you delete it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  idempost auth logout\n  idempost --profile work auth logout\n  idempost auth logout --all --yes"
@@ -24,6 +26,9 @@ pub(crate) struct Args {
     /// Log out of every profile
     #[arg(long)]
     all: bool,
+    /// Remove the login from this machine without revoking access
+    #[arg(long)]
+    local: bool,
 }
 
 /// Logs out of one profile or of all.
@@ -35,7 +40,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     };
     let (mut ended, mut failures) = (Vec::new(), Vec::new());
     for profile in profiles {
-        match end(profile.as_deref(), context).await {
+        match end(profile.as_deref(), args.local, context).await {
             Ok(Some(done)) => ended.push(done),
             Ok(None) => context
                 .out
@@ -43,6 +48,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             Err(fail) => failures.push((profile.unwrap_or_else(|| DEFAULT.to_owned()), fail)),
         }
     }
+    cache::clear(&context.env);
     let lines: Vec<String> = ended.iter().map(line).collect();
     context.out.result(&lines, &json!({ "logged_out": ended }))?;
     forget(context)?;
@@ -84,13 +90,15 @@ async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
     let stored = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
     let names: Vec<String> = stored.into_iter().map(|(name, _)| name).collect();
     if names.len() > 1 {
-        confirm(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context).await?;
+        confirm_locally(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context)
+            .await?;
     }
     Ok(names.into_iter().map(Some).collect())
 }
 
-async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, Fail> {
+async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Option<Value>, Fail> {
     let credentials = Credentials::of(&context.env, profile).map_err(|error| of_store(&error))?;
+    credentials.take_unfinished().map_err(|error| of_store(&error))?;
     let stored = credentials.overview();
     if matches!(stored, Ok(None)) {
         return Ok(None);
@@ -101,18 +109,33 @@ async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, 
         credentials.remove().await.map_err(|error| of_store(&error))?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
     }
-    let revoked = match context.session(&credentials).logout().await.map_err(failed)? {
-        Revocation::Revoked => true,
-        Revocation::NotRevoked(error) => {
-            context.out.warn(&format!(
-                "the grant couldn't be revoked: {}; it may stay valid until it expires",
-                report::chain(&error)
-            ));
-            false
+    let session = context.session(&credentials);
+    let revoked = if local {
+        session.discard().await.map_err(failed)?;
+        false
+    } else {
+        match session.logout().await.map_err(failed)? {
+            Revocation::NotRevoked(error) => return Err(not_revoked(&error)),
+            revocation => matches!(revocation, Revocation::Revoked),
         }
-        _ => false,
     };
     Ok(Some(json!({ "profile": name, "kind": "login", "revoked": revoked })))
+}
+
+/// The login stays, marked as ended.
+fn not_revoked(error: &AuthError) -> Fail {
+    let message = format!(
+        "access couldn't be revoked: {}; the tokens may stay valid at the service",
+        report::chain(error)
+    );
+    let local = "to remove the login without revoking it: idempost auth logout --local";
+    if error.is_retryable() || matches!(error, AuthError::Unreachable(_)) {
+        return Fail::Unavailable {
+            message,
+            hint: Some(format!("try again: idempost auth logout; {local}")),
+        };
+    }
+    Fail::Auth { message, hint: Some(local.to_owned()) }
 }
 
 fn line(done: &Value) -> String {

@@ -1,9 +1,11 @@
-//! `auth status`: the active credentials and their state.
+//! `auth status` and `whoami`: who commands act as, and the state of that login.
 
 use std::time::SystemTime;
 
 use idempost::auth::StoreError;
+use idempost::types::{AccessToken, TokenClaims};
 use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::{LOGIN, of_store, profile};
@@ -11,49 +13,53 @@ use crate::context::Context;
 use crate::credentials::{CredentialKind, Overview};
 use crate::diagnostics::Fail;
 use crate::output::time::relative;
-use crate::settings::Credential;
+use crate::output::{record, secret};
+use crate::settings::{Credential, Setting, Source};
 
-/// Show the active login: its scope, expiry and store
+/// Show who commands act as: profile, service, credential, scope and expiry
 ///
-/// Exits with 4 if not logged in or if the login has ended. Sends nothing and doesn't open the keyring.
+/// Each part is shown with its source: a flag, a variable, a line of the configuration file, the keyring or a file. The account is shown if the access
+/// token names it; an API key doesn't. Exits with 4 if not logged in or if the login has ended. Sends nothing and doesn't open the keyring.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  idempost auth status\n  idempost auth status --jq .scope")]
+#[command(after_help = "Examples:\n  idempost whoami\n  idempost auth status --jq .scope")]
 pub(crate) struct Args {}
 
 /// Prints the status.
-pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
+pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
+    if context.global.has_sandbox() {
+        let mut document = json!({ "sandbox": true });
+        context.identity()?.add_to(&mut document);
+        return context.out.result(&record::lines(&document), &document);
+    }
     let settings = context.settings()?;
     let credentials = context.credentials()?;
     let overview = credentials.overview();
-    let name = profile::shown(context)?;
+    let mut document = json!({
+        "profile": profile::shown(context)?,
+        "profile_source": settings.profile.as_ref().map_or(&Source::BuiltIn, |profile| &profile.source).to_string(),
+        "base_url": settings.base_url.as_ref().map(|base_url| base_url.value.as_str()),
+        "base_url_source": settings.base_url.as_ref().map(|base_url| base_url.source.to_string()),
+    });
+    let mut print = |fields: Value| {
+        if let (Some(document), Value::Object(fields)) = (document.as_object_mut(), fields) {
+            document.extend(fields);
+        }
+        context.out.result(&record::lines(&document), &document)
+    };
     if let Some(given) = context.credential()? {
-        let kind = match given.value {
-            Credential::ApiKey(_) => "api_key",
-            Credential::AccessToken(_) => "access_token",
-        };
-        let origin = settings.base_url.as_ref().map(|base_url| base_url.value.origin().ascii_serialization());
-        let document = json!({
-            "profile": name, "origin": origin, "kind": kind, "source": given.source.to_string(), "state": "logged_in",
-        });
-        let line = format!(
-            "{name}  {}  {} from {}",
-            origin.as_deref().unwrap_or("-"),
-            kind.replace('_', " "),
-            given.source
-        );
-        return context.out.result(&[line], &document);
+        return print(of_given(given, settings.base_url.as_ref()));
     }
     let Some(overview) = overview.map_err(|error| of_store(&error))? else {
         return Err(Fail::Auth {
-            message: format!("profile `{name}` isn't logged in"),
+            message: format!("profile `{}` isn't logged in", profile::shown(context)?),
             hint: Some(LOGIN.to_owned()),
         });
     };
-    let mut document = described(&overview);
+    let mut fields = described(&overview);
     if let Some(holder) = credentials.holder() {
-        document["renewed_by"] = holder.to_string().into();
+        fields["renewed_by"] = holder.to_string().into();
     }
-    context.out.result(&[line(&overview)], &document)?;
+    print(fields)?;
     if let Some(holder) = credentials.holder() {
         context.out.note(&format!("token refresh in progress: {holder}"));
     }
@@ -81,6 +87,27 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
+/// A credential from a flag or the environment.
+fn of_given(given: &Setting<Credential>, base_url: Option<&Setting<url::Url>>) -> Value {
+    let (kind, key, claims) = match &given.value {
+        Credential::ApiKey(key) => ("api_key", Some(secret::masked(key.expose_secret())), None),
+        Credential::AccessToken(token) => {
+            let token = AccessToken::new(token.expose_secret()).ok();
+            ("access_token", None, token.and_then(|token| token.claims()))
+        }
+    };
+    json!({
+        "origin": base_url.map(|base_url| base_url.value.origin().ascii_serialization()),
+        "kind": kind,
+        "credential_source": given.source.to_string(),
+        "key": key,
+        "account": claims.as_ref().and_then(|claims| claims.subject.as_ref()),
+        "state": "logged_in",
+        "scope": claims.as_ref().and_then(|claims| claims.scope.as_ref()),
+        "expires_at": claims.as_ref().and_then(TokenClaims::expires_at).and_then(rfc3339),
+    })
+}
+
 /// The login's state as one word.
 pub(super) fn state_of(overview: Result<&Overview, &StoreError>) -> &'static str {
     match overview {
@@ -98,6 +125,9 @@ pub(super) fn described(overview: &Overview) -> Value {
         "profile": overview.profile,
         "origin": metadata.origin,
         "kind": if login { "login" } else { "api_key" },
+        "credential_source": overview.path.as_ref().map_or_else(|| overview.store.word().into(), |path| path.to_string_lossy()),
+        "key": metadata.key,
+        "account": metadata.account,
         "state": state_of(Ok(overview)),
         "scope": login.then_some(&metadata.scope),
         "client_id": login.then_some(&metadata.client_id),
@@ -112,21 +142,4 @@ pub(super) fn described(overview: &Overview) -> Value {
 
 fn rfc3339(time: SystemTime) -> Option<String> {
     Timestamp::try_from(time).ok().map(|at| format!("{at:.0}"))
-}
-
-fn line(overview: &Overview) -> String {
-    let metadata = &overview.metadata;
-    let what = match metadata.expires_at().and_then(rfc3339) {
-        Some(at) => {
-            let ends = relative(&at, Timestamp::now());
-            let word = if ends.starts_with("in ") { "expires" } else { "expired" };
-            format!("login {}  access token {word} {ends}", metadata.scope)
-        }
-        None => "API key".to_owned(),
-    };
-    let place = overview
-        .path
-        .as_ref()
-        .map_or_else(|| overview.store.word().to_owned(), |path| path.display().to_string());
-    format!("{}  {}  {what}  {place}", overview.profile, metadata.origin)
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use idempost_bulk::Job;
+use jiff::Timestamp;
 use tempfile::TempDir;
 
 use super::failure;
@@ -59,6 +60,12 @@ pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
         source: None,
         hint: Some("set HOME or XDG_STATE_HOME".to_owned()),
     })
+}
+
+/// When a job last changed: its journal, or else its plan.
+pub(super) fn changed(folder: &Path) -> Timestamp {
+    let modified = |name| folder.join(name).metadata().and_then(|file| file.modified()).ok();
+    modified("journal").or_else(|| modified("job.json")).and_then(|at| at.try_into().ok()).unwrap_or_default()
 }
 
 /// The folders of all jobs, the latest first: by the last change of the journal, or else of the plan.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure;
 use super::words::{count, duration, number};
+use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
 use crate::output::terminal::brief;
 
@@ -20,15 +21,16 @@ const ESTIMATED_RPS: f64 = 10.0;
 /// A plan with its first emails rendered.
 pub(super) struct Overview<'a> {
     plan: &'a Plan,
+    identity: Identity,
     emails: Vec<PreviewEmail>,
     rps: f64,
 }
 
 impl<'a> Overview<'a> {
     /// Renders the first emails.
-    pub(super) fn new(plan: &'a Plan, max_rps: Option<f64>) -> Result<Self, Fail> {
+    pub(super) fn new(plan: &'a Plan, max_rps: Option<f64>, context: &Context) -> Result<Self, Fail> {
         let emails = plan.preview(SHOWN).map_err(failure::of)?;
-        Ok(Self { plan, emails, rps: max_rps.unwrap_or(ESTIMATED_RPS) })
+        Ok(Self { plan, identity: context.identity()?, emails, rps: max_rps.unwrap_or(ESTIMATED_RPS) })
     }
 
     /// The time that the requests take at the estimated rate.
@@ -62,6 +64,7 @@ impl<'a> Overview<'a> {
         };
         let mut lines = vec![
             format!("job         {}", self.plan.id()),
+            format!("as          {}", self.identity),
             format!("rows        {} ({rows})", number(counts.rows)),
             format!("recipients  {} ({duplicates})", number(counts.recipients)),
             format!("emails      {} bytes each", number(self.bytes_per_email())),
@@ -110,6 +113,7 @@ impl<'a> Overview<'a> {
             "invalid_rows": self.plan.invalid_rows(),
             "emails": emails.collect::<Vec<_>>(),
         });
+        self.identity.add_to(&mut document);
         if let (Some(document), Ok(Value::Object(counts))) =
             (document.as_object_mut(), serde_json::to_value(self.plan.counts()))
         {

@@ -33,7 +33,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let unkept = context.settings()?.base_url.is_none();
     let jobs = Jobs::open(unkept, context)?;
     let job = described.plan(&client, jobs.path()).await?;
-    let overview = Overview::new(job.plan(), max_rps)?;
+    let overview = Overview::new(job.plan(), max_rps, context)?;
     context.out.result(&overview.lines(), &overview.document())?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
         return Err(failure::of_rows(job.plan(), jobs.are_kept()));

@@ -1,6 +1,7 @@
 //! `bulk report`: what became of the rows of a job.
 
 use idempost_bulk::{BulkError, Job, Outcome, Report, RowOutcome};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -58,7 +59,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         // A run that crashed has left no report, and perhaps that of an earlier one.
         let report = job.report().await.map_err(failure::of)?;
         if let Some(report) = report.filter(|report| report.counts == status.counts) {
-            return print(&job, &report, context);
+            return print(&job, &report, None, context);
         }
         context.out.note("the last run has left no report: it hasn't ended, or it was killed");
         let document = status::document(&job, &status);
@@ -117,9 +118,18 @@ fn time(unix_ms: u64) -> Option<String> {
     jiff::Timestamp::from_millisecond(unix_ms.cast_signed()).ok().map(|time| time.to_string())
 }
 
-/// Prints a report.
-pub(super) fn print(job: &Job, report: &Report, context: &Context) -> Result<(), Fail> {
+/// Prints a report; `complete_since` says that the job was complete before the command, which sent nothing.
+pub(super) fn print(
+    job: &Job,
+    report: &Report,
+    complete_since: Option<Timestamp>,
+    context: &Context,
+) -> Result<(), Fail> {
     let mut document = json!({ "object": "bulk_report", "folder": job.plan().dir() });
+    if let Some(since) = complete_since {
+        document["already_complete"] = true.into();
+        document["complete_since"] = since.to_string().into();
+    }
     if let (Some(document), Ok(Value::Object(fields))) =
         (document.as_object_mut(), serde_json::to_value(report))
     {
@@ -137,8 +147,14 @@ pub(super) fn print(job: &Job, report: &Report, context: &Context) -> Result<(),
             parts.push(format!("{} {what}", number(n)));
         }
     }
+    let outcome = match complete_since {
+        Some(since) => {
+            format!("already complete since {since:.0}, nothing sent now; then: {}", parts.join(", "))
+        }
+        None => parts.join(", "),
+    };
     let mut lines = vec![
-        format!("job {}: {}", report.job, parts.join(", ")),
+        format!("job {}: {outcome}", report.job),
         format!(
             "last run: {} in {}, {} throttled (429), {} sent again under their keys",
             count(report.requests, "request"),

@@ -80,7 +80,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     };
     let status = job.status().await.map_err(failure::of)?;
     if status.state != JobState::Finished {
-        let overview = Overview::new(job.plan(), options.max_rps)?;
+        let overview = Overview::new(job.plan(), options.max_rps, context)?;
         context.out.note(&overview.estimate_line());
         let question = overview.question(status.counts.remaining);
         running::unless_interrupted(&mut signals, confirm::confirm(&question, context)).await?;

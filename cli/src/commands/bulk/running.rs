@@ -8,7 +8,7 @@ use idempost_bulk::queue::QueueOptions;
 use idempost_bulk::{Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
 
 use super::account::AccountArgs;
-use super::job::Jobs;
+use super::job::{self, Jobs};
 use super::queue::{self, QueueArgs};
 use super::words::count;
 use super::{failure, report};
@@ -148,13 +148,15 @@ pub(super) async fn run(
     let queue = if distributed { " --queue …" } else { "" };
     let resume = jobs.are_kept().then(|| format!("idempost bulk resume {}{queue}", job.plan().id()));
     let before = job.status().await.map_err(failure::of)?;
-    if before.state == JobState::Finished
+    let complete_since = (before.state == JobState::Finished).then(|| job::changed(job.plan().dir()));
+    if complete_since.is_some()
         && let Some(report) = job.report().await.map_err(failure::of)?
     {
-        context.out.note("this job is finished, and nothing was sent now; `bulk send --again` plans it anew");
-        report::print(job, &report, context)?;
+        context.out.note("to send these rows again, as a new job: idempost bulk send --again");
+        report::print(job, &report, complete_since, context)?;
         return end(job, &report, None, resume.as_deref()).await;
     }
+    context.out.note(&format!("sending as {}", context.identity()?));
     let mut run = match options.distributed {
         None => job.start(client, options.run).map_err(failure::of)?,
         Some((queue, distribute)) => {
@@ -205,7 +207,7 @@ pub(super) async fn run(
     }
     drop(progress);
     let report = run.finish().await.map_err(|error| failure::of_run(error, resume.as_deref()))?;
-    match report::print(job, &report, context) {
+    match report::print(job, &report, complete_since, context) {
         // The result stands, and the exit code tells it.
         Err(Fail::BrokenPipe) | Ok(()) => {}
         Err(fail) => return Err(fail),

@@ -35,6 +35,9 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
 /// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
 /// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
 ///
+/// The same file and message are the same job, which is sent once: a second run reports that it is complete. For a mailing that recurs, add --again, or
+/// make the runs differ, for example by a date in the subject; then a run that is repeated after a failure still sends nothing twice.
+///
 /// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected or of another account, 6 quota exhausted or paused, 7 service
 /// unavailable, 9 some outcomes unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be resumed.
 #[derive(Debug, clap::Args)]
@@ -64,7 +67,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let options = options.for_account(&account);
     let status = job.status().await.map_err(failure::of)?;
     if status.state != JobState::Finished && status.counts.remaining > 0 {
-        let overview = Overview::new(job.plan(), options.max_rps)?;
+        let overview = Overview::new(job.plan(), options.max_rps, context)?;
         if status.state == JobState::Planned {
             context.out.note(&overview.estimate_line());
             if let Some(n) = job.plan().counts().duplicates.filter(|n| *n > 0) {

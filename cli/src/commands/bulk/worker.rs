@@ -62,6 +62,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Some(options) = options else { return Ok(()) };
     let client = context.client_for_jobs()?;
     let cache = folder(context)?.join(".worker");
+    context.out.note(&format!("sending as {}", context.identity()?));
     let queue = running::unless_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
     let mut total = WorkerReport::default();
     let account = account::of(args.account.same_account, &client, context).await?;

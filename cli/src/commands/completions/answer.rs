@@ -1,27 +1,20 @@
 //! Completes a command line for a shell: commands, flags, their values, profiles and IDs.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
-use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
-use super::VARIABLE;
-use crate::files;
+use super::{VARIABLE, cache};
+use crate::context;
 use crate::settings::env::Env;
 use crate::settings::file::ConfigFile;
-use crate::settings::{paths, profiles};
+use crate::settings::{self, Flags, paths, profiles};
 
-/// How long IDs are cached.
-const CACHED: Duration = Duration::from_mins(1);
 /// The request's timeout, and the limit on waiting for it.
 const TIMEOUT: (&str, Duration) = ("1s", Duration::from_millis(1_500));
-/// Maximum size of the cache file in bytes.
-const MAX_CACHE: u64 = 1024 * 1024;
 
 /// Nouns whose commands take an ID first, with the field that describes it.
 const NOUNS: &[(&str, &str)] = &[
@@ -72,7 +65,8 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
         ArgValueCandidates::new(move || {
             let path = paths::config_file(&env).ok().flatten();
             let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());
-            profiles::existing(file.as_ref(), &env).into_iter().map(CompletionCandidate::new).collect()
+            let names = profiles::existing(file.as_ref(), &env).into_iter();
+            names.filter(|name| cache::is_plain(name)).map(CompletionCandidate::new).collect()
         })
     };
     let root = root.mut_arg("profile", |arg| arg.add(profiles));
@@ -109,59 +103,71 @@ fn with_ids(
     })
 }
 
-/// The IDs of a noun: from the cache, or listed by running this program with the command line's profile and service.
+/// The IDs of a noun: from the cache of the account, or listed by running this program with the command line's profile and service.
 fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
-    let shown = NOUNS.iter().find(|(name, _)| *name == noun).map_or("name", |(_, shown)| *shown);
-    let candidates = |list: &Value| {
-        let items = list["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let candidate = |item: &Value| {
-            let about =
-                item[shown].as_str().map(|about| crate::output::terminal::safe(about).into_owned().into());
-            Some(CompletionCandidate::new(item["id"].as_str()?).help(about))
-        };
-        items.iter().filter_map(candidate).collect()
-    };
-    listed(noun, words, env).as_ref().map(candidates).unwrap_or_default()
+    let label = NOUNS.iter().find(|(name, _)| *name == noun).map_or("name", |(_, label)| *label);
+    let ids = listed(noun, label, words, env).unwrap_or_default().into_iter();
+    ids.map(|(id, about)| CompletionCandidate::new(id).help(about.map(Into::into))).collect()
 }
 
-fn listed(noun: &str, words: &[String], env: &Env) -> Option<Value> {
-    let flags: Vec<_> = ["--profile", "-p", "--base-url", "--api-key-file"]
-        .into_iter()
-        .filter_map(|flag| {
-            let at = words.iter().position(|word| word == flag)?;
-            Some([flag, words.get(at + 1)?.as_str()]).filter(|[_, value]| *value != "-")
-        })
-        .flatten()
-        .collect();
-    let mut key = Sha256::new();
-    for variable in ["PROFILE", "BASE_URL", "API_KEY", "ACCESS_TOKEN", "API_KEY_FILE"] {
-        key.update(env.get(&format!("IDEMPOST_{variable}")).unwrap_or_default());
-        key.update([0]);
+fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
+    let [profile, api_key_file, base_url] =
+        [("--profile", Some('p')), ("--api-key-file", None), ("--base-url", None)]
+            .map(|(flag, short)| value(flag, short, words));
+    // The shell would change these.
+    let is_quoted = |value: &String| value.contains(['\'', '"', '\\', '$', '`', '~']);
+    if [&profile, &api_key_file, &base_url].into_iter().flatten().any(is_quoted) {
+        return None;
     }
-    key.update(flags.join("\0"));
-    let key = key.finalize().iter().take(16).fold(0_u128, |key, byte| key << 8 | u128::from(*byte));
-    let path = paths::state_dir(env)
-        .ok()
-        .flatten()?
-        .join("completions")
-        .join(format!("{}-{key:032x}.json", noun.replace(' ', "-")));
-    if let Some(cached) = cached(&path) {
+    let flags = Flags {
+        profile,
+        api_key_file: api_key_file.filter(|file| file != "-"),
+        values: base_url.map(|url| ("base_url", url)).into_iter().collect(),
+        ..Flags::default()
+    };
+    let settings = settings::load(&flags, env).ok().filter(|settings| settings.complete_ids.value)?;
+    let key = context::account_key(&settings, env)?;
+    if let Some(cached) = cache::read(&key, noun, env) {
         return Some(cached);
     }
+    let named = [
+        ("--profile", flags.profile.as_deref()),
+        ("--api-key-file", flags.api_key_file.as_deref()),
+        ("--base-url", flags.values.first().map(|(_, url)| url.as_str())),
+    ];
     let mut child = Command::new(std::env::current_exe().ok()?);
     child.args(noun.split(' '));
     child.args(["list", "--limit", "100", "--json", "--quiet", "--no-input", "--retries", "0"]);
-    child.args(["--timeout", TIMEOUT.0]).args(flags).env_remove(VARIABLE).env_remove("IDEMPOST_OUTPUT");
+    child.args(named.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))));
+    child.args(["--timeout", TIMEOUT.0]).env_remove(VARIABLE).env_remove("IDEMPOST_OUTPUT");
     let (send, listed) = std::sync::mpsc::channel();
     // A request that takes longer is left running: it may be saving the tokens of a refreshed login.
     std::thread::spawn(move || send.send(child.stdin(Stdio::null()).stderr(Stdio::null()).output()));
     let output = listed.recv_timeout(TIMEOUT.1).ok()?.ok().filter(|output| output.status.success())?;
-    // Without a cache, the next completion sends the request again.
-    let _ = files::write(&path, &output.stdout);
-    serde_json::from_slice(&output.stdout).ok()
+    let ids = cache::candidates(&serde_json::from_slice(&output.stdout).ok()?, label);
+    cache::write(&key, noun, &ids, env);
+    Some(ids)
 }
 
-fn cached(path: &Path) -> Option<Value> {
-    let age = SystemTime::now().duration_since(path.metadata().ok()?.modified().ok()?).ok()?;
-    serde_json::from_slice(&files::read(path, MAX_CACHE, false).ok()??).ok().filter(|_| age < CACHED)
+/// The value of a flag on the command line: `--flag value`, `--flag=value`, `-f value` or `-fvalue`; Bash has `=` as a word of its own.
+fn value(flag: &str, short: Option<char>, words: &[String]) -> Option<String> {
+    let mut words = words.iter().map(String::as_str).skip_while(|word| *word != "--").skip(2).peekable();
+    let mut found = None;
+    while let Some(word) = words.next().filter(|word| *word != "--") {
+        let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let attached = match word.strip_prefix(flag) {
+            Some("") => Some(""),
+            Some(rest) => rest.strip_prefix('='),
+            None => short.and_then(|short| {
+                let (switches, rest) = cluster?.split_once(short)?;
+                switches.chars().all(|switch| "qvy".contains(switch)).then(|| rest.trim_start_matches('='))
+            }),
+        };
+        let Some(attached) = attached else { continue };
+        if attached.is_empty() {
+            words.next_if_eq(&"=");
+        }
+        found = if attached.is_empty() { words.next() } else { Some(attached) };
+    }
+    found.map(str::to_owned)
 }

@@ -9,6 +9,7 @@ use crate::files;
 use crate::processes;
 use crate::settings::file::ConfigFile;
 use crate::settings::store::{self, ConfigStore};
+use crate::signals;
 
 /// Open the configuration file in $VISUAL or $EDITOR
 ///
@@ -36,6 +37,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let mut words = editor.map(processes::words).unwrap_or_default().into_iter();
     let program = words.next().unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "vi" }.to_owned());
     let mut command = Command::new(processes::program(program.as_ref(), &context.env));
+    signals::leave_interrupts().map_err(failed)?;
     let status = command.args(words).arg(&copy).status().map_err(|error| Fail::Local {
         message: format!("couldn't start the editor `{program}`"),
         source: Some(Box::new(error)),

@@ -134,6 +134,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             ""
         };
         context.out.note(&format!("{rows} rows, no problems found, nothing sent{judged}"));
+        context.out.note(&format!("as {}", context.identity()?));
         return Ok(());
     };
     for segment in &options.segments {

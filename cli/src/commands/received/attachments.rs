@@ -103,7 +103,7 @@ pub(crate) async fn show(
     let attachments: Vec<_> = from.list(&client, id).stream().try_collect().await?;
     if !attachments.is_empty() {
         let failed = |error| Fail::local(format!("couldn't create {}", folder.display()), error);
-        files::create_shared_dir(&folder).map_err(failed)?;
+        files::create_dir(&folder).map_err(failed)?;
     }
     let (mut lines, mut saved) = (Vec::new(), Vec::new());
     for (i, attachment) in attachments.iter().enumerate() {

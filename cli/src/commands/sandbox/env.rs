@@ -79,7 +79,7 @@ fn write(path: &Path, variables: &[(&str, String)]) -> std::io::Result<()> {
 fn changed(before: &str, variables: &[(&str, String)]) -> String {
     let mut missing: Vec<_> = variables.iter().collect();
     let mut after = String::new();
-    for line in before.split_inclusive('\n') {
+    for line in entries(before) {
         let content = line.trim_end_matches(['\r', '\n']);
         let assignment = content.trim_start();
         let assignment = assignment.strip_prefix("export ").unwrap_or(assignment);
@@ -102,9 +102,51 @@ fn changed(before: &str, variables: &[(&str, String)]) -> String {
     after
 }
 
+/// The lines of a dotenv file; a line whose value opens a quote goes on to the line that closes it.
+fn entries(text: &str) -> Vec<&str> {
+    let (mut entries, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let line = rest.find('\n').map_or(rest.len(), |end| end + 1);
+        let end = closing_quote(rest, line)
+            .map_or(line, |closing| rest[closing..].find('\n').map_or(rest.len(), |end| closing + end + 1));
+        let (entry, after) = rest.split_at(end);
+        entries.push(entry);
+        rest = after;
+    }
+    entries
+}
+
+/// The end of the quoted value that an assignment in the first line starts; `None` if there is no such value, or if nothing closes it.
+fn closing_quote(text: &str, line: usize) -> Option<usize> {
+    let assignment = text[..line].trim_start();
+    if assignment.starts_with('#') {
+        return None;
+    }
+    let value = text[..line].find('=')? + 1;
+    let value = value + (text[value..line].len() - text[value..line].trim_start().len());
+    let quote = text[value..].chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let mut escaped = false;
+    text[value + 1..].char_indices().find_map(|(at, c)| {
+        let closes = c == quote && !escaped;
+        escaped = c == '\\' && !escaped && quote == '"';
+        closes.then_some(value + 1 + at)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_of_several_lines_is_replaced_or_kept_as_a_whole() {
+        let variables = [("RESEND_API_KEY", "sb_local".to_owned())];
+        let key = "KEY=\"-----BEGIN\nRESEND_API_KEY=in the key\n\\\" still\n-----END\"\n";
+        let before = format!("{key}RESEND_API_KEY='first\nsecond' # secret\nA=it's\n# \"open\nB=1\n");
+        let after = format!("{key}RESEND_API_KEY=sb_local\nA=it's\n# \"open\nB=1\n");
+        assert_eq!(changed(&before, &variables), after);
+        // Nothing closes the quote: a line is a line.
+        assert_eq!(changed("RESEND_API_KEY=\"re\nB=1\n", &variables), "RESEND_API_KEY=sb_local\nB=1\n");
+    }
 
     #[test]
     fn variables_are_replaced_where_they_stand_and_other_lines_stay() {

@@ -148,7 +148,7 @@ impl Mail {
 }
 
 async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Context) -> Result<(), Fail> {
-    files::create_shared_dir(folder)
+    files::create_dir(folder)
         .map_err(|error| Fail::local(format!("couldn't create {}", folder.display()), error))?;
     let (mut lines, mut saved, mut known, mut gone) = (Vec::new(), Vec::new(), 0, 0);
     for mail in mails {

@@ -44,6 +44,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let total = addresses.emails.len();
     if args.dry_run {
         context.out.note(&format!("{total} addresses, no problems found, nothing sent"));
+        context.out.note(&format!("as {}", context.identity()?));
         return Ok(());
     }
     let client = context.client()?;

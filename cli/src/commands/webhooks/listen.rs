@@ -2,6 +2,7 @@
 
 mod delivery_record;
 mod forward;
+mod leftovers;
 mod receiver;
 mod registration;
 mod writer;
@@ -39,8 +40,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Receive webhook deliveries on this machine until Ctrl-C; verify and forward them
 ///
-/// With --secret-file, receives the deliveries of an existing webhook. Otherwise creates a temporary webhook, deleted on exit: a sandbox on this
-/// machine can reach it directly; the service needs --public-url, the URL of a tunnel to this machine.
+/// With --secret-file, receives the deliveries of an existing webhook. Otherwise creates a temporary webhook, deleted on exit, or at the start of the next
+/// listener if this one is killed: a sandbox on this machine can reach it directly; the service needs --public-url, the URL of a tunnel to this machine.
 ///
 /// Deliveries without a valid signature are rejected (401) and shown. With --forward-to, valid ones are forwarded to an application with
 /// headers and body unchanged, and its response is returned: 502 if it can't be reached, 504 if it takes longer than 14 seconds.

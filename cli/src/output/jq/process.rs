@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::channel;
 
 use serde_json::{Value, json};
 
@@ -47,6 +48,9 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
+        // Ctrl-C ends the program, and the program ends the filter: its end would look like a failure.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (documents, answers) = pipes.ok_or_else(|| io::Error::other("a process without pipes"))?;
@@ -84,7 +88,15 @@ pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
     }
     limit();
     let filter = Jq::compile(expression.to_str()?).ok()?;
-    for line in io::stdin().lock().lines().map_while(Result::ok) {
+    let (send, documents) = channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let _ = send.send(line);
+        }
+        // The program has exited, however it did; a filter that doesn't end would run on.
+        std::process::exit(0);
+    });
+    for line in documents {
         let asked: Value = serde_json::from_str(&line).unwrap_or_default();
         let result = match filter.here(&asked["document"], asked["terminal"] == true) {
             Ok(lines) => json!({ "lines": lines }),

@@ -220,14 +220,91 @@ fn a_grant_revoked_elsewhere_ends_the_login() {
 }
 
 #[test]
-fn a_grant_that_cannot_be_revoked_is_removed_locally_with_a_warning() {
+fn a_login_whose_revocation_failed_stays_ended_until_it_succeeds() {
     let service = service();
     let idempost = logged_in(&service, &[]);
-    service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
-    let ran = idempost.run(&["auth", "logout"]);
-    assert!(ran.stderr.contains("may stay valid"), "{ran:?}");
-    ran.ok();
-    idempost.run(&["auth", "status"]).fails(4);
+    for _ in 0..2 {
+        service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
+        let stderr = idempost.run(&["auth", "logout", "--quiet"]).fails(7);
+        for part in ["access couldn't be revoked", "may stay valid", "auth logout --local"] {
+            assert!(stderr.contains(part), "{part}: {stderr}");
+        }
+    }
+    // Nothing uses its tokens any more.
+    let asked = service.asked();
+    assert!(idempost.run(&SEND).fails(4).contains("isn't revoked yet"));
+    let status = idempost.run(&["auth", "status", "--json"]);
+    assert_eq!((status.code, status.stdout.contains(r#""state":"ended""#)), (Some(4), true), "{status:?}");
+    assert!(status.stderr.contains("to revoke it: idempost auth logout"), "{status:?}");
+    assert_eq!(service.asked(), asked);
+    assert!(idempost.run(&["auth", "logout"]).ok().contains("access revoked"));
+    assert!(idempost.run(&["auth", "status"]).fails(4).contains("isn't logged in"));
+}
+
+#[test]
+fn a_local_logout_removes_a_login_without_a_request() {
+    let service = service();
+    let idempost = logged_in(&service, &[]);
+    let asked = service.asked();
+    let ran = idempost.run(&["auth", "logout", "--local"]).ok();
+    assert_eq!(ran, "logged out of profile `default`\n");
+    assert_eq!(service.asked(), asked);
+    assert!(idempost.run(&["auth", "status"]).fails(4).contains("isn't logged in"));
+}
+
+#[test]
+fn a_page_instead_of_a_revocation_is_a_failed_logout() {
+    let service = service();
+    let idempost = logged_in(&service, &[]);
+    let page = Rule::new(Action::answer(200, "<html>Sign in to the Wi-Fi</html>"));
+    service.core().faults().add(page.on(Method::POST, "/oauth/revoke"));
+    let stderr = idempost.run(&["auth", "logout"]).fails(4);
+    assert!(stderr.contains("access couldn't be revoked"), "{stderr}");
+    assert!(idempost.run(&["auth", "logout"]).ok().contains("access revoked"));
+}
+
+#[test]
+fn a_login_keeps_the_base_url_of_the_environment() {
+    let service = service();
+    let idempost = logged_in(&service, &[]);
+    let without = |arguments: &[&str]| {
+        let mut command = idempost.command();
+        Ran::of(command.args(arguments).env_remove("IDEMPOST_BASE_URL").finish())
+    };
+    without(&SEND).ok();
+    // The base URL of other profiles stays.
+    let other = super::service();
+    idempost.run(&["config", "set", "base_url", "https://others.test"]).ok();
+    std::fs::write(idempost.config_file(), "[defaults]\nbase_url = \"https://others.test\"\n").unwrap();
+    let mut login = idempost.command();
+    login.args(["auth", "login", "--with-token"]).env("IDEMPOST_BASE_URL", other.base_url());
+    let mut child = login.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"sb_test\n").unwrap();
+    Ran::of(child.finish()).ok();
+    without(&SEND).ok();
+    assert_eq!(other.core().mails("sb_test").len(), 1);
+    let text = std::fs::read_to_string(idempost.config_file()).unwrap();
+    assert!(text.contains("[defaults]\nbase_url = \"https://others.test\""), "{text}");
+}
+
+#[test]
+fn a_refresh_with_more_scopes_logs_in_again_and_keeps_the_login_until_then() {
+    let service = service();
+    let idempost = logged_in(&service, &[]);
+    idempost.run(&["emails", "list"]).fails(4);
+    let refresh = ["auth", "refresh", "--scope", "full_access", "--no-browser"];
+    let page = idempost.run(&refresh).ok();
+    let scope = Url::parse(page.trim()).unwrap();
+    let scope = scope.query_pairs().find(|(name, _)| name == "scope").unwrap().1.into_owned();
+    assert_eq!(scope, "emails:send full_access");
+    // Denied, and not yet allowed: the earlier login is in use.
+    let denied = runtime().block_on(Person::of("sb_test").denies(page.trim()));
+    idempost.run(&["auth", "login", "--callback-url", &denied]).fails(4);
+    idempost.run(&SEND).ok();
+    let page = idempost.run(&refresh).ok();
+    let allowed = runtime().block_on(Person::of("sb_test").allows(page.trim()));
+    idempost.run(&["auth", "login", "--callback-url", &allowed]).ok();
+    idempost.run(&["emails", "list"]).ok();
 }
 
 #[test]

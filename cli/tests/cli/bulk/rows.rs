@@ -8,6 +8,7 @@ fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
     let bench = Bench::with(250);
     let report = bench.send(&["--json"]).json();
     assert_eq!((&report["object"], &report["state"]), (&"bulk_report".into(), &"finished".into()));
+    assert_eq!(report.get("already_complete"), None);
     assert_eq!(
         (&report["sent"], &report["requests"], &report["rows"]),
         (&250.into(), &3.into(), &250.into())
@@ -16,13 +17,18 @@ fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
     let subjects: Vec<_> =
         bench.service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
     assert!(subjects.contains(&"Hello Person 7".to_owned()), "{subjects:?}");
-    let again = bench.send(&[]);
-    assert!(
-        again.stderr.contains("is finished, and nothing was sent now")
-            && again.stderr.contains("bulk send --again"),
-        "{again:?}"
-    );
-    again.ok();
+    for quiet in [&[][..], &["--quiet"]] {
+        let again = bench.send(quiet);
+        assert_eq!(again.stderr.contains("bulk send --again"), quiet.is_empty(), "{again:?}");
+        let result = again.ok();
+        assert!(
+            result.contains(": already complete since 20") && result.contains(", nothing sent now"),
+            "{result}"
+        );
+        let again = bench.send(&[quiet, &["--json"]].concat()).json();
+        assert_eq!((&again["already_complete"], &again["sent"]), (&true.into(), &250.into()));
+        assert!(again["complete_since"].as_str().unwrap().starts_with("20"), "{again}");
+    }
     bench.each_got_one(250);
     bench.send(&["--again"]).ok();
     let delivered = bench.delivered();

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, basic::BasicClient};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex;
 use url::Url;
@@ -167,6 +168,42 @@ impl AuthorizationRequest {
         }
     }
 
+    /// Serializes the request with its `state` and PKCE verifier, so that another process or a later request of a web application can check the
+    /// redirect. Store it like a password, and drop it after ten minutes: the code isn't valid longer.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(&Written {
+            url: self.url.to_string(),
+            client_id: self.client_id.clone(),
+            redirect_uri: self.redirect_uri.clone(),
+            scope: self.scope.clone(),
+            issuer: self.issuer.clone(),
+            issuer_in_redirect: self.issuer_in_redirect,
+            state: self.state.expose_secret().to_owned(),
+            verifier: self.verifier.expose_secret().to_owned(),
+        })
+        .unwrap_or_default()
+    }
+
+    /// Parses the output of [`to_json`](Self::to_json).
+    ///
+    /// # Errors
+    /// The bytes are not an authorization request. The message contains no part of them.
+    pub fn from_json(bytes: &[u8]) -> Result<Self> {
+        let wrong = || SettingsError::new("authorization_request", "must be the output of `to_json`");
+        let written: Written = serde_json::from_slice(bytes).map_err(|_| wrong())?;
+        Ok(Self {
+            url: Url::parse(&written.url).map_err(|_| wrong())?,
+            redirect: redirect_address(&written.redirect_uri)?,
+            client_id: written.client_id,
+            redirect_uri: written.redirect_uri,
+            scope: written.scope,
+            issuer: written.issuer,
+            issuer_in_redirect: written.issuer_in_redirect,
+            state: written.state.into(),
+            verifier: written.verifier.into(),
+        })
+    }
+
     pub(super) fn client_id(&self) -> &str {
         &self.client_id
     }
@@ -178,6 +215,19 @@ impl AuthorizationRequest {
     pub(super) fn verifier(&self) -> &str {
         self.verifier.expose_secret()
     }
+}
+
+/// The serialized form of a request.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    url: String,
+    client_id: String,
+    redirect_uri: String,
+    scope: String,
+    issuer: Option<String>,
+    issuer_in_redirect: bool,
+    state: String,
+    verifier: String,
 }
 
 /// `Debug` leaves out the URL, state and verifier: they are secrets.
@@ -321,6 +371,21 @@ mod tests {
         let (one, two) = (authorization(), authorization());
         assert_ne!(parameters_of(one.url())["state"], parameters_of(two.url())["state"]);
         assert_ne!(one.verifier(), two.verifier());
+    }
+
+    #[test]
+    fn a_stored_request_accepts_its_redirect_and_nothing_else_is_a_request() {
+        let authorization = authorization();
+        let written = authorization.to_json();
+        let read = AuthorizationRequest::from_json(&written).unwrap();
+        assert_eq!(read.to_json(), written);
+        assert_eq!(back(&authorization, "code=abc").unwrap().expose(), "abc");
+        assert_eq!(back(&read, "code=abc").unwrap().expose(), "abc");
+        assert_eq!(read.verifier(), authorization.verifier());
+        for end in 0..written.len() {
+            let error = AuthorizationRequest::from_json(&written[..end]).unwrap_err().to_string();
+            assert!(!error.contains(authorization.verifier()), "{error}");
+        }
     }
 
     #[test]

@@ -114,7 +114,9 @@ async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError
     };
     let form = [("token", token), ("token_type_hint", hint), ("client_id", record.client_id.as_str())];
     let response = http.post_form(&url, &form).await.map_err(AuthError::Unreachable)?;
-    if response.status.is_success() {
+    // The content has no meaning (RFC 7009, 2.2), but a page is that of a proxy, a captive portal or another server.
+    let is_page = response.body.bytes.trim_ascii_start().starts_with(b"<");
+    if response.status.is_success() && !is_page {
         return Ok(());
     }
     Err(oauth_error(&response).map_or_else(|| response.unexpected(&url), AuthError::Rejected))

@@ -85,7 +85,8 @@ pub enum Revocation {
     Revoked,
     /// There was no grant: the store held no login, or the grant had already ended.
     NoGrant,
-    /// The service has no revocation endpoint, could not be reached, or rejected the request: the grant stays valid until it expires. The record was
-    /// removed anyway.
+    /// The service has no revocation endpoint, couldn't be reached, or rejected the request; or the record is unreadable. The grant stays valid until it
+    /// expires. The record is marked as ended, so that nothing uses its tokens and another logout can revoke it;
+    /// [`Session::discard`](super::Session::discard) removes it.
     NotRevoked(AuthError),
 }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     auth::{oauth::HttpTokenEndpoint, record::TokenRecord},
     clock::{Instant, spawn, timeout, timeout_at},
-    error::{AuthError, Error, Result, StoreError},
+    error::{AuthError, EndReason, Ended, Error, Result, StoreError},
     transport::Transport,
     types::AccessToken,
 };
@@ -106,16 +106,28 @@ impl Session {
         self.shared.landed().await;
     }
 
-    /// Logs out: waits for a refresh in flight, revokes the grant if the service has a revocation endpoint, and removes the record
-    /// regardless of the response. Refreshes and calls that began before can't restore the login.
+    /// Logs out: waits for a refresh in flight, revokes the grant, and removes the record. If the grant can't be revoked, the record stays, marked as
+    /// ended: see [`Revocation::NotRevoked`]. Refreshes and calls that began before can't restore the login.
     ///
     /// Dropping the future doesn't stop it.
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
     pub async fn logout(&self) -> Result<Revocation> {
+        self.end(true).await
+    }
+
+    /// Logs out of this machine only: removes the record without revoking the grant, whose tokens stay valid until they expire.
+    ///
+    /// # Errors
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
+    pub async fn discard(&self) -> Result<()> {
+        self.end(false).await.map(drop)
+    }
+
+    async fn end(&self, revokes: bool) -> Result<Revocation> {
         let shared = Arc::clone(&self.shared);
-        let done = spawn(async move { shared.log_out().await }).await;
+        let done = spawn(async move { shared.log_out(revokes).await }).await;
         Ok(done.unwrap_or_else(|_| {
             Err(AuthError::Store(StoreError::unavailable("the logout was interrupted")))
         })?)
@@ -204,25 +216,35 @@ impl Session {
 }
 
 impl Shared {
-    async fn log_out(&self) -> Result<Revocation, AuthError> {
+    async fn log_out(&self, revokes: bool) -> Result<Revocation, AuthError> {
         let mut locked = self.store.lock(self.policy.max_wait).await.map_err(lock_error)?;
+        let has_ended = |record: &TokenRecord| {
+            record.ended.as_ref().is_some_and(|ended| ended.reason != EndReason::LoggedOut)
+        };
         let revocation = match locked.read().await {
+            _ if !revokes => Revocation::NoGrant,
             Ok(None) => Revocation::NoGrant,
-            Ok(Some(record)) if record.ended.is_some() => Revocation::NoGrant,
+            Ok(Some(record)) if has_ended(&record) => Revocation::NoGrant,
             Ok(Some(record)) => {
                 let stored = self.fingerprint(&record);
                 let unsaved = self.unsaved().filter(|unsaved| unsaved.spent == stored);
-                let record = unsaved.map_or_else(|| Arc::new(record), |unsaved| unsaved.token.record);
+                let mut record = unsaved.map_or(record, |unsaved| TokenRecord::clone(&unsaved.token.record));
                 match self.endpoint().revoke(&record).await {
                     Ok(()) => Revocation::Revoked,
-                    Err(error) => Revocation::NotRevoked(error),
+                    Err(error) => {
+                        let at = self.clocks.now().wall;
+                        record.ended.get_or_insert(Ended { reason: EndReason::LoggedOut, at });
+                        locked.write(&record).await.map_err(AuthError::Store)?;
+                        Revocation::NotRevoked(error)
+                    }
                 }
             }
-            // An unreadable record is removed too.
             Err(error @ StoreError::Unreadable { .. }) => Revocation::NotRevoked(AuthError::Store(error)),
             Err(error) => return Err(AuthError::Store(error)),
         };
-        locked.remove().await.map_err(AuthError::Store)?;
+        if !matches!(revocation, Revocation::NotRevoked(_)) {
+            locked.remove().await.map_err(AuthError::Store)?;
+        }
         // In one step, while the lock is held: a read, a refresh or a call that began before is in an earlier epoch.
         self.state().log_out();
         drop(locked);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use idempost::{
-    auth::{LockedStore, RefreshRequest, Revocation, StoreError},
+    auth::{EndReason, LockedStore, RefreshRequest, Revocation, StoreError},
     transport::BoxFuture,
 };
 use tokio::sync::Semaphore;
@@ -270,7 +270,7 @@ async fn a_logout_waits_for_a_refresh_and_wins() {
 }
 
 #[tokio::test]
-async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
+async fn a_logout_that_cannot_revoke_keeps_the_record_as_ended_until_it_can() {
     let fixture = Fixture::fresh().await;
     let token = fixture.record().await.access_token.unwrap();
     assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::Revoked));
@@ -280,10 +280,42 @@ async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
     assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::NoGrant));
 
     let mut record = fixture.grant();
-    record.revocation_endpoint = Some("http://127.0.0.1:1/revoke".to_owned());
+    let revocation_endpoint = record.revocation_endpoint.replace("http://127.0.0.1:1/revoke".to_owned());
     let session = fixture.builder().start(fixture.store.clone(), &record).await.unwrap();
-    assert!(matches!(session.logout().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));
+    for _ in 0..2 {
+        assert!(matches!(session.logout().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));
+        let error = session.access_token().await.unwrap_err();
+        let AuthError::Ended(ended) = auth(&error) else { panic!("{error:?}") };
+        assert_eq!(ended.reason, EndReason::LoggedOut);
+    }
+    let mut record = fixture.store.read().await.unwrap().unwrap();
+    record.revocation_endpoint = revocation_endpoint;
+    fixture.store.lock(Duration::ZERO).await.unwrap().write(&record).await.unwrap();
+    assert!(matches!(session.logout().await.unwrap(), Revocation::Revoked));
     assert!(fixture.store.read().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_discarded_login_is_removed_and_not_revoked() {
+    let fixture = Fixture::fresh().await;
+    let token = fixture.record().await.access_token.unwrap();
+    let session = fixture.session();
+    session.access_token().await.unwrap();
+    session.discard().await.unwrap();
+    assert!(fixture.store.read().await.unwrap().is_none());
+    assert!(matches!(auth(&session.access_token().await.unwrap_err()), AuthError::LoggedOut));
+    let client =
+        Client::builder().base_url(fixture.server.base_url()).access_token(token.expose()).build().unwrap();
+    client.emails().send(&email()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_instead_of_a_revocation_is_no_revocation() {
+    let fixture = Fixture::fresh().await;
+    let page = Rule::new(Action::answer(200, "\n<!DOCTYPE html>")).on(Method::POST, "/oauth/revoke");
+    fixture.server.service().faults().add(page);
+    let outcome = fixture.session().logout().await.unwrap();
+    assert!(matches!(outcome, Revocation::NotRevoked(AuthError::NotOAuthEndpoint { .. })), "{outcome:?}");
 }
 
 #[tokio::test]

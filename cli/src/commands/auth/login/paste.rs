@@ -37,13 +37,7 @@ impl Paste {
                 Some("") => continue,
                 None => "the URL is too long".to_owned(),
                 Some(address) => match authorization.code_from(address) {
-                    Err(AuthError::Callback(CallbackError::Url)) => {
-                        format!("paste the complete URL; it starts with {}?", authorization.redirect_uri())
-                    }
-                    Err(AuthError::Callback(CallbackError::State)) => {
-                        "that URL belongs to another login; start with the page above".to_owned()
-                    }
-                    Err(AuthError::Callback(error)) => error.to_string(),
+                    Err(AuthError::Callback(error)) => rejection(authorization, error),
                     outcome => return outcome,
                 },
             };
@@ -51,6 +45,19 @@ impl Paste {
         }
         // End of input; the browser may still redirect here.
         std::future::pending().await
+    }
+}
+
+/// Why a URL isn't the redirect of this login.
+pub(super) fn rejection(authorization: &AuthorizationRequest, error: CallbackError) -> String {
+    match error {
+        CallbackError::Url => {
+            format!("paste the complete URL; it starts with {}?", authorization.redirect_uri())
+        }
+        CallbackError::State => {
+            "that URL belongs to another login; open the page that this one printed".to_owned()
+        }
+        error => error.to_string(),
     }
 }
 

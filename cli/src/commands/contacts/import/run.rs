@@ -185,7 +185,11 @@ impl Refusals {
     /// Creates the file at once, so that an unwritable path is reported before anything is sent.
     fn new(path: &std::path::Path, csv: &Csv) -> Result<Self, Fail> {
         let name = path.display().to_string();
-        let file = permit_local().and_then(|()| File::create_new(path));
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = permit_local().and_then(|()| options.open(path));
         let file = file.map_err(|error| Fail::local(format!("couldn't write {name}"), error))?;
         let mut refusals = Self { writer: Writer::from_writer(file), name };
         let header = csv.header().ok().flatten().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The first pass over the file: reports all problems at once.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use csv::ByteRecord;
 use sha2::{Digest as _, Sha256};
@@ -16,25 +16,36 @@ const MAX_PROBLEMS: usize = 50;
 
 /// Validates every row and returns their number.
 ///
+/// Addresses are compared by hashes of eight bytes, so that memory stays a small part of the file's size. Only if a hash repeats or a row is invalid, the
+/// file is read again to report it.
+///
 /// # Errors
 /// All problems, with line and column.
 pub(super) fn validate(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
-    let unreadable = |error| csv.unreadable(error);
-    let mut reader = csv.rows().map_err(csv::Error::from).map_err(unreadable)?;
-    let mut record = ByteRecord::new();
-    let (mut rows, mut count, mut found) = (0_u64, 0_usize, Vec::new());
-    // Stores only a digest and a line number per address, so that memory stays a small part of the file's size.
-    let mut lines: HashMap<[u8; 16], u64> = HashMap::new();
-    let mut header = true;
-    while reader.read_byte_record(&mut record).map_err(unreadable)? {
-        if std::mem::take(&mut header) {
-            continue;
-        }
-        rows += 1;
-        let line = record.position().map_or(0, csv::Position::line);
-        let problems = match Row::read(&record, columns) {
+    let (mut hashes, mut is_valid) = (Vec::new(), true);
+    each(csv, columns, |_, row| match row {
+        Ok(row) => hashes.push(hash(&row.email)),
+        Err(_) => is_valid = false,
+    })
+    .map_err(|error| csv.unreadable(error))?;
+    let rows = hashes.len() as u64;
+    hashes.sort_unstable();
+    let repeated: HashSet<u64> =
+        hashes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    drop(hashes);
+    if is_valid && repeated.is_empty() { Ok(rows) } else { report(csv, columns, &repeated, rows) }
+}
+
+/// Reads the file again, and reports invalid rows and repeated addresses.
+fn report(csv: &Csv, columns: &Columns, repeated: &HashSet<u64>, rows: u64) -> Result<u64, Fail> {
+    let (mut count, mut found) = (0_usize, Vec::new());
+    let mut lines: HashMap<String, u64> = HashMap::new();
+    let read = each(csv, columns, |line, row| {
+        let problems = match row {
             Err(problems) => problems,
-            Ok(row) => match lines.entry(digest(&row.email)) {
+            Ok(row) if !repeated.contains(&hash(&row.email)) => Vec::new(),
+            // Addresses that differ only in case belong to the same contact.
+            Ok(row) => match lines.entry(row.email.to_ascii_lowercase()) {
                 Entry::Occupied(first) => {
                     let rule = format!("the address {} is already on line {}", row.email, first.get());
                     vec![CellProblem { column: None, rule }]
@@ -50,7 +61,8 @@ pub(super) fn validate(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
             let rule = format!("{}:{line}{}: {}", csv.name, place(&problem), problem.rule);
             found.push(Diagnostic { problem: Problem::new("", "row", rule), origin: None, hint: None });
         }
-    }
+    });
+    read.map_err(|error| csv.unreadable(error))?;
     if count == 0 {
         return Ok(rows);
     }
@@ -61,6 +73,23 @@ pub(super) fn validate(csv: &Csv, columns: &Columns) -> Result<u64, Fail> {
     Err(Fail::Usage(Diagnostics { summary, found, ..Diagnostics::default() }))
 }
 
+/// Calls `see` with each row and its line, without the header.
+fn each(
+    csv: &Csv,
+    columns: &Columns,
+    mut see: impl FnMut(u64, Result<Row, Vec<CellProblem>>),
+) -> csv::Result<()> {
+    let mut reader = csv.rows()?;
+    let mut record = ByteRecord::new();
+    let mut header = true;
+    while reader.read_byte_record(&mut record)? {
+        if !std::mem::take(&mut header) {
+            see(record.position().map_or(0, csv::Position::line), Row::read(&record, columns));
+        }
+    }
+    Ok(())
+}
+
 fn place(wrong: &CellProblem) -> String {
     match &wrong.column {
         Some((number, name)) => format!(", column {number} ({name})"),
@@ -68,10 +97,8 @@ fn place(wrong: &CellProblem) -> String {
     }
 }
 
-/// Addresses that differ only in case belong to the same contact.
-fn digest(email: &str) -> [u8; 16] {
+/// Two addresses rarely have the same hash; those of the same contact always do.
+fn hash(email: &str) -> u64 {
     let digest = Sha256::digest(email.to_ascii_lowercase());
-    let mut short = [0; 16];
-    short.copy_from_slice(&digest[..16]);
-    short
+    digest[..8].iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }

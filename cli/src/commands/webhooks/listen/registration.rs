@@ -11,6 +11,7 @@ use idempost::{
 use url::Url;
 use uuid::Uuid;
 
+use super::leftovers::{self, Mark};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::all_event_types;
@@ -35,6 +36,7 @@ pub(super) struct Registration {
     /// Whether it is registered at a sandbox.
     pub(super) sandboxed: bool,
     client: Client,
+    mark: Option<Mark>,
 }
 
 /// The event types by default: all of a sandbox, and those of the service that all its descriptions list.
@@ -44,7 +46,7 @@ pub(super) fn default_types(public: bool) -> BTreeSet<String> {
 }
 
 impl Registration {
-    /// Creates the webhook. A signal in the meantime leaves nothing behind.
+    /// Deletes the webhooks of killed listeners, and creates this one's. A signal in the meantime leaves nothing behind.
     pub(super) async fn create(
         context: &Context,
         public_url: Option<&Url>,
@@ -56,6 +58,14 @@ impl Registration {
         let base = public_url.map_or(here, Url::as_str).trim_end_matches('/');
         let endpoint = format!("{base}/{}", Uuid::new_v4().simple());
         let path = Url::parse(&endpoint).map(|url| url.path().to_owned()).unwrap_or_default();
+        tokio::select! {
+            deleted = leftovers::delete(&client, context) => if let Err(error) = deleted {
+                let why = crate::output::report::sdk_message(&error);
+                context.out.warn(&format!("couldn't delete the webhook of a listener that was killed: {why}"));
+            },
+            signal = signals.next() => return Err(Fail::Interrupted(signal)),
+        }
+        let mark = Mark::write(&endpoint, context);
         let webhook = NewWebhook::new(&endpoint, events.iter().cloned().map(EventType::from));
         let mut call = std::future::IntoFuture::into_future(client.webhooks().create(&webhook));
         let mut stopped = None;
@@ -76,6 +86,9 @@ impl Registration {
             Some(Ok(made)) => made,
             // The service rejected the request or never received it.
             Some(Err(error)) if matches!(error.outcome(), Outcome::Rejected | Outcome::NotSent) => {
+                if let Some(mark) = mark {
+                    mark.remove();
+                }
                 return Err(Fail::Sdk(error));
             }
             unsure => {
@@ -99,7 +112,7 @@ impl Registration {
         };
         let sandboxed = public_url.is_none();
         let CreatedWebhook { id, signing_secret: secret, .. } = made;
-        let registration = Self { id, endpoint, secret, path, sandboxed, client };
+        let registration = Self { id, endpoint, secret, path, sandboxed, client, mark };
         match stopped {
             None => Ok(registration),
             Some(signal) => {
@@ -126,11 +139,15 @@ impl Registration {
                 _ = signals.next() => write_stderr("deleting the webhook, for up to 30 s\n"),
             }
         };
-        removed.map_err(|error| {
+        if let Err(error) = removed {
             let advice = format!("idempost webhooks delete {}", self.id);
             context.out.warn(&format!("the webhook for {} may still exist: {advice}", self.endpoint));
-            Fail::Sdk(error)
-        })
+            return Err(Fail::Sdk(error));
+        }
+        if let Some(mark) = self.mark {
+            mark.remove();
+        }
+        Ok(())
     }
 }
 

@@ -1,0 +1,174 @@
+//! A login in two commands, for sessions without a terminal: one prints the consent page's URL, another one takes the URL that the page redirects to.
+//!
+//! In between, the `state` and the PKCE verifier are in a private file beside the credentials, as long as the service accepts the code.
+
+use std::io::Read as _;
+
+use idempost::auth::{AuthError, AuthorizationRequest};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::{Args, Grant, PASTE_REDIRECT_URI, Plan, paste};
+use crate::commands::auth::{of_store, profile, refused};
+use crate::context::Context;
+use crate::credentials::{Credentials, StoreKind};
+use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::input::flags::Flags;
+
+/// How long a login can be finished.
+const LIFETIME: SignedDuration = SignedDuration::from_mins(10);
+/// Longer than any redirect URL.
+const MAX_BYTES: u64 = 16 * 1024;
+
+/// The stored form.
+#[derive(Serialize, Deserialize)]
+struct Unfinished {
+    begun_at: Timestamp,
+    base_url: Url,
+    store: StoreKind,
+    /// Whether the store has to be written to the configuration file.
+    chosen: bool,
+    scopes: Vec<String>,
+    request: Value,
+}
+
+/// Prints the URL of the consent page, and stores what another command needs to finish the login.
+pub(super) async fn begin(
+    plan: &Plan,
+    store: StoreKind,
+    credentials: &Credentials,
+    context: &Context,
+) -> Result<(), Fail> {
+    let server = super::server(&plan.base_url).await?;
+    let request = super::request(&server, PASTE_REDIRECT_URI.to_owned(), plan, context).await?;
+    let unfinished = Unfinished {
+        begun_at: Timestamp::now(),
+        base_url: plan.base_url.clone(),
+        store,
+        chosen: plan.chosen || plan.store.is_none() && store != StoreKind::default(),
+        scopes: plan.scopes.clone(),
+        request: serde_json::from_slice(&request.to_json()).unwrap_or_default(),
+    };
+    let bytes = serde_json::to_vec(&unfinished).unwrap_or_default();
+    credentials.store_unfinished(bytes).await.map_err(|error| of_store(&error))?;
+    let named = profile::named(context)?.map(|name| format!(" --profile {name}")).unwrap_or_default();
+    context.out.note(&format!(
+        "open this page in any browser to allow `idempost` to use your account ({}); then, within 10 minutes, pass the URL that it redirects to, even if \
+         it doesn't load: idempost{named} auth login --callback-url URL",
+        plan.scopes.join(" ")
+    ));
+    let url = request.url().as_str();
+    context.out.result(
+        &[url.to_owned()],
+        &json!({
+            "profile": profile::shown(context)?,
+            "url": url,
+            "scope": plan.scopes.join(" "),
+            "redirect_uri": request.redirect_uri(),
+            "expires_at": (unfinished.begun_at + LIFETIME).to_string(),
+        }),
+    )
+}
+
+/// Finishes the login with the URL that the consent page redirected to.
+pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    for (name, is_set) in [
+        ("--scope", !args.scopes.is_empty()),
+        ("--client-id", args.client_id.is_some()),
+        ("--port", args.port.is_some()),
+        ("--store", args.store.is_some()),
+        ("--no-browser", args.no_browser),
+        ("--with-token", args.with_token),
+        ("--sandbox", context.global.has_sandbox()),
+    ] {
+        if is_set {
+            flags.wrong("exclusive", format!("{name} can't be used with --callback-url"), name, "");
+        }
+    }
+    flags.finish()?;
+    let credentials =
+        Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
+    let none = |message: String| Fail::Auth {
+        message,
+        hint: Some("begin one: idempost auth login --no-browser".to_owned()),
+    };
+    let bytes = credentials.unfinished().map_err(|error| of_store(&error))?;
+    let name = profile::shown(context)?;
+    let bytes = bytes.ok_or_else(|| none(format!("there is no login of profile `{name}` to finish")))?;
+    let unreadable = || none("the login that was begun is unreadable".to_owned());
+    let unfinished: Unfinished = serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
+    let request = serde_json::to_vec(&unfinished.request).unwrap_or_default();
+    let request = AuthorizationRequest::from_json(&request).map_err(|_| unreadable())?;
+    if Timestamp::now().duration_since(unfinished.begun_at) > LIFETIME {
+        credentials.take_unfinished().map_err(|error| of_store(&error))?;
+        return Err(none(
+            "the login was begun more than 10 minutes ago, and its code has expired".to_owned(),
+        ));
+    }
+    check_base_url(&unfinished.base_url, context)?;
+    let given = if given == "-" { read()? } else { given.to_owned() };
+    let code = match request.code_from(&given) {
+        Ok(code) => code,
+        Err(AuthError::Callback(error)) => {
+            let rule = paste::rejection(&request, error);
+            return Err(wrong(rule));
+        }
+        Err(error) => {
+            credentials.take_unfinished().map_err(|error| of_store(&error))?;
+            return Err(refused(&error));
+        }
+    };
+    let server = super::server(&unfinished.base_url).await?;
+    // A code is sent at most once: its reuse would revoke the grant.
+    if !credentials.take_unfinished().map_err(|error| of_store(&error))? {
+        return Err(none("another command is finishing this login".to_owned()));
+    }
+    let Unfinished { base_url, store, chosen, scopes, .. } = unfinished;
+    let record =
+        Grant { server, authorization: request, code }.store_in(credentials.store(Some(store))).await?;
+    let plan = Plan {
+        base_url,
+        scopes,
+        client_id: None,
+        store: Some(store),
+        chosen,
+        port: 0,
+        timeout: std::time::Duration::ZERO,
+    };
+    super::warn_about_scope(&plan, &record, context);
+    super::remember(&plan, store, context)?;
+    super::print_result(&plan, store, super::metadata(&record), context)
+}
+
+fn wrong(rule: String) -> Fail {
+    Fail::Usage(Diagnostics {
+        found: vec![crate::diagnostics::Diagnostic {
+            problem: Problem::new("", "callback", rule),
+            // Without the value, which contains a code.
+            origin: None,
+            hint: None,
+        }],
+        ..Diagnostics::default()
+    })
+}
+
+/// The command line and the environment must not name another service.
+fn check_base_url(begun: &Url, context: &Context) -> Result<(), Fail> {
+    use crate::settings::Source;
+    match &context.settings()?.base_url {
+        Some(set) if !matches!(set.source, Source::File { .. }) && set.value.origin() != begun.origin() => {
+            Err(wrong(format!("the login was begun at {begun}, but {} is {}", set.source, set.value)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read() -> Result<String, Fail> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MAX_BYTES).read_to_string(&mut text);
+    read.map_err(|error| Fail::local("couldn't read the URL from standard input", error))?;
+    Ok(text.trim().to_owned())
+}

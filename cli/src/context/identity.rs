@@ -1,0 +1,60 @@
+//! Who a command acts as, for messages and plans: the profile, the service, and the source of the credential.
+
+use std::fmt;
+
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::credentials::Credentials;
+use crate::settings::env::Env;
+use crate::settings::{Credential, Settings};
+
+/// The profile, the base URL and the credential's source. Contains no secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// `None` for the service behind `--sandbox`.
+    pub(super) profile: Option<String>,
+    pub(super) base_url: Option<String>,
+    /// The flag, variable or file that overrides the profile's credential.
+    pub(super) credential: Option<String>,
+}
+
+impl Identity {
+    /// Adds the fields to a JSON object.
+    pub(crate) fn add_to(&self, document: &mut Value) {
+        document["profile"] = json!(self.profile);
+        document["base_url"] = json!(self.base_url);
+        document["credential_source"] = json!(self.credential);
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(profile) = &self.profile else { return f.write_str("this command's own sandbox") };
+        write!(f, "profile `{profile}`")?;
+        if let Some(credential) = &self.credential {
+            write!(f, " with the credential of {credential}")?;
+        }
+        match &self.base_url {
+            Some(base_url) => write!(f, " at {base_url}"),
+            None => f.write_str(" without a base URL"),
+        }
+    }
+}
+
+/// The account that commands with these settings reach, as a hash: the service with the given credential, or with the profile's login. `None` if they
+/// reach none.
+pub(crate) fn account_key(settings: &Settings, env: &Env) -> Option<String> {
+    let mut parts = vec![settings.base_url.as_ref()?.value.as_str().to_owned()];
+    if let Some(given) = &settings.credential {
+        let (Credential::ApiKey(secret) | Credential::AccessToken(secret)) = &given.value;
+        parts.push(secret.expose_secret().to_owned());
+    } else {
+        let profile = settings.profile.as_ref().map(|profile| profile.value.as_str());
+        let stored = Credentials::of(env, profile).ok()?.overview().ok()??;
+        parts.extend([stored.profile, stored.login, stored.metadata.origin]);
+    }
+    let hash = Sha256::digest(parts.join("\0"));
+    Some(hash.iter().take(16).fold(String::new(), |key, byte| format!("{key}{byte:02x}")))
+}
