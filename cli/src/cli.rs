@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Suppressions(Noun<Verbs<commands::suppressions::Suppressions>>),
     Automations(Noun<Verbs<commands::automations::Automations>>),
     Events(Noun<Verbs<commands::events::Events>>),
-    Received(Noun<commands::received::Command>),
+    Received(Noun<Verbs<commands::received::Received>>),
     Inboxes(Noun<Verbs<commands::inboxes::Inboxes>>),
     Webhooks(Noun<Verbs<commands::webhooks::Webhooks>>),
     Logs(Noun<Verbs<commands::logs::Logs>>),
@@ -141,8 +141,8 @@ impl Command {
     /// Whether the command runs until a signal stops it, which is then a normal exit.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {
-            Self::Received(Noun(command))
-            | Self::Emails(Noun(commands::emails::Command::Receiving(command))) => command.ends_by_signal(),
+            Self::Emails(Noun(command)) => command.ends_by_signal(),
+            Self::Received(Noun(command)) => command.ends_by_signal(),
             Self::Logs(Noun(command)) => command.ends_by_signal(),
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => true,
@@ -247,10 +247,12 @@ mod tests {
             commands::broadcasts::Broadcasts::VERBS,
             commands::contacts::Contacts::VERBS,
             commands::domains::Domains::VERBS,
+            commands::emails::Emails::VERBS,
             commands::events::Events::VERBS,
             commands::inboxes::Inboxes::VERBS,
             commands::logs::Logs::VERBS,
             commands::properties::Properties::VERBS,
+            commands::received::Received::VERBS,
             commands::segments::Segments::VERBS,
             commands::suppressions::Suppressions::VERBS,
             commands::templates::Templates::VERBS,

@@ -232,7 +232,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_about_settings();
     match command {
         Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
-        Command::Emails(Noun(command)) => commands::emails::run(command, context).await,
+        Command::Emails(Noun(command)) => command.run(context).await,
         Command::Bulk(Noun(command)) => commands::bulk::run(command, context).await,
         Command::Broadcasts(Noun(command)) => command.run(context).await,
         Command::Templates(Noun(command)) => command.run(context).await,
@@ -245,7 +245,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Suppressions(Noun(command)) => command.run(context).await,
         Command::Automations(Noun(command)) => command.run(context).await,
         Command::Events(Noun(command)) => command.run(context).await,
-        Command::Received(Noun(command)) => commands::received::run(command, context).await,
+        Command::Received(Noun(command)) => command.run(context).await,
         Command::Inboxes(Noun(command)) => command.run(context).await,
         Command::Webhooks(Noun(command)) => command.run(context).await,
         Command::Logs(Noun(command)) => command.run(context).await,
