@@ -489,3 +489,69 @@ fn a_large_attachment_logs_its_upload_progress() {
     assert!(ran.stderr.contains("upload: "), "{ran:?}");
     ran.ok();
 }
+
+#[test]
+fn a_pipe_is_the_text_if_nothing_else_gives_a_body() {
+    let service = Service::start();
+    let idempost = service.idempost();
+    let piped = idempost.run_with(&REQUIRED[..8], "Hello from a pipe\n").ok();
+    let text = |id: &str| idempost.run(&["emails", "get", id.trim(), "--jq", ".text"]).ok();
+    assert_eq!(text(&piped), "Hello from a pipe\n\n");
+    let given = [&REQUIRED[..], &["--cc", "bob@example.com"]].concat();
+    assert_eq!(text(&idempost.run_with(&given, "ignored").ok()), "Hello\n");
+    let document = r#"{"html": "<p>Hi</p>"}"#;
+    let id = idempost.run_with(&[&REQUIRED[..8], &["--input", "-"]].concat(), document).ok();
+    assert_eq!(idempost.run(&["emails", "get", id.trim(), "--jq", ".html"]).ok(), "<p>Hi</p>\n");
+    for attach in [&["--attach", "-;name=a.txt"][..], &["--api-key-file", "-"]] {
+        let stderr = idempost.run_with(&[&REQUIRED[..8], attach].concat(), "sb_test").fails(2);
+        assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
+    }
+}
+
+#[test]
+fn an_empty_pipe_is_an_error_and_an_absent_one_is_not_read() {
+    let idempost = Idempost::new();
+    for empty in ["", "\n"] {
+        let error = idempost.run_with(&[&REQUIRED[..8], &["--json"]].concat(), empty).error(2);
+        assert_eq!(error["problems"].as_array().unwrap().len(), 1, "{error}");
+        let message = error["problems"][0]["message"].as_str().unwrap();
+        assert!(message.starts_with("standard input is empty") && message.contains("--text"), "{error}");
+    }
+    // Standard input is /dev/null.
+    let stderr = idempost.run(&REQUIRED[..8]).fails(2);
+    assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_redirected_file_is_the_text_and_a_closed_input_is_none() {
+    let idempost = Idempost::new();
+    let dry_run = format!(
+        "{} {} --dry-run --jq .dry_run.body.text",
+        env!("CARGO_BIN_EXE_idempost"),
+        REQUIRED[..8].join(" ")
+    );
+    let shown = idempost.shell(&format!("echo Hello > note; {dry_run} < note")).ok();
+    assert_eq!(shown, "Hello\n\n");
+    let stderr = idempost.shell(&format!("{dry_run} <&-")).fails(2);
+    assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
+}
+
+#[test]
+fn a_dash_as_a_body_reads_standard_input() {
+    let idempost = Idempost::new();
+    let from = ["--from", "hi@acme.test"];
+    for command in [
+        &[&REQUIRED[..8], &["--text", "-"]].concat()[..],
+        &[&["broadcasts", "create", "--segment-id", "s", "--subject", "x", "--text", "-"][..], &from]
+            .concat(),
+    ] {
+        let body = idempost
+            .run_with(&[command, &["--dry-run", "--jq", ".dry_run.body.text"]].concat(), "Hello")
+            .ok();
+        assert_eq!(body, "Hello\n", "{command:?}");
+    }
+    let twice = [&REQUIRED[..8], &["--text", "-", "--html", "-"]].concat();
+    let stderr = idempost.run_with(&twice, "Hello").fails(2);
+    assert!(stderr.contains("--text already reads it"), "{stderr}");
+}

@@ -34,11 +34,12 @@ use crate::output::progress::Upload;
 #[command(
     after_help = "13 more options: idempost emails send --help\n\nExamples:\n  \
         idempost emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello\n  \
-        idempost emails send --input mail.json --idempotency-key order-17",
+        ./report.sh | idempost emails send --from hi@acme.test --to ada@example.com --subject Report",
     after_long_help = "Examples:\n  \
         idempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Hi --text Hello\n  \
         idempost emails send --from hi@acme.test --to ada@example.com --subject Report --html-file body.html \\\n      \
         --attach report.pdf --attach 'logo.png;cid=logo' --wait\n  \
+        ./report.sh | idempost emails send --from hi@acme.test --to ada@example.com --subject Report\n  \
         idempost emails send --template welcome --to ada@example.com --var NAME=Ada --var-json APPLES=17\n  \
         idempost emails send --input mail.json --idempotency-key order-17\n  \
         idempost emails send --input mail.json --to test@example.com --dry-run\n\n\
@@ -59,15 +60,16 @@ pub(crate) struct Args {
     /// Subject; required unless the template has one
     #[arg(long, value_name = "TEXT", add = Required)]
     subject: Option<String>,
-    /// Plain-text body; derived from the HTML by default
+    /// Plain-text body, - reads standard input; derived from the HTML by default
     ///
-    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'.
+    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'. If nothing gives a body and standard input is
+    /// a pipe or a file, it is the text.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
     text: Option<String>,
     /// Plain-text body from a file; - reads standard input
     #[arg(long, value_name = "PATH", help_heading = "Body")]
     text_file: Option<String>,
-    /// HTML body
+    /// HTML body; - reads standard input
     #[arg(long, value_name = "HTML", help_heading = "Body")]
     html: Option<String>,
     /// HTML body from a file; - reads standard input

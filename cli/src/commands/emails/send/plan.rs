@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use super::{Args, Message, Plan, wait::DELIVERED};
 use crate::actions::{attachments, html_command, wait};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Missing};
+use crate::diagnostics::{Diagnostics, Fail, Missing, Origin};
 use crate::input::flags::DryRun;
 use crate::input::{
+    attach::AttachSpec,
     body_builder::{BodyBuilder, flag_origin, flag_span},
     json,
     pair::Pair,
@@ -102,6 +103,10 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     for (i, text) in var_json.iter().enumerate() {
         typed_variable(&mut builder, i + 1, text);
+    }
+    let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
+    if !has_body && !builder.is_unread() && !attach.iter().any(|one| AttachSpec::read(one).target == "-") {
+        piped(&mut builder, &mut stdin);
     }
     for (i, text) in header.iter().enumerate() {
         custom_header(&mut builder, i + 1, text);
@@ -223,24 +228,47 @@ fn body(
         builder.malformed("exclusive", rule, flag_origin(flag, 1, text), None);
         return builder.set(field, text.as_str(), flag_origin(flag, 1, text));
     }
-    if let Some(text) = text {
-        let origin = flag_origin(flag, 1, &text);
-        builder.set(field, text, origin);
-    }
-    if let Some(path) = file {
-        let origin = flag_origin(file_flag, 1, &path);
-        match stdin.claim(file_flag, &path) {
-            Ok(source) => match source.text() {
-                Ok(text) => builder.set(field, &*text, origin),
-                Err(rule) => {
-                    builder.set(field, "stand-in", origin.clone());
-                    builder.placeholder(&format!("/{field}"));
-                    builder.malformed("file", format!("couldn't read {source}: {rule}"), origin, None);
-                }
-            },
-            Err(found) => builder.push(*found),
+    let (flag, path) = match (text, file) {
+        (Some(text), _) if source::is_stdin(&text) => (flag, text),
+        (Some(text), _) => {
+            let origin = flag_origin(flag, 1, &text);
+            return builder.set(field, text, origin);
         }
+        (None, Some(path)) => (file_flag, path),
+        (None, None) => return,
+    };
+    let origin = flag_origin(flag, 1, &path);
+    match stdin.claim(flag, &path) {
+        Ok(source) => match source.text() {
+            Ok(text) => builder.set(field, &*text, origin),
+            Err(rule) => {
+                unread(builder, field, "file", format!("couldn't read {source}: {rule}"), origin);
+            }
+        },
+        Err(found) => builder.push(*found),
     }
+}
+
+/// Sets the text to what is piped into the program.
+fn piped(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
+    let Some(source) = stdin.piped() else { return };
+    let read = source.text();
+    let origin = source.origin(read.as_ref().unwrap_or(&"".into()), 0..0);
+    match read {
+        Ok(text) if text.trim().is_empty() => {
+            let rule = "standard input is empty; give the body there, or with --text, --html or --template";
+            unread(builder, "text", "empty", rule.to_owned(), origin);
+        }
+        Ok(text) => builder.set("text", &*text, origin),
+        Err(rule) => unread(builder, "text", "file", format!("couldn't read {source}: {rule}"), origin),
+    }
+}
+
+/// Adds a problem with a body, and a placeholder for it.
+fn unread(builder: &mut BodyBuilder, field: &str, code: &'static str, rule: String, origin: Origin) {
+    builder.set(field, "stand-in", origin.clone());
+    builder.placeholder(&format!("/{field}"));
+    builder.malformed(code, rule, origin, None);
 }
 
 /// Sets the HTML to a command's output.
@@ -252,11 +280,7 @@ async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
     }
     match html_command::output(command).await {
         Ok(html) => builder.set("html", html, origin),
-        Err(rule) => {
-            builder.set("html", "stand-in", origin.clone());
-            builder.placeholder("/html");
-            builder.malformed("command", rule, origin, None);
-        }
+        Err(rule) => unread(builder, "html", "command", rule, origin),
     }
 }
 
