@@ -10,6 +10,7 @@ pub(crate) mod metrics;
 pub(crate) mod mutation;
 pub(crate) mod outage;
 pub(crate) mod pages;
+pub(crate) mod repeat;
 pub(crate) mod shell;
 pub(crate) mod trace;
 pub(crate) mod wait;

@@ -8,6 +8,7 @@ use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
+use crate::actions::repeat::KeyFlag;
 use crate::commands;
 use crate::global::Global;
 use crate::input::flags::Required;
@@ -103,6 +104,18 @@ impl<T: FromArgMatches> FromArgMatches for Noun<T> {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Cli {
+    /// How the command takes an idempotency key; `None` if it doesn't, or if its service ends with it.
+    pub(crate) fn key_flag(&self) -> Option<KeyFlag> {
+        match &self.command {
+            _ if self.global.has_sandbox() => None,
+            Command::Api(_) => Some(KeyFlag::Header),
+            Command::Emails(_) | Command::Received(_) | Command::Inboxes(_) => Some(KeyFlag::Own),
+            _ => None,
+        }
     }
 }
 

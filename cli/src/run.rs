@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
+use crate::actions::repeat::Repeat;
 use crate::cli::{self, Cli, Command, Noun};
 use crate::commands;
 use crate::context::Context;
@@ -57,13 +58,15 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         return print(concat!("idempost ", env!("CARGO_PKG_VERSION"), "\n"), env);
     }
-    let mut cli = match cli::parse(arguments) {
+    let mut cli = match cli::parse(arguments.clone()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
     cli.global.makes_profile =
         matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
+    let key_from_stdin = cli.global.api_key_file.as_deref() == Some("-");
+    let repeat = cli.key_flag().map(|key_flag| Repeat { arguments, key_flag, key_from_stdin });
     let in_flight = InFlight::default();
     let (result, asks_json) = execute(cli, env, &in_flight);
     // A signal may have interrupted the prompt for a secret.
@@ -72,14 +75,15 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     // The configuration file may select JSON too.
     let json = asks_json.unwrap_or(json);
     let in_flight = in_flight.unreported();
+    let next = repeat.and_then(|repeat| repeat.next(&fail, in_flight.as_ref()));
     match (&fail, &in_flight) {
         (Fail::BrokenPipe, Some(operation)) => report::unreported(operation, json),
         (Fail::BrokenPipe, None) => {}
         (Fail::Child { message: None, .. }, _) if json => {}
-        _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref())),
+        _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref(), next.as_ref())),
         _ => {
             let terminal = Terminal::detect(env, color.unwrap_or_default());
-            write_stderr(&report::human(&fail, in_flight.as_ref(), &terminal, verbose));
+            write_stderr(&report::human(&fail, in_flight.as_ref(), next.as_ref(), &terminal, verbose));
         }
     }
     fail.exit_code()
@@ -265,7 +269,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
 /// Prints help or the version.
 fn print(text: &str, env: &Env) -> u8 {
     let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
-    write_stderr(&report::human(&fail, None, &Terminal::detect(env, ColorChoice::Auto), false));
+    write_stderr(&report::human(&fail, None, None, &Terminal::detect(env, ColorChoice::Auto), false));
     fail.exit_code()
 }
 
@@ -278,7 +282,7 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
         return print(&text, env);
     }
     if json {
-        write_stderr_json(&report::json(&usage(error), None));
+        write_stderr_json(&report::json(&usage(error), None, None));
     } else {
         let plain = rendered.to_string();
         // An argument may contain control sequences; then the text is sanitized.

@@ -5,7 +5,10 @@ use std::{
     fs::File,
     io::{self, IsTerminal as _, Read},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::diagnostics::{Diagnostic, Origin, Problem};
@@ -45,6 +48,7 @@ impl Source {
         literal::permit_local().map_err(|error| error.to_string())?;
         match self {
             Self::Stdin => {
+                STDIN_READ.store(true, Ordering::Relaxed);
                 let stdin = io::stdin();
                 if stdin.is_terminal() {
                     crate::output::write_stderr(
@@ -81,6 +85,13 @@ impl fmt::Display for Source {
             Self::File(path) => write!(f, "{}", path.display()),
         }
     }
+}
+
+static STDIN_READ: AtomicBool = AtomicBool::new(false);
+
+/// Whether a flag or a pipe has given standard input to the command.
+pub(crate) fn has_read_stdin() -> bool {
+    STDIN_READ.load(Ordering::Relaxed)
 }
 
 /// Whether a value is `-`, which stands for standard input unless values are literal.

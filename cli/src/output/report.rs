@@ -18,15 +18,20 @@ use super::color;
 use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
 use super::terminal::{Terminal, brief, safe, safe_lines};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Operation, Origin, place, repeatable_with};
+use crate::diagnostics::{
+    Diagnostic, Diagnostics, Fail, Kind, NextStep, Operation, Origin, place, repeatable_with,
+};
 
 /// Maximum number of problems shown to people, to fit a screen; programs get all.
 const MAX_SHOWN: usize = 20;
+/// Maximum bytes of a command shown to people; programs get it whole.
+const MAX_COMMAND: usize = 2_000;
 
 /// The message for people on standard error, with its final line feed.
 pub(crate) fn human(
     fail: &Fail,
     in_flight: Option<&Operation>,
+    next: Option<&NextStep>,
     terminal: &Terminal,
     verbose: bool,
 ) -> String {
@@ -48,6 +53,8 @@ pub(crate) fn human(
     }
     let hints = in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail));
     lines.extend(hints.map(|hint| labelled("help:", color::HINT, &safe(&hint), terminal)));
+    let next = next.filter(|next| next.command.len() <= MAX_COMMAND);
+    lines.extend(next.map(|next| labelled("next:", color::HINT, &safe_lines(&next.command), terminal)));
     lines.join("\n") + "\n"
 }
 
@@ -64,7 +71,7 @@ fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal)
 }
 
 /// The JSON object of a failure.
-pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
+pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&NextStep>) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
         Fail::Sdk(idempost::Error::Invalid(problems)) => Some(Diagnostics::of(problems)),
@@ -103,6 +110,9 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
         if report.omitted > 0 {
             error["problems_omitted"] = json!(report.omitted);
         }
+    }
+    if let Some(NextStep { command, when }) = next {
+        error["next"] = json!([{ "command": command, "when": when }]);
     }
     if let Some(operation) = in_flight.filter(|operation| !operation.ids.is_empty()) {
         error["ids"] = json!(operation.ids);

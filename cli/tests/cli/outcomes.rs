@@ -7,9 +7,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
 #[cfg(unix)]
 use crate::support::{Finish as _, signal, wait_until};
+use crate::support::{Idempost, Ran};
 
 const SEND: [&str; 12] = [
     "emails",
@@ -343,6 +343,73 @@ fn the_command_that_exit_code_9_prints_sends_no_second_email() {
     assert_eq!(service.core().mails("sb_test").len(), 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_shell_runs_the_printed_command_and_the_email_is_sent_once() {
+    let printed = |ran: &Ran| {
+        let command = ran.stderr.split_once("\nnext: ").unwrap().1;
+        command.replacen("idempost", env!("CARGO_BIN_EXE_idempost"), 1)
+    };
+    let service = Service::start();
+    let idempost = service.idempost();
+    std::fs::write(
+        idempost.home().join("one.json"),
+        r#"[{"from":"a@b.test","to":"c@d.test","subject":"s","text":"t"}]"#,
+    )
+    .unwrap();
+    let quoted = [&SEND[..8], &["--text", "it's $5\n!"]].concat();
+    let api = [
+        "api",
+        "POST",
+        "/emails",
+        "-f",
+        "from=a@b.test",
+        "-f",
+        "to=c@d.test",
+        "-f",
+        "subject=s",
+        "-f",
+        "text=t u",
+    ];
+    for command in [&quoted[..], &SEND, &["emails", "batch", "--", "one.json"], &api] {
+        let before = service.core().mails("sb_test").len();
+        service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+        service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails/batch"));
+        let ran = idempost.run(&[&["--retries", "0"], command].concat());
+        assert!(matches!(ran.code, Some(7 | 9)), "{ran:?}");
+        idempost.shell(&printed(&ran)).ok();
+        service.core().faults().clear();
+        assert_eq!(service.core().mails("sb_test").len(), before + 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn an_unknown_outcome_names_the_command_that_repeats_it_without_secrets() {
+    let service = Service::start();
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("key"), "sb_test").unwrap();
+    let lost = || service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    lost();
+    let flags = ["--retries", "0", "--json", "--api-key-file", "key"];
+    let error = idempost.run(&[&SEND[..10], &flags].concat()).error(9);
+    let next = &error["next"][0];
+    let key = error["idempotency_key"].as_str().unwrap();
+    let expected = format!("idempost {} {} --idempotency-key {key}", SEND[..10].join(" "), flags.join(" "));
+    assert_eq!(next["command"], expected);
+    assert!(!error.to_string().contains("sb_test"), "{error}");
+    lost();
+    let stdin = idempost.run_with(&[&SEND[..8], &["--text", "-", "--retries", "0", "--json"]].concat(), "Hi");
+    let when = stdin.error(9)["next"][0]["when"].as_str().unwrap().to_owned();
+    assert!(when.contains("the same standard input"), "{when}");
+    // What wasn't sent, and what can't be repeated safely, has no such command.
+    service.core().faults().add(Rule::new(Action::error(422, "validation_error", "no")).always());
+    assert_eq!(idempost.run(&send(&["--json"])).error(3)["next"], Value::Null);
+    service.core().faults().clear();
+    service.core().faults().add(Rule::new(Action::error(500, "internal_server_error", "oh")).always());
+    let error = idempost.run(&["templates", "duplicate", "welcome", "--retries", "0", "--json"]).error(9);
+    assert_eq!(error["next"], Value::Null);
+}
+
 #[test]
 fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_been_accepted() {
     let service = Service::start();
@@ -383,6 +450,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains("retry the same command with `--idempotency-key order-17`"), "{stderr}");
+        assert!(stderr.contains("\nnext: idempost emails send "), "{stderr}");
     }
 }
 
