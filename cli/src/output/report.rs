@@ -8,6 +8,7 @@ use std::error::Error as _;
 use annotate_snippets::Level;
 use http::StatusCode;
 use idempost::auth::AuthError;
+use idempost::transport::TransportErrorKind;
 use idempost::{
     Outcome,
     error::{ApiError, ApiErrorKind, Recovery},
@@ -285,7 +286,10 @@ fn hints(fail: &Fail) -> Vec<String> {
         (Kind::Auth, _) if may_only_send(error) => {
             hints.push("this login may only send emails; for all commands: idempost auth login --scope full_access".to_owned());
         }
-        (Kind::Auth, _) => hints.extend(what_to_change(error).map(str::to_owned)),
+        (Kind::Auth, _) => {
+            hints.extend(has_unknown_issuer(error).then(|| TRUST.to_owned()));
+            hints.extend(what_to_change(error).map(str::to_owned));
+        }
         _ => {}
     }
     let is_unrecognized = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Accepted;
@@ -330,6 +334,14 @@ fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
     }
 }
 
+/// Whether no known authority has signed the service's certificate. Other systems don't say why they reject one.
+fn has_unknown_issuer(error: &idempost::Error) -> bool {
+    let idempost::Error::Unreachable(lost) = error else { return false };
+    lost.transport.kind() == TransportErrorKind::Tls
+        && (cfg!(not(target_os = "linux")) || lost_by(lost).contains("UnknownIssuer"))
+}
+
+const TRUST: &str = "to trust the authority that signed the service's certificate: --cacert FILE (PEM)";
 const CHECK_CONNECTION: &str = "check --base-url, the proxy and the certificates: idempost doctor";
 const LOG_IN: &str = "log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor";
 

@@ -26,7 +26,7 @@ const SEND: [&str; 12] = [
     "order-17",
 ];
 
-fn send(more: &[&'static str]) -> Vec<&'static str> {
+fn send<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SEND.iter().copied().chain(more.iter().copied()).collect()
 }
 
@@ -574,14 +574,71 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
 }
 
 #[test]
+fn a_proxy_is_set_by_flag_variable_or_profile_with_the_exceptions_of_no_proxy() {
+    // B-25
+    let (address, seen) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    let url = format!("http://{address}");
+    let remote = || {
+        let base = Idempost::new().env("IDEMPOST_BASE_URL", "https://api.service.invalid");
+        // The setting replaces this one, which isn't even checked.
+        base.env("IDEMPOST_API_KEY", "re_x").env("HTTPS_PROXY", "ftp://p")
+    };
+    let with_password = format!("http://me:sentinel@{address}");
+    let config = format!("[defaults]\nproxy = \"{url}\"\n");
+    for (idempost, flags, source) in [
+        (remote(), &["--proxy", &url][..], "--proxy"),
+        (remote().env("IDEMPOST_PROXY", &with_password), &[], "IDEMPOST_PROXY"),
+        (remote().config(&config), &[], "config.toml:2"),
+    ] {
+        let ran = idempost.run(&[&send(&["--retries", "0"])[..], flags].concat());
+        assert!(ran.code == Some(4) && ran.stderr.contains(&address.to_string()), "{ran:?}");
+        let doctor = idempost.run(&[&["doctor", "--offline"], flags].concat());
+        let line = doctor.stdout.lines().find(|line| line.contains(" proxy ")).unwrap();
+        assert!(line.contains("api.service.invalid is reached through http://"), "{line}");
+        assert!(line.contains(&address.to_string()) && line.contains(source), "{line}");
+        let list = idempost.run(&[&["config", "list", "--json"], flags].concat());
+        assert!(!format!("{ran:?}{doctor:?}{list:?}").contains("sentinel"));
+        let direct = idempost.env("NO_PROXY", "service.invalid");
+        direct.run(&[&send(&["--retries", "0"])[..], flags].concat()).fails(7);
+    }
+    assert_eq!(seen.lock().unwrap().matches("CONNECT api.service.invalid:443 ").count(), 3);
+    let stderr = remote().run(&send(&["--proxy", &with_password])).fails(2);
+    assert!(stderr.contains("set IDEMPOST_PROXY") && !stderr.contains("sentinel"), "{stderr}");
+    let stderr = remote().run(&send(&["--proxy", "ftp://p"])).fails(2);
+    assert!(stderr.contains("proxy must be the URL of a proxy"), "{stderr}");
+    let stderr = remote().run(&["config", "set", "proxy", &with_password]).fails(2);
+    assert!(!stderr.contains("sentinel"), "{stderr}");
+}
+
+#[test]
+fn a_socks_proxy_gets_the_address_of_the_service() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("socks5h://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut part = [0; 256];
+        assert!(stream.read(&mut part).unwrap() >= 3);
+        stream.write_all(&[5, 0]).unwrap();
+        let read = stream.read(&mut part).unwrap();
+        // RFC 1928: the rules don't allow the connection.
+        stream.write_all(&[5, 2, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        String::from_utf8_lossy(&part[..read]).into_owned()
+    });
+    let idempost =
+        Idempost::new().env("IDEMPOST_BASE_URL", "https://service.invalid").env("IDEMPOST_API_KEY", "re_x");
+    let stderr = idempost.run(&send(&["--retries", "0", "--proxy", &url])).fails(7);
+    assert!(stderr.contains(&url), "{stderr}");
+    assert!(serving.join().unwrap().contains("service.invalid"));
+}
+
+#[test]
 fn a_malformed_proxy_setting_sends_nothing() {
     // B-25
     let remote = || {
         Idempost::new().env("IDEMPOST_BASE_URL", "https://service.invalid").env("IDEMPOST_API_KEY", "re_x")
     };
-    for value in
-        ["ftp://me:sentinel@p", "http://", "://x", " http://127.0.0.1:3128", "socks5://127.0.0.1:1080"]
-    {
+    for value in ["ftp://me:sentinel@p", "http://", "://x", " http://127.0.0.1:3128", "socks5://"] {
         for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
             let idempost = remote().env(name, value);
             let error = idempost.run(&send(&["--json"])).error(2);

@@ -101,7 +101,7 @@ async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, 
         credentials.remove().await.map_err(|error| of_store(&error))?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
     }
-    let revoked = match context.session(&credentials).logout().await.map_err(failed)? {
+    let revoked = match context.session(&credentials)?.logout().await.map_err(failed)? {
         Revocation::Revoked => true,
         Revocation::NotRevoked(error) => {
             context.out.warn(&format!(

@@ -33,6 +33,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         }
     }
     let request = RefreshRequest::with_scope(args.scopes.iter().map(String::as_str));
-    context.session(&credentials).refresh(request).await.map_err(failed)?;
+    context.session(&credentials)?.refresh(request).await.map_err(failed)?;
     status::run(&status::Args {}, context)
 }

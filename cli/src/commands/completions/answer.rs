@@ -125,7 +125,7 @@ fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
 }
 
 fn listed(noun: &str, words: &[String], env: &Env) -> Option<Value> {
-    let flags: Vec<_> = ["--profile", "-p", "--base-url", "--api-key-file"]
+    let flags: Vec<_> = ["--profile", "-p", "--base-url", "--cacert", "--proxy", "--api-key-file"]
         .into_iter()
         .filter_map(|flag| {
             let at = words.iter().position(|word| word == flag)?;
