@@ -4,6 +4,7 @@ pub(crate) mod attachments;
 pub(crate) mod browser;
 pub(crate) mod confirm;
 pub(crate) mod dry_run;
+pub(crate) mod editor;
 pub(crate) mod export;
 pub(crate) mod html_command;
 pub(crate) mod metrics;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 use crate::diagnostics::{Fail, Signal};
-use crate::output::{pager, write_stderr};
+use crate::output::write_stderr;
+use crate::processes;
 
 /// The number of critical sections in progress.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
@@ -88,11 +89,11 @@ impl Signals {
         all().map_err(|error: std::io::Error| Fail::local("couldn't install signal handlers", error))
     }
 
-    /// Waits for the next signal. While a pager is open, Ctrl-C belongs to the pager.
+    /// Waits for the next signal. While another program controls the terminal, Ctrl-C belongs to that program.
     pub(crate) async fn next(&mut self) -> Signal {
         loop {
             let signal = self.any().await;
-            if signal != Signal::Interrupt || !pager::is_open() {
+            if signal != Signal::Interrupt || !processes::has_foreground() {
                 return signal;
             }
         }

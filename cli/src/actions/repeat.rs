@@ -40,8 +40,11 @@ impl Repeat {
                 (outcome, error.idempotency_key()?.as_str())
             }
         };
-        // The arguments of a tool aren't words for a shell.
-        if outcome != Outcome::Unknown || literal::is_enabled() {
+        // The arguments of a tool aren't words for a shell, and an edited body isn't among the arguments.
+        if outcome != Outcome::Unknown
+            || literal::is_enabled()
+            || self.arguments.iter().any(|one| one == "--edit")
+        {
             return None;
         }
         let when = "to repeat the request within 24 hours: it can't act twice";

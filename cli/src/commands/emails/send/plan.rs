@@ -4,7 +4,7 @@ use idempost::{Email, IdempotencyKey, problem::Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, wait::DELIVERED};
-use crate::actions::{attachments, html_command, wait};
+use crate::actions::{attachments, editor, html_command, wait};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Missing, Origin};
 use crate::input::flags::DryRun;
@@ -29,6 +29,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         html,
         html_file,
         html_command: renderer,
+        edit,
         template,
         var,
         var_json,
@@ -104,6 +105,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     for (i, text) in var_json.iter().enumerate() {
         typed_variable(&mut builder, i + 1, text);
     }
+    let edited = if edit { draft(&mut builder, context)? } else { None };
     let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
     if !has_body && !builder.is_unread() && !attach.iter().any(|one| AttachSpec::read(one).target == "-") {
         piped(&mut builder, &mut stdin);
@@ -181,6 +183,17 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let message = if raw { Message::Json(builder.value()) } else { Message::Email(Box::new(email)) };
     report(builder)?;
+    let message = match edited {
+        Some((field, draft)) => {
+            if dry_run.is_none() {
+                // What prevents the send is reported before the user writes.
+                context.client()?;
+            }
+            let suffix = if field == "html" { ".html" } else { ".txt" };
+            message.with_body(field, editor::edit(&draft, suffix, context).await?)
+        }
+        None => message,
+    };
     Ok(Plan { message, contents, key, key_given, recipients, unchecked: no_validate, dry_run, wait })
 }
 
@@ -247,6 +260,29 @@ fn body(
         },
         Err(found) => builder.push(*found),
     }
+}
+
+/// The body to edit and its text so far; a placeholder stands for a missing one.
+fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'static str, String)>, Fail> {
+    let origin = flag_origin("--edit", 1, "--edit");
+    let exclusive = if context.settings()?.no_input.value {
+        Some("--edit can't be used without prompts (--no-input)")
+    } else {
+        builder.fields().contains_key("template").then_some("--edit can't be used with a template")
+    };
+    if let Some(rule) = exclusive {
+        builder.malformed("exclusive", rule.to_owned(), origin, None);
+        return Ok(None);
+    }
+    let text = |field: &str| builder.fields().get(field).and_then(Value::as_str).map(str::to_owned);
+    let (field, draft) = match (text("text"), text("html")) {
+        (None, Some(html)) => ("html", html),
+        (text, _) => ("text", text.unwrap_or_default()),
+    };
+    if draft.is_empty() {
+        builder.set(field, "stand-in", origin);
+    }
+    Ok(Some((field, draft)))
 }
 
 /// Sets the text to what is piped into the program.
