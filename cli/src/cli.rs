@@ -9,6 +9,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
+use crate::actions::repeat::KeyFlag;
 use crate::commands;
 use crate::global::Global;
 use crate::input::flags::Required;
@@ -62,7 +63,7 @@ pub(crate) enum Command {
     Suppressions(Noun<Verbs<commands::suppressions::Suppressions>>),
     Automations(Noun<Verbs<commands::automations::Automations>>),
     Events(Noun<Verbs<commands::events::Events>>),
-    Received(Noun<commands::received::Command>),
+    Received(Noun<Verbs<commands::received::Received>>),
     Inboxes(Noun<Verbs<commands::inboxes::Inboxes>>),
     Webhooks(Noun<Verbs<commands::webhooks::Webhooks>>),
     Logs(Noun<Verbs<commands::logs::Logs>>),
@@ -107,6 +108,18 @@ impl<T: FromArgMatches> FromArgMatches for Noun<T> {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Cli {
+    /// How the command takes an idempotency key; `None` if it doesn't, or if its service ends with it.
+    pub(crate) fn key_flag(&self) -> Option<KeyFlag> {
+        match &self.command {
+            _ if self.global.has_sandbox() => None,
+            Command::Api(_) => Some(KeyFlag::Header),
+            Command::Emails(_) | Command::Received(_) | Command::Inboxes(_) => Some(KeyFlag::Own),
+            _ => None,
+        }
     }
 }
 
@@ -157,8 +170,8 @@ impl Command {
     /// Whether the command runs until a signal stops it, which is then a normal exit.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {
-            Self::Received(Noun(command))
-            | Self::Emails(Noun(commands::emails::Command::Receiving(command))) => command.ends_by_signal(),
+            Self::Emails(Noun(command)) => command.ends_by_signal(),
+            Self::Received(Noun(command)) => command.ends_by_signal(),
             Self::Logs(Noun(command)) => command.ends_by_signal(),
             #[cfg(feature = "mcp")]
             Self::Mcp(_) => true,
@@ -284,10 +297,12 @@ mod tests {
             commands::broadcasts::Broadcasts::VERBS,
             commands::contacts::Contacts::VERBS,
             commands::domains::Domains::VERBS,
+            commands::emails::Emails::VERBS,
             commands::events::Events::VERBS,
             commands::inboxes::Inboxes::VERBS,
             commands::logs::Logs::VERBS,
             commands::properties::Properties::VERBS,
+            commands::received::Received::VERBS,
             commands::segments::Segments::VERBS,
             commands::suppressions::Suppressions::VERBS,
             commands::templates::Templates::VERBS,

@@ -4,13 +4,15 @@
 pub(crate) mod embedded;
 mod identity;
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use idempost::auth::Session;
 use idempost::{
     Client, ClientBuilder,
     call::{RateLimit, RetryPolicy},
+    problem::Problem,
+    transport::ReqwestTransport,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
@@ -18,14 +20,14 @@ use url::Url;
 
 pub(crate) use self::identity::{Identity, account_key};
 use crate::credentials::{self, CredentialKind, Credentials, helper};
-use crate::diagnostics::{Diagnostics, Fail, InFlight};
+use crate::diagnostics::{Diagnostics, Fail, InFlight, Origin};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
 use crate::output::pager::Pager;
 use crate::output::{Out, OutputOptions, Terminal, report, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
 use crate::settings::profiles::DEFAULT;
-use crate::settings::{self, Credential, Setting, Settings, keys};
+use crate::settings::{self, Credential, Setting, Settings, keys, network};
 
 /// The context of one command.
 #[derive(Debug)]
@@ -40,6 +42,7 @@ pub(crate) struct Context {
     pub(crate) in_flight: InFlight,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
+    transport: OnceCell<Arc<ReqwestTransport>>,
     /// Whether the choice between credentials has been reported.
     is_choice_reported: Cell<bool>,
 }
@@ -80,6 +83,7 @@ impl Context {
             in_flight,
             settings,
             embedded: None,
+            transport: OnceCell::new(),
             is_choice_reported: Cell::new(false),
         })
     }
@@ -120,12 +124,11 @@ impl Context {
     }
 
     fn builder_with_credential(&self) -> Result<ClientBuilder, Fail> {
-        let settings = self.settings()?;
         if let Some(service) = &self.embedded {
-            return Ok(Self::builder(settings).base_url(&service.base_url).api_key(&service.api_key));
+            return Ok(self.builder()?.base_url(&service.base_url).api_key(&service.api_key));
         }
         let base_url = self.base_url()?;
-        let builder = Self::builder(settings).base_url(base_url.as_str());
+        let builder = self.builder()?.base_url(base_url.as_str());
         Ok(match self.credential()?.map(|credential| &credential.value) {
             Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
@@ -231,16 +234,19 @@ impl Context {
     }
 
     /// The stored login, ready for use; warnings of its token refreshes are printed.
-    pub(crate) fn session(&self, credentials: &Credentials) -> Session {
+    pub(crate) fn session(&self, credentials: &Credentials) -> Result<Session, Fail> {
+        let network = self.settings()?.network();
         let warn = Arc::new(self.out.warner());
         let (warn_of_event, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
-        Session::builder()
+        let session = Session::builder()
+            .transport(self.transport()?)
             .on_event(move |event| warn_of_event(&event.to_string()))
             .refresh_with(move |request| {
-                let (warn, profile) = (Arc::clone(&warn), profile.clone());
-                async move { helper::renew(profile, request, |text| warn(text)).await }
+                let (warn, profile, network) = (Arc::clone(&warn), profile.clone(), network.clone());
+                async move { helper::renew(profile, request, &network, |text| warn(text)).await }
             })
-            .open(credentials.store(None))
+            .open(credentials.store(None));
+        Ok(session)
     }
 
     /// The stored credential of the active profile, if it belongs to this service.
@@ -279,7 +285,7 @@ impl Context {
             });
         }
         match overview.metadata.kind {
-            CredentialKind::Login => Ok(Stored::Login(self.session(&credentials))),
+            CredentialKind::Login => Ok(Stored::Login(self.session(&credentials)?)),
             CredentialKind::ApiKey => {
                 let key = credentials.api_key_here().map_err(|error| credentials::of_store(&error))?;
                 let gone = || Fail::Auth {
@@ -296,7 +302,7 @@ impl Context {
         let settings = self.settings()?;
         let base_url =
             settings.base_url.as_ref().map_or("https://service.invalid", |base_url| base_url.value.as_str());
-        Ok(Self::builder(settings).base_url(base_url).api_key("none").build()?)
+        Ok(Self::builder_without_transport(settings).base_url(base_url).api_key("none").build()?)
     }
 
     /// Whether the service is a sandbox: this command's own, or one on this machine.
@@ -318,8 +324,32 @@ impl Context {
         })
     }
 
+    /// The transport for all requests of the command to the service.
+    pub(crate) fn transport(&self) -> Result<Arc<ReqwestTransport>, Fail> {
+        if let Some(transport) = self.transport.get() {
+            return Ok(Arc::clone(transport));
+        }
+        let settings = self.settings()?;
+        let invalid =
+            |rule: String, origin| Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), origin));
+        let is_https = settings.base_url.as_ref().is_some_and(|base_url| base_url.value.scheme() == "https");
+        if let Some(rule) = network::unreadable_cert_file(&self.env).filter(|_| is_https) {
+            let name = "SSL_CERT_FILE".to_owned();
+            return Err(invalid(rule, Some(Origin::Env { name })));
+        }
+        let source = settings.cacert.as_ref().map_or_else(String::new, |cacert| cacert.source.to_string());
+        let built = settings.network().transport();
+        let transport = built.map_err(|rule| invalid(format!("{source}: {rule}"), None))?;
+        Ok(Arc::clone(self.transport.get_or_init(|| Arc::new(transport))))
+    }
+
+    /// A client over this transport, for any service.
+    pub(crate) fn builder(&self) -> Result<ClientBuilder, Fail> {
+        Ok(Self::builder_without_transport(self.settings()?).transport(self.transport()?))
+    }
+
     /// The client settings that don't depend on the service.
-    pub(crate) fn builder(settings: &Settings) -> ClientBuilder {
+    fn builder_without_transport(settings: &Settings) -> ClientBuilder {
         let product = concat!("idempost-cli/", env!("CARGO_PKG_VERSION"));
         let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));
         let builder = Client::builder().user_agent(product).retry(retry);

@@ -5,5 +5,5 @@ mod in_flight;
 mod problem;
 
 pub(crate) use fail::{EXIT_CODES, Fail, Kind, Signal, repeatable_with};
-pub(crate) use in_flight::{InFlight, Operation};
+pub(crate) use in_flight::{InFlight, NextStep, Operation};
 pub(crate) use problem::{Diagnostic, Diagnostics, Missing, Origin, Problem, place};

@@ -16,6 +16,12 @@ pub(crate) struct Global {
     /// Base URL of the service: https, or http for this machine
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) base_url: Option<String>,
+    /// Trust the certificate authorities in a PEM file too
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) cacert: Option<String>,
+    /// Proxy: http, https or socks5; a password belongs into IDEMPOST_PROXY
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) proxy: Option<String>,
     /// File with the API key; - reads standard input
     ///
     /// A trailing line ending is ignored. There is no flag for the key itself because other users of the machine can see
@@ -93,6 +99,8 @@ impl Global {
         let no_input = self.no_input.then(|| "true".to_owned());
         let values = [
             ("base_url", self.base_url.clone()),
+            ("cacert", self.cacert.clone()),
+            ("proxy", self.proxy.clone()),
             ("output", self.output.clone().or(json)),
             ("timeout", self.timeout.clone()),
             ("retries", self.retries.clone()),

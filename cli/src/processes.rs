@@ -3,8 +3,33 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::settings::env::Env;
+
+/// The number of programs that control the terminal.
+static FOREGROUND: AtomicUsize = AtomicUsize::new(0);
+
+/// While this exists, another program controls the terminal, such as a pager or an editor.
+#[derive(Debug)]
+pub(crate) struct Foreground(());
+
+/// Gives the terminal to another program.
+pub(crate) fn foreground() -> Foreground {
+    FOREGROUND.fetch_add(1, Ordering::SeqCst);
+    Foreground(())
+}
+
+/// Whether another program controls the terminal: then Ctrl-C is for that program.
+pub(crate) fn has_foreground() -> bool {
+    FOREGROUND.load(Ordering::SeqCst) > 0
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        FOREGROUND.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// The path of the running program, even if its file has been replaced.
 pub(crate) fn this_program() -> std::io::Result<PathBuf> {

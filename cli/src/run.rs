@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
+use crate::actions::repeat::Repeat;
 use crate::cli::{self, Cli, Command, Noun};
 use crate::commands;
 use crate::context::Context;
@@ -57,7 +58,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         return print(concat!("idempost ", env!("CARGO_PKG_VERSION"), "\n"), env);
     }
-    let mut cli = match cli::parse(arguments) {
+    let mut cli = match cli::parse(arguments.clone()) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
@@ -65,6 +66,8 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let is_local = cli.command.is_local();
+    let key_from_stdin = cli.global.api_key_file.as_deref() == Some("-");
+    let repeat = cli.key_flag().map(|key_flag| Repeat { arguments, key_flag, key_from_stdin });
     let in_flight = InFlight::default();
     let (result, asks_json) = execute(cli, env, &in_flight);
     // A signal may have interrupted the prompt for a secret.
@@ -78,14 +81,15 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     // The configuration file may select JSON too.
     let json = asks_json.unwrap_or(json);
     let in_flight = in_flight.unreported();
+    let next = repeat.and_then(|repeat| repeat.next(&fail, in_flight.as_ref()));
     match (&fail, &in_flight) {
         (Fail::BrokenPipe, Some(operation)) => report::unreported(operation, json),
         (Fail::BrokenPipe, None) => {}
         (Fail::Child { message: None, .. }, _) if json => {}
-        _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref())),
+        _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref(), next.as_ref())),
         _ => {
             let terminal = Terminal::detect(env, color.unwrap_or_default());
-            write_stderr(&report::human(&fail, in_flight.as_ref(), &terminal, verbose));
+            write_stderr(&report::human(&fail, in_flight.as_ref(), next.as_ref(), &terminal, verbose));
         }
     }
     fail.exit_code()
@@ -239,7 +243,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
         Command::Whoami(args) => commands::auth::status::run(&args, context),
-        Command::Emails(Noun(command)) => commands::emails::run(command, context).await,
+        Command::Emails(Noun(command)) => command.run(context).await,
         Command::Bulk(Noun(command)) => commands::bulk::run(command, context).await,
         Command::Broadcasts(Noun(command)) => command.run(context).await,
         Command::Templates(Noun(command)) => command.run(context).await,
@@ -252,7 +256,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Suppressions(Noun(command)) => command.run(context).await,
         Command::Automations(Noun(command)) => command.run(context).await,
         Command::Events(Noun(command)) => command.run(context).await,
-        Command::Received(Noun(command)) => commands::received::run(command, context).await,
+        Command::Received(Noun(command)) => command.run(context).await,
         Command::Inboxes(Noun(command)) => command.run(context).await,
         Command::Webhooks(Noun(command)) => command.run(context).await,
         Command::Logs(Noun(command)) => command.run(context).await,
@@ -272,7 +276,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
 /// Prints help or the version.
 fn print(text: &str, env: &Env) -> u8 {
     let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
-    write_stderr(&report::human(&fail, None, &Terminal::detect(env, ColorChoice::Auto), false));
+    write_stderr(&report::human(&fail, None, None, &Terminal::detect(env, ColorChoice::Auto), false));
     fail.exit_code()
 }
 
@@ -285,7 +289,7 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
         return print(&text, env);
     }
     if json {
-        write_stderr_json(&report::json(&usage(error), None));
+        write_stderr_json(&report::json(&usage(error), None, None));
     } else {
         let plain = rendered.to_string();
         // An argument may contain control sequences; then the text is sanitized.

@@ -5,9 +5,10 @@ pub(crate) mod env;
 pub(crate) mod file;
 pub(crate) mod keys;
 pub(crate) mod merge;
+pub(crate) mod network;
 pub(crate) mod paths;
 pub(crate) mod profiles;
-mod secrets;
+pub(crate) mod secrets;
 pub(crate) mod store;
 mod value;
 

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 use crate::diagnostics::{Fail, Signal};
-use crate::output::{pager, write_stderr};
+use crate::output::write_stderr;
+use crate::processes;
 
 /// The number of critical sections in progress.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
@@ -88,11 +89,11 @@ impl Signals {
         all().map_err(|error: std::io::Error| Fail::local("couldn't install signal handlers", error))
     }
 
-    /// Waits for the next signal. While a pager is open, Ctrl-C belongs to the pager.
+    /// Waits for the next signal. While another program controls the terminal, Ctrl-C belongs to that program.
     pub(crate) async fn next(&mut self) -> Signal {
         loop {
             let signal = self.any().await;
-            if signal != Signal::Interrupt || !pager::is_open() {
+            if signal != Signal::Interrupt || !processes::has_foreground() {
                 return signal;
             }
         }
@@ -144,25 +145,6 @@ impl Signals {
             }
         }
     }
-}
-
-/// Leaves Ctrl-C to a program that runs in the foreground, such as an editor: from here on, it doesn't end this one.
-pub(crate) fn leave_interrupts() -> std::io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let _inside = runtime.enter();
-    // A handler instead of SIG_IGN, which the editor would inherit. It stays after it is dropped.
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        for kind in [SignalKind::interrupt(), SignalKind::quit()] {
-            if is_ignored(kind) != Some(true) {
-                drop(signal(kind)?);
-            }
-        }
-    }
-    #[cfg(windows)]
-    drop(tokio::signal::windows::ctrl_c()?);
-    Ok(())
 }
 
 /// Whether the program was started to ignore a signal.

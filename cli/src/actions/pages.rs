@@ -16,6 +16,8 @@ use crate::settings::Form;
 const PAGE: usize = 100;
 /// Items per page without a limit.
 const DEFAULT_PAGE: usize = 20;
+/// How many pages a filter searches without `--all`.
+const MAX_FILTERED: usize = 20;
 
 // The paging flags; no doc comment, which would replace the command's own.
 #[derive(Debug, Clone, clap::Args)]
@@ -124,6 +126,18 @@ impl Args {
     }
 }
 
+/// What a filter says about an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Match {
+    Yes,
+    No,
+    /// Neither this item matches nor any older one.
+    TooOld,
+}
+
+/// Selects items of a list that the service can't filter.
+pub(crate) type Filter<'a> = &'a dyn Fn(&Value) -> Match;
+
 /// The part of a list that was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
@@ -133,11 +147,11 @@ pub(crate) struct Shown {
     pub(crate) next: Option<String>,
 }
 
-/// Fetches and prints the part. With `keep`, only matching items count.
+/// Fetches and prints the part. With a filter, only matching items count, and at most 20 full pages are read without `--all`.
 pub(crate) async fn show<T: Item>(
     list: List<T>,
     part: &ListRange,
-    keep: Option<&dyn Fn(&Value) -> bool>,
+    filter: Option<Filter<'_>>,
     columns: &Columns,
     context: &Context,
 ) -> Result<Shown, Fail> {
@@ -146,7 +160,7 @@ pub(crate) async fn show<T: Item>(
         Some(Start::Before(id)) => list.before(id),
         None => list,
     };
-    let single = !part.all && keep.is_none() && part.limit.is_none_or(|limit| limit <= PAGE);
+    let single = !part.all && filter.is_none() && part.limit.is_none_or(|limit| limit <= PAGE);
     if single {
         let list = match part.limit.and_then(|limit| u8::try_from(limit).ok()) {
             Some(limit) => list.page_size(limit),
@@ -158,7 +172,7 @@ pub(crate) async fn show<T: Item>(
         let more = has_more(&envelope, part.limit.unwrap_or(DEFAULT_PAGE));
         return Ok(Shown { items: data.len(), next: part.next(data, more) });
     }
-    walk(list.as_json(), part, keep, columns, context).await
+    walk(list.as_json(), part, filter, columns, context).await
 }
 
 /// Whether more items follow a page. If the response doesn't contain it, more follow a full one: part of a list must not pass for the whole.
@@ -170,7 +184,7 @@ pub(crate) fn has_more(page: &Value, limit: usize) -> bool {
 async fn walk(
     list: List<Value>,
     part: &ListRange,
-    keep: Option<&dyn Fn(&Value) -> bool>,
+    filter: Option<Filter<'_>>,
     columns: &Columns,
     context: &Context,
 ) -> Result<Shown, Fail> {
@@ -181,9 +195,10 @@ async fn walk(
     let mut telling = trace::Pages::begin(context, &list);
     let mut pages = list.pages();
     let (mut merged, mut seen, mut count, mut more) = (Vec::new(), Vec::new(), 0, false);
+    let (mut read, mut left) = (0, if part.all || filter.is_none() { usize::MAX } else { MAX_FILTERED });
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);
-        let has_more = page.has_more;
+        let mut has_more = page.has_more;
         let mut rows = page.data;
         if newer {
             // Reads towards newer items, so the oldest of a page come first.
@@ -197,9 +212,17 @@ async fn walk(
                 break;
             }
             seen = vec![row.clone()];
-            if keep.is_none_or(|keep| keep(&row)) {
-                count += 1;
-                matching.push(row);
+            read += 1;
+            match filter.map_or(Match::Yes, |filter| filter(&row)) {
+                Match::Yes => {
+                    count += 1;
+                    matching.push(row);
+                }
+                Match::TooOld if !newer => {
+                    has_more = false;
+                    break;
+                }
+                Match::No | Match::TooOld => {}
             }
         }
         if streams {
@@ -208,7 +231,12 @@ async fn walk(
             merged.extend(matching);
         }
         more = cut || has_more;
-        if count == wanted {
+        left -= 1;
+        if count == wanted || !has_more {
+            break;
+        }
+        if left == 0 {
+            context.out.note(&format!("only {read} items were searched; to search all of them: --all"));
             break;
         }
     }

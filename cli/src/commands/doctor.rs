@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::diagnostics::{Fail, Origin, place};
 use crate::output::terminal::safe;
 use crate::output::{color, report, snippet};
-use crate::settings::{Settings, paths};
+use crate::settings::{Setting, Settings, paths};
 
 /// With more clock skew than this, signatures and schedules fail.
 const MAX_CLOCK_SKEW: i64 = 60;
@@ -68,6 +68,7 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         Ok(settings) => {
             config(settings, context, &mut checks);
             service(settings, context, &mut checks).await;
+            certificates(settings, context, &mut checks);
             proxy(context, &mut checks);
             if !args.offline {
                 network(context, &mut checks).await;
@@ -170,8 +171,32 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>
     }
 }
 
+/// Checks the files of certificate authorities.
+fn certificates(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+    match (context.transport(), &settings.cacert) {
+        (Err(fail), _) => wrong(&fail, checks),
+        (Ok(_), Some(Setting { value, source })) => {
+            let message = format!("{} is trusted besides the system's ({source})", value.display());
+            checks.push(check("certificates", State::Ok, message, None));
+        }
+        (Ok(_), None) => {}
+    }
+}
+
+/// The proxy that requests to the service use.
+fn proxy_of_service(context: &Context) -> Option<String> {
+    let (settings, url) = (context.settings().ok()?, context.base_url().ok()?);
+    let (proxy, variable) = context.transport().ok()?.proxy_of(url)?;
+    let source =
+        settings.proxy.as_ref().map_or_else(|| variable.to_owned(), |proxy| proxy.source.to_string());
+    Some(format!("{} is reached through {proxy} ({source})", url.host_str().unwrap_or_default()))
+}
+
 /// Reports proxies between this machine and the service.
 fn proxy(context: &Context, checks: &mut Vec<Check>) {
+    if let Some(message) = proxy_of_service(context) {
+        return checks.push(check("proxy", State::Ok, message, None));
+    }
     let names = [
         "HTTPS_PROXY",
         "https_proxy",
@@ -187,7 +212,7 @@ fn proxy(context: &Context, checks: &mut Vec<Check>) {
     let message = if set.is_empty() {
         "none".to_owned()
     } else {
-        format!("{} set (not used for loopback addresses)", set.join(", "))
+        format!("none for the base URL; {} set (not used for loopback addresses)", set.join(", "))
     };
     checks.push(check("proxy", State::Ok, message, None));
 }

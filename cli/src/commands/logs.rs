@@ -4,7 +4,7 @@ mod tail;
 
 use serde_json::Value;
 
-use crate::actions::pages::{self, ListRange, Table};
+use crate::actions::pages::{self, ListRange, Match, Table};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::Flags;
@@ -35,8 +35,8 @@ impl Noun for Logs {
 
 /// List API requests, newest first
 ///
-/// The service doesn't filter: --status and --method are applied here, over as many pages as needed to find --limit matches (default 20) or to
-/// reach the end.
+/// The service doesn't filter: --status and --method are applied here, to the newest 2,000 entries, or to all of them with --all, until --limit
+/// entries match (default 20).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
     Examples:\n  \
@@ -105,10 +105,10 @@ impl Filter {
 async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
     let Plan { part, columns, filter } = plan(args, context)?;
     let client = context.client()?;
-    let keep = |row: &Value| filter.keeps(row);
-    let keep: Option<&dyn Fn(&Value) -> bool> = if filter == Filter::default() { None } else { Some(&keep) };
-    let shown = pages::show(client.logs().list(), &part, keep, &columns, context).await?;
-    pages::footer(&shown, if keep.is_some() { "no matching requests" } else { TABLE.nothing }, context);
+    let matches = |row: &Value| if filter.keeps(row) { Match::Yes } else { Match::No };
+    let matches = (filter != Filter::default()).then_some(&matches as pages::Filter<'_>);
+    let shown = pages::show(client.logs().list(), &part, matches, &columns, context).await?;
+    pages::footer(&shown, if matches.is_some() { "no matching requests" } else { TABLE.nothing }, context);
     Ok(())
 }
 

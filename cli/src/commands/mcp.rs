@@ -86,6 +86,8 @@ fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
     let values = [
         ("--profile", &global.profile),
         ("--base-url", &global.base_url),
+        ("--cacert", &global.cacert),
+        ("--proxy", &global.proxy),
         ("--api-key-file", &global.api_key_file),
         ("--timeout", &global.timeout),
         ("--retries", &global.retries),

@@ -8,36 +8,37 @@ mod get;
 mod reply;
 mod watch;
 
-use crate::actions::pages::{self, Table};
-use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
+use crate::rows::operation::{Own, Pages, Paging};
+use crate::rows::{Noun, Verb};
 
-/// Read, save, forward and answer received emails
-#[derive(Debug, clap::Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    /// List received emails, newest first
-    #[command(visible_alias = "ls")]
-    #[command(
-        after_help = "Columns: id, from, subject, created_at, to, received_for, cc, bcc, reply_to, message_id\n\n\
-        Examples:\n  \
-        idempost received list --limit 20\n  \
-        idempost received list --all --jq '.data[] | select(.attachments != []).id'"
-    )]
-    List(pages::CompleteArgs),
-    Get(get::Args),
-    Attachments(attachments::Args),
-    Forward(forward::Args),
-    Reply(reply::Args),
-    Watch(watch::Args),
-}
+/// The commands.
+#[derive(Debug)]
+pub(crate) struct Received;
 
-impl Command {
-    /// Whether the command normally ends by a signal.
-    pub(crate) fn ends_by_signal(&self) -> bool {
-        matches!(self, Self::Watch(_))
-    }
+impl Noun for Received {
+    const ABOUT: &'static str = "Read, save, forward and answer received emails";
+    const VERBS: &'static [Verb] = &[
+        Verb::list(
+            "List received emails, newest first",
+            &TABLE,
+            &Pages(Paging::Complete, |client, _| client.received().list()),
+        )
+        .examples(&[
+            "received list --limit 20",
+            "received list --all --jq '.data[] | select(.attachments != []).id'",
+        ]),
+        Verb::own("get", &Own(|args: get::Args, context| Box::pin(get::run(args, context)))),
+        Verb::own(
+            "attachments",
+            &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),
+        ),
+        Verb::own("forward", &Own(|args: forward::Args, context| Box::pin(forward::run(args, context)))),
+        Verb::own("reply", &Own(|args: reply::Args, context| Box::pin(reply::run(args, context)))),
+        Verb::own("watch", &Own(|args: watch::Args, context| Box::pin(watch::run(args, context))))
+            .ends_by_signal(),
+    ];
 }
 
 /// Columns of a list of received emails; the first four are the default.
@@ -57,15 +58,3 @@ const TABLE: Table = Table {
     shown: 4,
     nothing: "no received emails yet",
 };
-
-/// Runs the command.
-pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
-    match command {
-        Command::List(args) => pages::list(args, &TABLE, context, |client| client.received().list()).await,
-        Command::Get(args) => get::run(args, context).await,
-        Command::Attachments(args) => attachments::run(args, context).await,
-        Command::Forward(args) => forward::run(args, context).await,
-        Command::Reply(args) => reply::run(args, context).await,
-        Command::Watch(args) => watch::run(args, context).await,
-    }
-}

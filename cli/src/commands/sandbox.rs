@@ -220,7 +220,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// The base URL must be a loopback address: it might be that of the real service, which must not receive these requests and doesn't have these
 /// routes. A sandbox on another machine has a variable of its own, and gets no other credential than a sandbox key.
 fn client(context: &Context) -> Result<Client, Fail> {
-    connect(context, Context::builder(context.settings()?), key(context)?)
+    connect(context, context.builder()?, key(context)?)
 }
 
 /// The same for what concerns all accounts, such as the clock: at [`REMOTE`] this needs the password itself.
@@ -229,7 +229,7 @@ fn control_client(context: &Context) -> Result<Client, Fail> {
         Some(password) => format!("sb_{password}"),
         None => key(context)?,
     };
-    connect(context, Context::builder(context.settings()?), key)
+    connect(context, context.builder()?, key)
 }
 
 /// The password of the sandbox at [`REMOTE`].
@@ -255,7 +255,7 @@ fn key(context: &Context) -> Result<String, Fail> {
 
 /// The same for a command that waits: `--timeout` limits the whole wait, not each request.
 fn patient_client(context: &Context) -> Result<Client, Fail> {
-    connect(context, Context::builder(context.settings()?).timeout(Duration::MAX), key(context)?)
+    connect(context, context.builder()?.timeout(Duration::MAX), key(context)?)
 }
 
 /// `remote_key` is the API key for a sandbox at [`REMOTE`].

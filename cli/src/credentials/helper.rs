@@ -14,6 +14,7 @@ use super::Credentials;
 use crate::output::{report, write_stdout};
 use crate::processes;
 use crate::settings::env::Env;
+use crate::settings::network::Network;
 use crate::signals::Signals;
 
 /// The hidden command that runs the helper.
@@ -40,13 +41,14 @@ struct Failure {
 pub(crate) async fn renew(
     profile: String,
     request: RefreshRequest,
+    network: &Network,
     warn: impl Fn(&str),
 ) -> Result<(), AuthError> {
     let failed = |what: String| AuthError::Delegate { message: what, retryable: true };
     let mut command =
         tokio::process::Command::new(processes::this_program().map_err(|error| failed(error.to_string()))?);
     command.arg(COMMAND).arg(profile).arg(request.generation.to_string()).arg(request.rejected.to_string());
-    command.args(&request.scope);
+    command.args(&request.scope).envs(network.variables());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
@@ -106,7 +108,10 @@ async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
     let done = match Credentials::of(env, Some(profile)) {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
-            let session = Session::builder().on_event(on_event).open(credentials.store(None));
+            let session = Session::builder().on_event(on_event);
+            // The command has read the same file.
+            let transport = Network::of_env(env).transport().unwrap_or_default();
+            let session = session.transport(transport).open(credentials.store(None));
             let done = session.refresh(request).await;
             session.close().await;
             done

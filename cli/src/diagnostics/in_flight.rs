@@ -21,6 +21,15 @@ pub(crate) struct Operation {
     pub(crate) idempotency_key: Option<String>,
 }
 
+/// A command to continue with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NextStep {
+    /// The command, quoted for the shell.
+    pub(crate) command: String,
+    /// When to run it.
+    pub(crate) when: String,
+}
+
 impl InFlight {
     /// From now on the outcome is unknown; `unknown_outcome` says what may have happened and how to check.
     pub(crate) fn begin(&self, unknown_outcome: impl Into<String>, idempotency_key: Option<&str>) {

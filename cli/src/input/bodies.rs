@@ -2,14 +2,14 @@
 
 use super::body_builder::flag_origin;
 use super::flags::Flags;
-use super::source::StdinReaders;
+use super::source::{StdinReaders, is_stdin};
 use crate::diagnostics::{Diagnostic, Problem};
 
 /// Text and HTML bodies
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// Plain-text body; derived from the HTML by default
+    /// Plain-text body, - reads standard input; derived from the HTML by default
     ///
     /// An empty value disables the derivation. For text with a leading dash, write --text='- one'.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Plain-text body from a file; - reads standard input
     #[arg(long, value_name = "PATH", help_heading = "Body")]
     text_file: Option<String>,
-    /// HTML body
+    /// HTML body; - reads standard input
     #[arg(long, value_name = "HTML", help_heading = "Body")]
     html: Option<String>,
     /// HTML body from a file; - reads standard input
@@ -67,11 +67,15 @@ fn body(
     (flag, text): (&'static str, Option<&str>),
     (file_flag, file): (&'static str, Option<&str>),
 ) -> Result<Option<String>, InvalidBody> {
-    let Some(path) = file else { return Ok(text.map(str::to_owned)) };
-    if let Some(text) = text {
-        flags.wrong("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
-        return Err(InvalidBody);
-    }
+    let (file_flag, path) = match (text, file) {
+        (Some(text), Some(_)) => {
+            flags.wrong("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
+            return Err(InvalidBody);
+        }
+        (Some(text), None) if is_stdin(text) => (flag, text),
+        (text, None) => return Ok(text.map(str::to_owned)),
+        (None, Some(path)) => (file_flag, path),
+    };
     let source = match stdin.claim(file_flag, path) {
         Ok(source) => source,
         Err(found) => {

@@ -86,6 +86,11 @@ impl BodyBuilder {
         }
     }
 
+    /// Whether there is a document that couldn't be read.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread
+    }
+
     /// The current fields.
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields

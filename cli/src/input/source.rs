@@ -5,7 +5,10 @@ use std::{
     fs::File,
     io::{self, IsTerminal as _, Read},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::diagnostics::{Diagnostic, Origin, Problem};
@@ -45,6 +48,7 @@ impl Source {
         literal::permit_local().map_err(|error| error.to_string())?;
         match self {
             Self::Stdin => {
+                STDIN_READ.store(true, Ordering::Relaxed);
                 let stdin = io::stdin();
                 if stdin.is_terminal() {
                     crate::output::write_stderr(
@@ -81,6 +85,32 @@ impl fmt::Display for Source {
             Self::File(path) => write!(f, "{}", path.display()),
         }
     }
+}
+
+static STDIN_READ: AtomicBool = AtomicBool::new(false);
+
+/// Whether a flag or a pipe has given standard input to the command.
+pub(crate) fn has_read_stdin() -> bool {
+    STDIN_READ.load(Ordering::Relaxed)
+}
+
+/// Whether a value is `-`, which stands for standard input unless values are literal.
+pub(crate) fn is_stdin(value: &str) -> bool {
+    value == "-" && !literal::is_enabled()
+}
+
+/// Whether standard input is a pipe, a socket or a file, not a terminal or `/dev/null`.
+#[cfg(unix)]
+fn is_piped() -> bool {
+    use std::os::{fd::AsFd as _, unix::fs::FileTypeExt as _};
+    let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let kind = stdin.and_then(|stdin| stdin.metadata()).map(|metadata| metadata.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket() || kind.is_file())
+}
+
+#[cfg(not(unix))]
+fn is_piped() -> bool {
+    !io::stdin().is_terminal()
 }
 
 /// The input that a value of the form `@NAME` names; `None` for any other value, and for all if values are literal.
@@ -122,6 +152,15 @@ impl StdinReaders {
     pub(crate) fn besides(api_key_file: Option<&str>) -> Self {
         let key = api_key_file == Some("-");
         Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
+    }
+
+    /// Standard input, if it is piped, no flag reads it, and values aren't literal.
+    pub(crate) fn piped(&mut self) -> Option<Source> {
+        if !self.0.is_empty() || literal::is_enabled() || !is_piped() {
+            return None;
+        }
+        self.0.push("the body".to_owned());
+        Some(Source::Stdin)
     }
 
     /// Opens the input that a flag names; returns a problem if an earlier flag already reads standard input, or if values are literal.

@@ -9,9 +9,9 @@ use crate::settings::env::Env;
 /// What a failure shows can't control the terminal, and is found in the text.
 pub(crate) fn check_shown(fail: &Fail) -> String {
     let terminal = Terminal::detect(&Env::of(&[("COLUMNS", "80")]), ColorChoice::Never);
-    let shown = report::human(fail, None, &terminal, true);
+    let shown = report::human(fail, None, None, &terminal, true);
     assert!(!shown.chars().any(|char| is_hostile(char) && char != '\n' && char != '\t'), "{shown:?}");
-    let json = report::json(fail, None);
+    let json = report::json(fail, None, None);
     assert!(json["error"]["message"].is_string(), "{json}");
     shown
 }

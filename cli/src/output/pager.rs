@@ -2,20 +2,12 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::processes;
 use crate::settings::env::Env;
 
 /// The assumed height of a terminal in rows.
 const DEFAULT_HEIGHT: usize = 24;
-
-static OPEN: AtomicBool = AtomicBool::new(false);
-
-/// Whether a pager controls the terminal: then Ctrl-C is for the pager.
-pub(crate) fn is_open() -> bool {
-    OPEN.load(Ordering::SeqCst)
-}
 
 /// A pager command, and the height of the terminal.
 #[derive(Debug, Clone)]
@@ -57,7 +49,7 @@ impl Pager {
         if self.sets_less {
             command.env("LESS", "FRX");
         }
-        OPEN.store(true, Ordering::SeqCst);
+        let foreground = processes::foreground();
         let status = command.spawn().and_then(|mut pager| {
             if let Some(mut stdin) = pager.stdin.take() {
                 // The user may quit before the end of the text.
@@ -65,7 +57,7 @@ impl Pager {
             }
             pager.wait()
         });
-        OPEN.store(false, Ordering::SeqCst);
+        drop(foreground);
         // Those of sh and of cmd.
         let not_found =
             |code| if cfg!(windows) { matches!(code, 1 | 9009) } else { matches!(code, 126 | 127) };

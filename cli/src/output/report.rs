@@ -8,6 +8,7 @@ use std::error::Error as _;
 use annotate_snippets::Level;
 use http::StatusCode;
 use idempost::auth::AuthError;
+use idempost::transport::TransportErrorKind;
 use idempost::{
     Outcome,
     error::{ApiError, ApiErrorKind, Recovery},
@@ -18,15 +19,20 @@ use super::color;
 use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
 use super::terminal::{Terminal, brief, safe, safe_lines};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Operation, Origin, place, repeatable_with};
+use crate::diagnostics::{
+    Diagnostic, Diagnostics, Fail, Kind, NextStep, Operation, Origin, place, repeatable_with,
+};
 
 /// Maximum number of problems shown to people, to fit a screen; programs get all.
 const MAX_SHOWN: usize = 20;
+/// Maximum bytes of a command shown to people; programs get it whole.
+const MAX_COMMAND: usize = 2_000;
 
 /// The message for people on standard error, with its final line feed.
 pub(crate) fn human(
     fail: &Fail,
     in_flight: Option<&Operation>,
+    next: Option<&NextStep>,
     terminal: &Terminal,
     verbose: bool,
 ) -> String {
@@ -48,6 +54,8 @@ pub(crate) fn human(
     }
     let hints = in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail));
     lines.extend(hints.map(|hint| labelled("help:", color::HINT, &safe(&hint), terminal)));
+    let next = next.filter(|next| next.command.len() <= MAX_COMMAND);
+    lines.extend(next.map(|next| labelled("next:", color::HINT, &safe_lines(&next.command), terminal)));
     lines.join("\n") + "\n"
 }
 
@@ -64,7 +72,7 @@ fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal)
 }
 
 /// The JSON object of a failure.
-pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
+pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&NextStep>) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
         Fail::Sdk(idempost::Error::Invalid(problems)) => Some(Diagnostics::of(problems)),
@@ -103,6 +111,9 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
         if report.omitted > 0 {
             error["problems_omitted"] = json!(report.omitted);
         }
+    }
+    if let Some(NextStep { command, when }) = next {
+        error["next"] = json!([{ "command": command, "when": when }]);
     }
     if let Some(operation) = in_flight.filter(|operation| !operation.ids.is_empty()) {
         error["ids"] = json!(operation.ids);
@@ -278,7 +289,10 @@ fn hints(fail: &Fail) -> Vec<String> {
         (Kind::Auth, _) if may_only_send(error) => {
             hints.push("this login may only send emails; for all commands: idempost auth login --scope full_access".to_owned());
         }
-        (Kind::Auth, _) => hints.extend(what_to_change(error).map(str::to_owned)),
+        (Kind::Auth, _) => {
+            hints.extend(has_unknown_issuer(error).then(|| TRUST.to_owned()));
+            hints.extend(what_to_change(error).map(str::to_owned));
+        }
         _ => {}
     }
     let is_unrecognized = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Accepted;
@@ -323,6 +337,14 @@ fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
     }
 }
 
+/// Whether no known authority has signed the service's certificate. Other systems don't say why they reject one.
+fn has_unknown_issuer(error: &idempost::Error) -> bool {
+    let idempost::Error::Unreachable(lost) = error else { return false };
+    lost.transport.kind() == TransportErrorKind::Tls
+        && (cfg!(not(target_os = "linux")) || lost_by(lost).contains("UnknownIssuer"))
+}
+
+const TRUST: &str = "to trust the authority that signed the service's certificate: --cacert FILE (PEM)";
 const CHECK_CONNECTION: &str = "check --base-url, the proxy and the certificates: idempost doctor";
 const LOG_IN: &str = "log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor";
 

@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Text,
     /// A URL that credentials may be sent to: https, or http to this machine.
     BaseUrl,
+    /// The URL of a proxy.
+    Proxy,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A whole number up to this maximum.
@@ -50,6 +52,22 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         env: Some("IDEMPOST_BASE_URL"),
         flag: Some("--base-url"),
         help: "base URL of the service",
+    },
+    ConfigKey {
+        name: "cacert",
+        kind: Kind::Text,
+        default: None,
+        env: Some("IDEMPOST_CACERT"),
+        flag: Some("--cacert"),
+        help: "PEM file of certificate authorities to trust besides the system's",
+    },
+    ConfigKey {
+        name: "proxy",
+        kind: Kind::Proxy,
+        default: None,
+        env: Some("IDEMPOST_PROXY"),
+        flag: Some("--proxy"),
+        help: "proxy (http, https or socks5) instead of HTTPS_PROXY; NO_PROXY lists exceptions",
     },
     ConfigKey {
         name: "from",
@@ -162,6 +180,12 @@ impl Kind {
             Self::Text if text.trim().is_empty() => Err("must not be empty".to_owned()),
             Self::Text => Ok(()),
             Self::BaseUrl => base_url(text).map(drop),
+            Self::Proxy => match proxy(text)? {
+                url if has_user_info(&url) => {
+                    Err("must not contain a username or password; set IDEMPOST_PROXY".to_owned())
+                }
+                _ => Ok(()),
+            },
             Self::OneOf(words) if words.contains(&text) => Ok(()),
             Self::OneOf(words) => Err(format!("must be one of {}", words.join(", "))),
             Self::Count(most) => count(text, most).map(drop),
@@ -208,13 +232,30 @@ pub(crate) fn http_url(text: &str) -> Result<Url, String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err("must start with https:// (or http:// for this machine)".to_owned());
     }
-    if !url.username().is_empty() || url.password().is_some() {
+    if has_user_info(&url) {
         return Err("must not contain a username or password".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("must not have a query or a fragment".to_owned());
     }
     Ok(url)
+}
+
+/// Parses the URL of a proxy, which may contain a username and a password.
+pub(crate) fn proxy(text: &str) -> Result<Url, String> {
+    let is_proxy = |url: &Url| {
+        matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h")
+            && url.has_host()
+            && matches!(url.path(), "" | "/")
+            && url.query().is_none()
+            && url.fragment().is_none()
+    };
+    let rule = "must be the URL of a proxy (http, https or socks5), such as http://proxy.example.com:3128";
+    Url::parse(text).ok().filter(is_proxy).ok_or_else(|| rule.to_owned())
+}
+
+fn has_user_info(url: &Url) -> bool {
+    !url.username().is_empty() || url.password().is_some()
 }
 
 /// Whether the URL has a loopback host.

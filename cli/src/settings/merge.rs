@@ -3,6 +3,7 @@
 //! A profile named by `--profile` is a flag: its own base URL and its account win over those of the environment. A credential in the environment
 //! belongs to the base URL there, so it is never sent to the account of a profile that is named explicitly.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -12,8 +13,10 @@ use super::credential;
 use super::env::{Env, switch};
 use super::file::ConfigFile;
 use super::keys::{self, ConfigKey};
+use super::network::Network;
 use super::paths;
 use super::profiles::{self, DEFAULT};
+use super::secrets;
 use super::value::{
     ColorChoice, Credential, Form, ProgressStyle, Setting, Source, StoreKind, env_origin, flag_origin,
 };
@@ -39,6 +42,10 @@ pub(crate) struct Settings {
     pub(crate) profile: Option<Setting<String>>,
     /// The base URL; commands that need it report how to set it.
     pub(crate) base_url: Option<Setting<Url>>,
+    /// A file of certificate authorities to trust.
+    pub(crate) cacert: Option<Setting<PathBuf>>,
+    /// The proxy.
+    pub(crate) proxy: Option<Setting<Url>>,
     /// The credential, if one was given that applies.
     pub(crate) credential: Option<Setting<Credential>>,
     /// The credential in the environment that doesn't apply.
@@ -80,6 +87,16 @@ pub(crate) struct PassedOver {
     pub(crate) profile: Setting<String>,
 }
 
+impl Settings {
+    /// How the service is reached.
+    pub(crate) fn network(&self) -> Network {
+        Network {
+            cacert: self.cacert.as_ref().map(|cacert| cacert.value.clone()),
+            proxy: self.proxy.as_ref().map(|proxy| proxy.value.clone()),
+        }
+    }
+}
+
 impl PassedOver {
     /// Whether the environment names the profile, too: which of both is meant can't be known.
     pub(crate) fn is_ambiguous(&self) -> bool {
@@ -104,6 +121,8 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let mut found = missing.into_iter().collect::<Vec<_>>();
 
     let base_url = layers.typed("base_url", keys::base_url, &mut found);
+    let cacert = layers.typed("cacert", |text| Ok(PathBuf::from(text)), &mut found);
+    let proxy = layers.typed("proxy", keys::proxy, &mut found);
     let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
     let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
     let scope = layers.typed("scope", |text| Ok(text.to_owned()), &mut found);
@@ -137,6 +156,8 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     Ok(Settings {
         profile: layers.profile,
         base_url,
+        cacert,
+        proxy,
         credential,
         passed_over,
         client_id,
@@ -188,7 +209,8 @@ impl<'a> Layers<'a> {
         if let Some((_, text)) = self.flags.values.iter().rev().find(|(name, _)| *name == key.name) {
             let flag = key.flag.unwrap_or(key.name);
             let source = Source::Flag(flag.to_owned());
-            return Some((Setting { value: text.clone(), source }, Some(flag_origin(flag, text))));
+            let origin = flag_origin(flag, &secrets::masked(text));
+            return Some((Setting { value: text.clone(), source }, Some(origin)));
         }
         if key.name == "base_url"
             && let Some(own) = self.own_base_url()
@@ -252,13 +274,19 @@ impl<'a> Layers<'a> {
     ) -> Option<Setting<T>> {
         let key = keys::find(name)?;
         let (text, origin) = self.text(key)?;
-        let checked = key.kind.check(&text.value).and_then(|()| read(&text.value));
+        let checked = match (&text.source, key.kind) {
+            // A variable is private enough for a password.
+            (Source::Env(_), keys::Kind::Proxy) => Ok(()),
+            (_, kind) => kind.check(&text.value),
+        };
+        let checked = checked.and_then(|()| read(&text.value));
         match checked {
             Ok(value) => Some(Setting { value, source: text.source }),
             Err(rule) => {
                 // An invalid URL may contain a password, so it isn't repeated.
                 let problem = Problem::new("", "setting", format!("{name} {rule}"));
-                let problem = if name == "base_url" { problem } else { problem.found(&text.value) };
+                let is_url = matches!(key.kind, keys::Kind::BaseUrl | keys::Kind::Proxy);
+                let problem = if is_url { problem } else { problem.found(&text.value) };
                 found.push(Diagnostic { problem, origin, hint: None });
                 None
             }

@@ -1,5 +1,6 @@
 //! Redacts secrets in TOML files before they are printed: by tokens, because files that don't parse are printed too.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -62,7 +63,7 @@ pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
             | TokenKind::LiteralString
             | TokenKind::MlBasicString
             | TokenKind::MlLiteralString => {
-                let mut name = std::borrow::Cow::Borrowed("");
+                let mut name = Cow::Borrowed("");
                 source.get(token).into_iter().for_each(|raw| raw.decode_key(&mut name, &mut ()));
                 if is_secret(&name) {
                     key = Some(span.clone());
@@ -81,6 +82,14 @@ pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
         bytes.filter(|byte| !matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b'*');
     }
     (keys, String::from_utf8_lossy(&shown).into())
+}
+
+/// A URL without its user information; any other text is unchanged.
+pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+    match user_info(text) {
+        Some(part) => Cow::Owned(format!("{}***{}", &text[..part.start], &text[part.end..])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// The part of a URL before the `@`.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, SEND, wait_until};
 
 /// A service that has accepted `n` emails, numbered from the oldest.
 fn with_emails(n: usize) -> Service {
@@ -185,6 +185,49 @@ fn the_log_is_filtered_locally_over_as_many_pages_as_needed() {
         idempost.run(&["logs", "list", "--method", "POST", "--columns", "endpoint,response_status"]).ok();
     assert_eq!(rows, "/emails/batch\t200\n");
     idempost.run(&["logs", "list", "--status", "4x"]).fails(2);
+}
+
+#[test]
+fn emails_are_filtered_locally_by_recipient_status_and_time() {
+    let service = with_emails(3);
+    let idempost = service.idempost();
+    for to in ["Bob <bob@example.com>", "bounced@example.com"] {
+        idempost.run(&[&SEND[..2], &["--to", to], &SEND[2..4], &SEND[6..]].concat()).ok();
+    }
+    wait_until("the email bounces", || {
+        idempost.run(&["emails", "list", "--limit", "1", "--jq", ".data[0].last_event"]).ok() == "bounced\n"
+    });
+    let list = |flags: &[&str]| {
+        let list = idempost.run(&[&["emails", "list", "--json"], flags].concat()).json();
+        assert_eq!(list["object"], "list");
+        list["data"].as_array().unwrap().iter().map(|email| email["to"][0].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&["--to", "BOB"]), ["Bob <bob@example.com>"]);
+    assert_eq!(list(&["--status", "bounced,failed"]), ["bounced@example.com"]);
+    assert_eq!(list(&["--subject", "hell", "--from", "hi@"]).len(), 2);
+    assert_eq!(list(&["--since", "1h", "--to", "ada", "--limit", "2"]).len(), 2);
+    let bob = idempost.run(&["emails", "list", "--to", "bob", "--jq", ".data[0].created_at"]).ok();
+    assert_eq!(list(&["--since", bob.trim()]), ["bounced@example.com", "Bob <bob@example.com>"]);
+    let ran = idempost.run(&["emails", "list", "--to", "carol"]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "no matching emails\n"));
+    let stderr = idempost.run(&["emails", "list", "--status", "lost", "--since", "soon"]).fails(2);
+    assert!(stderr.contains("--status must be one of") && stderr.contains("--since must be"), "{stderr}");
+}
+
+#[test]
+fn a_filter_searches_a_limited_number_of_pages_and_says_so() {
+    let service = with_emails(2_001);
+    let idempost = service.idempost();
+    idempost.run(&["emails", "list", "--subject", "none", "--since", "2999-01-01"]).ok();
+    assert_eq!(queries(&service, "/emails").len(), 1, "older emails can't match");
+    let ran = idempost.run(&["emails", "list", "--subject", "none"]);
+    assert_eq!(queries(&service, "/emails").len(), 21);
+    assert!(ran.stderr.starts_with("only 2000 items were searched; to search all of them: --all"), "{ran:?}");
+    let found = idempost.run(&["emails", "list", "--subject", "none", "--json"]);
+    assert!(found.stderr.contains("only 2000"), "{found:?}");
+    assert_eq!(found.json()["has_more"], true);
+    let ran = idempost.run(&["emails", "list", "--subject", "0", "--all", "--jq", ".data[-1].subject"]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("0\n", ""));
 }
 
 #[test]

@@ -161,6 +161,7 @@ async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
             "html_file",
             "text_file",
             "html_command",
+            "edit",
             "input",
             "secret_file",
             "output_file",

@@ -7,9 +7,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
 #[cfg(unix)]
 use crate::support::{Finish as _, signal, wait_until};
+use crate::support::{Idempost, Ran};
 
 const SEND: [&str; 12] = [
     "emails",
@@ -26,7 +26,7 @@ const SEND: [&str; 12] = [
     "order-17",
 ];
 
-fn send(more: &[&'static str]) -> Vec<&'static str> {
+fn send<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SEND.iter().copied().chain(more.iter().copied()).collect()
 }
 
@@ -343,6 +343,73 @@ fn the_command_that_exit_code_9_prints_sends_no_second_email() {
     assert_eq!(service.core().mails("sb_test").len(), 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_shell_runs_the_printed_command_and_the_email_is_sent_once() {
+    let printed = |ran: &Ran| {
+        let command = ran.stderr.split_once("\nnext: ").unwrap().1;
+        command.replacen("idempost", env!("CARGO_BIN_EXE_idempost"), 1)
+    };
+    let service = Service::start();
+    let idempost = service.idempost();
+    std::fs::write(
+        idempost.home().join("one.json"),
+        r#"[{"from":"a@b.test","to":"c@d.test","subject":"s","text":"t"}]"#,
+    )
+    .unwrap();
+    let quoted = [&SEND[..8], &["--text", "it's $5\n!"]].concat();
+    let api = [
+        "api",
+        "POST",
+        "/emails",
+        "-f",
+        "from=a@b.test",
+        "-f",
+        "to=c@d.test",
+        "-f",
+        "subject=s",
+        "-f",
+        "text=t u",
+    ];
+    for command in [&quoted[..], &SEND, &["emails", "batch", "--", "one.json"], &api] {
+        let before = service.core().mails("sb_test").len();
+        service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+        service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails/batch"));
+        let ran = idempost.run(&[&["--retries", "0"], command].concat());
+        assert!(matches!(ran.code, Some(7 | 9)), "{ran:?}");
+        idempost.shell(&printed(&ran)).ok();
+        service.core().faults().clear();
+        assert_eq!(service.core().mails("sb_test").len(), before + 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn an_unknown_outcome_names_the_command_that_repeats_it_without_secrets() {
+    let service = Service::start();
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("key"), "sb_test").unwrap();
+    let lost = || service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
+    lost();
+    let flags = ["--retries", "0", "--json", "--api-key-file", "key"];
+    let error = idempost.run(&[&SEND[..10], &flags].concat()).error(9);
+    let next = &error["next"][0];
+    let key = error["idempotency_key"].as_str().unwrap();
+    let expected = format!("idempost {} {} --idempotency-key {key}", SEND[..10].join(" "), flags.join(" "));
+    assert_eq!(next["command"], expected);
+    assert!(!error.to_string().contains("sb_test"), "{error}");
+    lost();
+    let stdin = idempost.run_with(&[&SEND[..8], &["--text", "-", "--retries", "0", "--json"]].concat(), "Hi");
+    let when = stdin.error(9)["next"][0]["when"].as_str().unwrap().to_owned();
+    assert!(when.contains("the same standard input"), "{when}");
+    // What wasn't sent, and what can't be repeated safely, has no such command.
+    service.core().faults().add(Rule::new(Action::error(422, "validation_error", "no")).always());
+    assert_eq!(idempost.run(&send(&["--json"])).error(3)["next"], Value::Null);
+    service.core().faults().clear();
+    service.core().faults().add(Rule::new(Action::error(500, "internal_server_error", "oh")).always());
+    let error = idempost.run(&["templates", "duplicate", "welcome", "--retries", "0", "--json"]).error(9);
+    assert_eq!(error["next"], Value::Null);
+}
+
 #[test]
 fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_been_accepted() {
     let service = Service::start();
@@ -383,6 +450,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stderr.contains("retry the same command with `--idempotency-key order-17`"), "{stderr}");
+        assert!(stderr.contains("\nnext: idempost emails send "), "{stderr}");
     }
 }
 
@@ -510,14 +578,71 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
 }
 
 #[test]
+fn a_proxy_is_set_by_flag_variable_or_profile_with_the_exceptions_of_no_proxy() {
+    // B-25
+    let (address, seen) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    let url = format!("http://{address}");
+    let remote = || {
+        let base = Idempost::new().env("IDEMPOST_BASE_URL", "https://api.service.invalid");
+        // The setting replaces this one, which isn't even checked.
+        base.env("IDEMPOST_API_KEY", "re_x").env("HTTPS_PROXY", "ftp://p")
+    };
+    let with_password = format!("http://me:sentinel@{address}");
+    let config = format!("[defaults]\nproxy = \"{url}\"\n");
+    for (idempost, flags, source) in [
+        (remote(), &["--proxy", &url][..], "--proxy"),
+        (remote().env("IDEMPOST_PROXY", &with_password), &[], "IDEMPOST_PROXY"),
+        (remote().config(&config), &[], "config.toml:2"),
+    ] {
+        let ran = idempost.run(&[&send(&["--retries", "0"])[..], flags].concat());
+        assert!(ran.code == Some(4) && ran.stderr.contains(&address.to_string()), "{ran:?}");
+        let doctor = idempost.run(&[&["doctor", "--offline"], flags].concat());
+        let line = doctor.stdout.lines().find(|line| line.contains(" proxy ")).unwrap();
+        assert!(line.contains("api.service.invalid is reached through http://"), "{line}");
+        assert!(line.contains(&address.to_string()) && line.contains(source), "{line}");
+        let list = idempost.run(&[&["config", "list", "--json"], flags].concat());
+        assert!(!format!("{ran:?}{doctor:?}{list:?}").contains("sentinel"));
+        let direct = idempost.env("NO_PROXY", "service.invalid");
+        direct.run(&[&send(&["--retries", "0"])[..], flags].concat()).fails(7);
+    }
+    assert_eq!(seen.lock().unwrap().matches("CONNECT api.service.invalid:443 ").count(), 3);
+    let stderr = remote().run(&send(&["--proxy", &with_password])).fails(2);
+    assert!(stderr.contains("set IDEMPOST_PROXY") && !stderr.contains("sentinel"), "{stderr}");
+    let stderr = remote().run(&send(&["--proxy", "ftp://p"])).fails(2);
+    assert!(stderr.contains("proxy must be the URL of a proxy"), "{stderr}");
+    let stderr = remote().run(&["config", "set", "proxy", &with_password]).fails(2);
+    assert!(!stderr.contains("sentinel"), "{stderr}");
+}
+
+#[test]
+fn a_socks_proxy_gets_the_address_of_the_service() {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("socks5h://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut part = [0; 256];
+        assert!(stream.read(&mut part).unwrap() >= 3);
+        stream.write_all(&[5, 0]).unwrap();
+        let read = stream.read(&mut part).unwrap();
+        // RFC 1928: the rules don't allow the connection.
+        stream.write_all(&[5, 2, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        String::from_utf8_lossy(&part[..read]).into_owned()
+    });
+    let idempost =
+        Idempost::new().env("IDEMPOST_BASE_URL", "https://service.invalid").env("IDEMPOST_API_KEY", "re_x");
+    let stderr = idempost.run(&send(&["--retries", "0", "--proxy", &url])).fails(7);
+    assert!(stderr.contains(&url), "{stderr}");
+    assert!(serving.join().unwrap().contains("service.invalid"));
+}
+
+#[test]
 fn a_malformed_proxy_setting_sends_nothing() {
     // B-25
     let remote = || {
         Idempost::new().env("IDEMPOST_BASE_URL", "https://service.invalid").env("IDEMPOST_API_KEY", "re_x")
     };
-    for value in
-        ["ftp://me:sentinel@p", "http://", "://x", " http://127.0.0.1:3128", "socks5://127.0.0.1:1080"]
-    {
+    for value in ["ftp://me:sentinel@p", "http://", "://x", " http://127.0.0.1:3128", "socks5://"] {
         for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
             let idempost = remote().env(name, value);
             let error = idempost.run(&send(&["--json"])).error(2);

@@ -489,3 +489,169 @@ fn a_large_attachment_logs_its_upload_progress() {
     assert!(ran.stderr.contains("upload: "), "{ran:?}");
     ran.ok();
 }
+
+#[test]
+fn a_pipe_is_the_text_if_nothing_else_gives_a_body() {
+    let service = Service::start();
+    let idempost = service.idempost();
+    let piped = idempost.run_with(&REQUIRED[..8], "Hello from a pipe\n").ok();
+    let text = |id: &str| idempost.run(&["emails", "get", id.trim(), "--jq", ".text"]).ok();
+    assert_eq!(text(&piped), "Hello from a pipe\n\n");
+    let given = [&REQUIRED[..], &["--cc", "bob@example.com"]].concat();
+    assert_eq!(text(&idempost.run_with(&given, "ignored").ok()), "Hello\n");
+    let document = r#"{"html": "<p>Hi</p>"}"#;
+    let id = idempost.run_with(&[&REQUIRED[..8], &["--input", "-"]].concat(), document).ok();
+    assert_eq!(idempost.run(&["emails", "get", id.trim(), "--jq", ".html"]).ok(), "<p>Hi</p>\n");
+    for attach in [&["--attach", "-;name=a.txt"][..], &["--api-key-file", "-"]] {
+        let stderr = idempost.run_with(&[&REQUIRED[..8], attach].concat(), "sb_test").fails(2);
+        assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
+    }
+}
+
+#[test]
+fn an_empty_pipe_is_an_error_and_an_absent_one_is_not_read() {
+    let idempost = Idempost::new();
+    for empty in ["", "\n"] {
+        let error = idempost.run_with(&[&REQUIRED[..8], &["--json"]].concat(), empty).error(2);
+        assert_eq!(error["problems"].as_array().unwrap().len(), 1, "{error}");
+        let message = error["problems"][0]["message"].as_str().unwrap();
+        assert!(message.starts_with("standard input is empty") && message.contains("--text"), "{error}");
+    }
+    // Standard input is /dev/null.
+    let stderr = idempost.run(&REQUIRED[..8]).fails(2);
+    assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_redirected_file_is_the_text_and_a_closed_input_is_none() {
+    let idempost = Idempost::new();
+    let dry_run = format!(
+        "{} {} --dry-run --jq .dry_run.body.text",
+        env!("CARGO_BIN_EXE_idempost"),
+        REQUIRED[..8].join(" ")
+    );
+    let shown = idempost.shell(&format!("echo Hello > note; {dry_run} < note")).ok();
+    assert_eq!(shown, "Hello\n\n");
+    let stderr = idempost.shell(&format!("{dry_run} <&-")).fails(2);
+    assert!(stderr.contains("missing: --text, --html or --template"), "{stderr}");
+}
+
+#[test]
+fn a_dash_as_a_body_reads_standard_input() {
+    let idempost = Idempost::new();
+    let from = ["--from", "hi@acme.test"];
+    for command in [
+        &[&REQUIRED[..8], &["--text", "-"]].concat()[..],
+        &[&["broadcasts", "create", "--segment-id", "s", "--subject", "x", "--text", "-"][..], &from]
+            .concat(),
+    ] {
+        let body = idempost
+            .run_with(&[command, &["--dry-run", "--jq", ".dry_run.body.text"]].concat(), "Hello")
+            .ok();
+        assert_eq!(body, "Hello\n", "{command:?}");
+    }
+    let twice = [&REQUIRED[..8], &["--text", "-", "--html", "-"]].concat();
+    let stderr = idempost.run_with(&twice, "Hello").fails(2);
+    assert!(stderr.contains("--text already reads it"), "{stderr}");
+}
+
+#[cfg(unix)]
+mod edit {
+    //! `--edit`, with scripts as editors.
+
+    use rustix::process::Signal;
+
+    use super::*;
+    use crate::support::{exit_code, signal, wait_until};
+
+    /// The program with an editor that runs this script; the file is `$1`.
+    fn with_editor(service: &Service, script: &str) -> Idempost {
+        let idempost = service.idempost();
+        std::fs::write(idempost.home().join("editor"), script).unwrap();
+        let (editor, temporary) = (idempost.home().join("editor"), idempost.home().join("tmp"));
+        std::fs::create_dir(&temporary).unwrap();
+        let temporary = temporary.to_str().unwrap().to_owned();
+        idempost.env("EDITOR", format!("sh {}", editor.display())).env("TMPDIR", temporary)
+    }
+
+    fn left(idempost: &Idempost) -> usize {
+        std::fs::read_dir(idempost.home().join("tmp")).unwrap().count()
+    }
+
+    #[test]
+    fn the_body_is_written_in_the_editor_and_the_file_is_removed() {
+        let service = Service::start();
+        let idempost =
+            with_editor(&service, "stat -c %a \"$1\" > mode; cat \"$1\" > draft; echo Edited >> \"$1\"");
+        for (flags, field, draft, expected) in [
+            (&[][..], "text", "", "Edited\n"),
+            (&["--text", "Hello\n"], "text", "Hello\n", "Hello\nEdited\n"),
+            (&["--html", "<p>Hi</p>\n"], "html", "<p>Hi</p>\n", "<p>Hi</p>\nEdited\n"),
+        ] {
+            let id = idempost.run(&[&REQUIRED[..8], flags, &["--edit"]].concat()).ok();
+            let sent = idempost.run(&["emails", "get", id.trim(), "--json"]).json();
+            assert_eq!(sent[field], expected);
+            let read = |name: &str| std::fs::read_to_string(idempost.home().join(name)).unwrap();
+            assert_eq!((read("mode").as_str(), read("draft").as_str(), left(&idempost)), ("600\n", draft, 0));
+        }
+    }
+
+    #[test]
+    fn an_empty_or_unchanged_message_or_a_failed_editor_sends_nothing() {
+        let service = Service::start();
+        for (script, flags, rule) in [
+            ("true", &[][..], "the message is empty; nothing was sent"),
+            ("echo > \"$1\"", &["--text", "Hello"], "the message is empty"),
+            ("echo Hello > \"$1\"", &["--text", "Hello"], "the message wasn't changed; nothing was sent"),
+            ("echo x > \"$1\"; exit 3", &[], "failed (exit status: 3)"),
+        ] {
+            let idempost = with_editor(&service, script);
+            let stderr = idempost.run(&[&REQUIRED[..8], flags, &["--edit"]].concat()).fails(1);
+            assert!(stderr.contains(rule), "{script}: {stderr}");
+            assert_eq!(left(&idempost), 0);
+        }
+        // Other problems are reported before the editor starts.
+        let idempost = with_editor(&service, "touch started; echo Hi > \"$1\"");
+        idempost.run(&["emails", "send", "--edit", "--from", "hi@acme.test"]).fails(2);
+        for flags in [&["--template", "welcome"][..], &["--no-input"]] {
+            let stderr = idempost.run(&[&REQUIRED[..8], flags, &["--edit"]].concat()).fails(2);
+            assert!(stderr.contains("--edit can't be used"), "{stderr}");
+        }
+        assert!(!idempost.home().join("started").exists());
+        assert_eq!(service.asked(), 0);
+    }
+
+    #[test]
+    fn an_interrupt_belongs_to_the_editor_and_a_termination_removes_the_file() {
+        let service = Service::start();
+        let script = "touch started; while ! test -e go; do sleep 0.01; done; echo Edited > \"$1\"";
+        for (which, code) in [(Signal::INT, 0), (Signal::TERM, 143)] {
+            let idempost = with_editor(&service, script);
+            let mut child = idempost.command().args(&REQUIRED[..8]).arg("--edit").spawn().unwrap();
+            wait_until("the editor runs", || idempost.home().join("started").exists());
+            signal(&child, which);
+            if which == Signal::INT {
+                std::fs::write(idempost.home().join("go"), "").unwrap();
+            }
+            assert_eq!(exit_code(&mut child), Some(code));
+            assert_eq!(left(&idempost), 0);
+            std::fs::write(idempost.home().join("go"), "").unwrap();
+        }
+        assert_eq!(service.asked(), 1);
+    }
+
+    #[test]
+    fn an_interrupt_does_not_end_the_editing_of_the_configuration() {
+        let service = Service::start();
+        let script =
+            "touch started; while ! test -e go; do sleep 0.01; done; echo 'defaults.retries = 1' > \"$1\"";
+        let idempost = with_editor(&service, script);
+        let mut child = idempost.command().args(["config", "edit"]).spawn().unwrap();
+        wait_until("the editor runs", || idempost.home().join("started").exists());
+        signal(&child, Signal::INT);
+        std::fs::write(idempost.home().join("go"), "").unwrap();
+        assert_eq!(exit_code(&mut child), Some(0));
+        assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "1\n");
+    }
+}

@@ -1,7 +1,6 @@
 //! A service behind TLS, with valid and invalid certificates.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -130,12 +129,17 @@ impl Front {
     }
 
     fn send_with(&self, flags: &[&str]) -> Ran {
-        let authority: PathBuf = self.authority.path().join("ca.pem");
-        Idempost::new()
-            .env("IDEMPOST_BASE_URL", &self.address)
-            .env("IDEMPOST_API_KEY", "sb_test")
-            .env("SSL_CERT_FILE", authority.to_str().unwrap())
-            .run(&[&SEND[..], flags].concat())
+        let authority = self.authority();
+        self.untrusted().env("SSL_CERT_FILE", authority).run(&[&SEND[..], flags].concat())
+    }
+
+    fn authority(&self) -> String {
+        self.authority.path().join("ca.pem").to_str().unwrap().to_owned()
+    }
+
+    /// The program, which trusts only the system's authorities.
+    fn untrusted(&self) -> Idempost {
+        Idempost::new().env("IDEMPOST_BASE_URL", &self.address).env("IDEMPOST_API_KEY", "sb_test")
     }
 
     /// The program rejects the certificate with this reason after one attempt, and nothing reaches the service.
@@ -226,4 +230,44 @@ fn a_response_whose_tls_connection_ends_without_an_alert_is_incomplete() {
     let error = front.send_with(&["--retries", "1", "--json"]).error(9);
     assert!(error["outcome"] == "accepted" && error["idempotency_key"].is_string(), "{error}");
     assert_eq!(front.connections.load(Ordering::Relaxed), 2, "the response is fetched again");
+}
+
+#[test]
+fn an_unknown_authority_is_trusted_by_flag_variable_or_profile() {
+    let front = Front::behind(&certificate(), Signer::Known);
+    let stderr = front.untrusted().run(&SEND).fails(4);
+    assert!(stderr.contains("--cacert FILE"), "{stderr}");
+    let authority = front.authority();
+    front.untrusted().run(&[&SEND[..], &["--cacert", &authority]].concat()).ok();
+    front.untrusted().env("IDEMPOST_CACERT", &authority).run(&SEND).ok();
+    let profile = front.untrusted().config(&format!("[defaults]\ncacert = {authority:?}\n"));
+    profile.run(&SEND).ok();
+    assert_eq!(front.service.asked(), 3);
+    let report = profile.run(&["doctor", "--json"]).json();
+    let checks = report["checks"].as_array().unwrap();
+    let found = checks.iter().find(|check| check["name"] == "certificates").unwrap();
+    assert!(found["message"].as_str().unwrap().contains("config.toml:2"), "{found}");
+}
+
+#[test]
+fn a_file_without_a_readable_certificate_is_an_error_and_nothing_is_sent() {
+    let front = Front::behind(&certificate(), Signer::Known);
+    let broken = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
+    for (name, text, rule) in [
+        ("none.pem", None, "no such file"),
+        ("text.pem", Some("hello"), "contains no certificate in PEM format"),
+        ("broken.pem", Some(broken), "contains an invalid certificate"),
+    ] {
+        for variable in ["IDEMPOST_CACERT", "SSL_CERT_FILE"] {
+            let idempost = front.untrusted();
+            let file = idempost.home().join(name);
+            text.into_iter().for_each(|text| std::fs::write(&file, text).unwrap());
+            let idempost = idempost.env(variable, file.to_str().unwrap());
+            let stderr = idempost.run(&SEND).fails(2);
+            assert!(stderr.contains(variable) && stderr.contains(rule), "{stderr}");
+            let checked = idempost.run(&["doctor"]);
+            assert!(checked.code == Some(1) && checked.stdout.contains(rule), "{checked:?}");
+        }
+    }
+    assert_eq!(front.connections.load(Ordering::Relaxed), 0);
 }

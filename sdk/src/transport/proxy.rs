@@ -10,7 +10,11 @@ use url::Url;
 
 use crate::problem::SettingsError;
 
-const RULE: &str = "must be the URL of an HTTP proxy, such as http://proxy.example.com:3128";
+const RULE: &str = if cfg!(feature = "socks") {
+    "must be the URL of an HTTP proxy (or SOCKS), such as http://proxy.example.com:3128"
+} else {
+    "must be the URL of an HTTP proxy, such as http://proxy.example.com:3128"
+};
 
 /// The proxy variables of the environment, read as reqwest reads them: an upper-case name precedes its lower-case one, and `ALL_PROXY` applies
 /// where the variable of the scheme is unset or empty.
@@ -29,6 +33,13 @@ type Variable = Option<(&'static str, OsString)>;
 impl ProxyVariables {
     pub(super) fn from_env() -> Self {
         Self::read(|name| env::var_os(name))
+    }
+
+    /// This proxy instead of those of the environment, with the exceptions of `NO_PROXY`.
+    pub(super) fn given(proxy: &str) -> Self {
+        let no_proxy =
+            |name: &str| name.eq_ignore_ascii_case("NO_PROXY").then(|| env::var_os(name)).flatten();
+        Self { all: Some(("the setting `proxy`", proxy.into())), ..Self::read(no_proxy) }
     }
 
     fn read(get: impl Fn(&str) -> Option<OsString>) -> Self {
@@ -77,7 +88,8 @@ fn check(name: &str, value: &OsStr) -> Result<(), SettingsError> {
     let url = Url::parse(&absolute).ok();
     match url.as_ref().map_or("", Url::scheme) {
         "http" | "https" if is_usable(value) => Ok(()),
-        "socks4" | "socks4a" | "socks5" | "socks5h" => {
+        "socks4" | "socks4a" | "socks5" | "socks5h" if cfg!(feature = "socks") && is_usable(value) => Ok(()),
+        "socks4" | "socks4a" | "socks5" | "socks5h" if !cfg!(feature = "socks") => {
             Err(wrong(&format!("{RULE}; SOCKS proxies aren't supported")).found(found()))
         }
         _ => Err(wrong(RULE).found(found())),
@@ -137,11 +149,10 @@ mod tests {
             let error = checked(&[("HTTPS_PROXY", value)], SERVICE).expect(value);
             assert_eq!(error, format!("HTTPS_PROXY {RULE} (found {value:?})"));
         }
-        let error = checked(&[("all_proxy", "socks5://127.0.0.1:1080")], SERVICE).unwrap();
-        assert!(
-            error.contains("SOCKS proxies aren't supported (found \"socks5://127.0.0.1:1080\")"),
-            "{error}"
-        );
+        let socks = checked(&[("all_proxy", "socks5://127.0.0.1:1080")], SERVICE);
+        let unsupported = "SOCKS proxies aren't supported (found \"socks5://127.0.0.1:1080\")";
+        let is_rejected = socks.as_ref().is_some_and(|error| error.contains(unsupported));
+        assert_eq!(is_rejected, cfg!(not(feature = "socks")), "{socks:?}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ use super::{
 /// not used again.
 ///
 /// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions. If the value that applies
-/// to a request isn't the URL of an HTTP proxy, or the proxy requires a password that the value lacks, the request isn't sent and its call fails
+/// to a request isn't the URL of an HTTP proxy (with the feature `socks`, or of a SOCKS proxy), or the proxy requires a password that the value lacks, the request isn't sent and its call fails
 /// with [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call isn't retried.
 ///
 /// One transport can serve a client with its session, and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to
@@ -55,6 +55,7 @@ pub struct ReqwestTransport {
     proxy_variables: OnceLock<ProxyVariables>,
     configure: Option<Configure>,
     connect_timeout: Option<Duration>,
+    proxy: Option<String>,
     /// A client built by the application, whose redirect policy is unknown.
     given: Option<reqwest::Client>,
 }
@@ -98,6 +99,25 @@ impl ReqwestTransport {
         Self { configure: Some(Box::new(configure)), ..Self::default() }
     }
 
+    /// Uses this proxy instead of those of the environment: `http://`, `https://` or, with the feature `socks`, `socks5://`. Loopback addresses
+    /// and the exceptions of `NO_PROXY` stay direct. A malformed URL fails the calls with [`Error::Settings`](crate::Error::Settings).
+    #[must_use]
+    pub fn proxy(self, url: impl Into<String>) -> Self {
+        let url = url.into();
+        let variables = OnceLock::from(ProxyVariables::given(&url));
+        Self { proxy: Some(url), proxy_variables: variables, ..self }
+    }
+
+    /// Returns the proxy that requests to this URL use, without its password, and the variable or setting that it comes from. `None` if they
+    /// are direct.
+    ///
+    /// Proxies that [`configured`](Self::configured) sets are unknown here.
+    pub fn proxy_of(&self, url: &url::Url) -> Option<(String, &'static str)> {
+        let variables = self.proxy_variables.get_or_init(ProxyVariables::from_env);
+        let (name, proxy) = variables.proxy_of(url).filter(|_| matches!(Route::to(url), Route::Remote))?;
+        Some((proxy, name))
+    }
+
     pub(crate) fn with_connect_timeout(limit: Duration) -> Self {
         Self { connect_timeout: Some(limit), ..Self::default() }
     }
@@ -125,7 +145,7 @@ impl ReqwestTransport {
         }
         let variables = self.proxy_variables.get().filter(|_| matches!(Route::to(url), Route::Remote));
         let variable = variables.and_then(|variables| variables.proxy_of(url));
-        failure::through_proxy(error, variable, self.configure.is_some())
+        failure::through_proxy(error, variable, self.configure.is_some() && self.proxy.is_none())
     }
 
     fn build(&self, route: Route, new_connection: bool) -> reqwest::Result<reqwest::Client> {
@@ -138,6 +158,9 @@ impl ReqwestTransport {
             .connect_timeout(self.connect_timeout.unwrap_or(Duration::from_secs(10)));
         if let Some(configure) = &self.configure {
             builder = configure(builder);
+        }
+        if let Some(proxy) = &self.proxy {
+            builder = builder.proxy(reqwest::Proxy::all(proxy)?.no_proxy(reqwest::NoProxy::from_env()));
         }
         builder =
             builder.redirect(reqwest::redirect::Policy::none()).retry(reqwest::retry::never()).referer(false);

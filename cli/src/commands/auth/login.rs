@@ -13,6 +13,7 @@ mod countdown;
 mod paste;
 mod unfinished;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use idempost::auth::{
@@ -305,7 +306,7 @@ impl Grant {
 
 /// Obtains an authorization code through the browser.
 async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
-    let server = server(&plan.base_url).await?;
+    let server = server(&plan.base_url, context).await?;
     let may_paste = is_interactive(context)?;
     let receiver = match RedirectListener::bind_to(plan.port).await {
         Ok(receiver) => Some(receiver),
@@ -357,10 +358,11 @@ async fn request(
 }
 
 /// The endpoints from the service's metadata, or the specification's defaults.
-async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
-    match AuthorizationServer::discover(base_url.as_str()).await {
+async fn server(base_url: &Url, context: &Context) -> Result<AuthorizationServer, Fail> {
+    let transport = context.transport()?;
+    match AuthorizationServer::discover_with(base_url.as_str(), Arc::clone(&transport)).await {
         Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
-            Ok(AuthorizationServer::new(base_url.as_str())?)
+            Ok(AuthorizationServer::new(base_url.as_str())?.transport(transport))
         }
         found => found.map_err(failed),
     }

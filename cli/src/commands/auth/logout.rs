@@ -109,7 +109,7 @@ async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Op
         credentials.remove().await.map_err(|error| of_store(&error))?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
     }
-    let session = context.session(&credentials);
+    let session = context.session(&credentials)?;
     let revoked = if local {
         session.discard().await.map_err(failed)?;
         false

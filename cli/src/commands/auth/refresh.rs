@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
     };
     let request = RefreshRequest::with_scope(args.scopes.iter().map(String::as_str));
-    match context.session(&credentials).refresh(request).await {
+    match context.session(&credentials)?.refresh(request).await {
         Ok(()) => status::run(&status::Args {}, context),
         Err(idempost::Error::Auth(error)) if is_beyond_grant(&error) => {
             context.out.note("the login doesn't include these scopes; log in with them");

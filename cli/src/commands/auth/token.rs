@@ -34,7 +34,7 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
             let key = key.ok_or_else(|| super::refused(&AuthError::LoggedOut))?;
             print(key.key.expose_secret())
         }
-        Some(_) => print(context.session(&credentials).access_token().await.map_err(failed)?.expose()),
+        Some(_) => print(context.session(&credentials)?.access_token().await.map_err(failed)?.expose()),
         None => Err(Fail::Auth { message: "not logged in".to_owned(), hint: Some(LOGIN.to_owned()) }),
     }
 }

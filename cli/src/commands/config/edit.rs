@@ -1,15 +1,16 @@
 //! `config edit`: opens the configuration file in an editor and validates the result.
 
 use std::io::Write as _;
-use std::process::Command;
 
+use tokio::runtime::Builder;
+
+use crate::actions::editor;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::files;
-use crate::processes;
 use crate::settings::file::ConfigFile;
 use crate::settings::store::{self, ConfigStore};
-use crate::signals;
+use crate::signals::Signals;
 
 /// Open the configuration file in $VISUAL or $EDITOR
 ///
@@ -32,24 +33,14 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     copy.write_all(before.as_deref().unwrap_or(b"# idempost help config\n")).map_err(failed)?;
     // Closed: on Windows some editors couldn't replace an open file.
     let copy = copy.into_temp_path();
-    let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));
-    // The variable may contain flags: `code --wait`.
-    let mut words = editor.map(processes::words).unwrap_or_default().into_iter();
-    let program = words.next().unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "vi" }.to_owned());
-    let mut command = Command::new(processes::program(program.as_ref(), &context.env));
-    signals::leave_interrupts().map_err(failed)?;
-    let status = command.args(words).arg(&copy).status().map_err(|error| Fail::Local {
-        message: format!("couldn't start the editor `{program}`"),
-        source: Some(Box::new(error)),
-        hint: Some("set VISUAL or EDITOR".to_owned()),
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        tokio::select! {
+            opened = editor::open(&copy, context) => opened,
+            signal = signals.next() => Err(Fail::Interrupted(signal)),
+        }
     })?;
-    if !status.success() {
-        return Err(Fail::Local {
-            message: format!("the editor `{program}` failed ({status})"),
-            source: None,
-            hint: None,
-        });
-    }
     // Editors may replace the file, so it is reopened by name.
     let edited = ConfigFile::read(&copy).and_then(|file| {
         let store = ConfigStore::lock(&context.env)?;

@@ -8,6 +8,7 @@ use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind, at};
 use crate::settings::keys::KEYS;
 use crate::settings::merge::Layers;
+use crate::settings::secrets::masked;
 
 /// List the effective settings
 #[derive(Debug, clap::Args)]
@@ -71,7 +72,7 @@ fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
         let setting = layers.text(key).map(|(setting, _)| setting);
         rows.push(json!({
             "name": key.name,
-            "value": setting.as_ref().map(|setting| &setting.value),
+            "value": setting.as_ref().map(|setting| masked(&setting.value)),
             "source": setting.as_ref().map(|setting| setting.source.to_string()),
         }));
     }

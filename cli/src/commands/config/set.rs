@@ -4,6 +4,7 @@ use super::{known, profile};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::settings::file;
+use crate::settings::secrets::masked;
 use crate::settings::store::ConfigStore;
 
 /// Set a value in the configuration file
@@ -32,7 +33,8 @@ pub(crate) struct UnsetArgs {
 /// Sets one value.
 pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     let wrong = |name: &str, value: &str, rule: String| {
-        let origin = Origin::Flag { name: name.to_owned(), n: 1, value: value.to_owned(), span: None };
+        let value = masked(value).into_owned();
+        let origin = Origin::Flag { name: name.to_owned(), n: 1, value, span: None };
         Fail::Usage(Diagnostics::one(Problem::new("", "setting", rule), Some(origin)))
     };
     if let Some(key) = known(&args.key)? {

@@ -18,7 +18,7 @@ use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::{Fail, repeatable_with};
-use crate::input::flags::{Choices, DryRun, Required};
+use crate::input::flags::{Choices, DryRun, Local, Required};
 use crate::output::progress::Upload;
 
 /// Send one email
@@ -32,13 +32,15 @@ use crate::output::progress::Upload;
 /// retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "13 more options: idempost emails send --help\n\nExamples:\n  \
+    after_help = "14 more options: idempost emails send --help\n\nExamples:\n  \
         idempost emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello\n  \
-        idempost emails send --input mail.json --idempotency-key order-17",
+        ./report.sh | idempost emails send --from hi@acme.test --to ada@example.com --subject Report",
     after_long_help = "Examples:\n  \
         idempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Hi --text Hello\n  \
         idempost emails send --from hi@acme.test --to ada@example.com --subject Report --html-file body.html \\\n      \
         --attach report.pdf --attach 'logo.png;cid=logo' --wait\n  \
+        ./report.sh | idempost emails send --from hi@acme.test --to ada@example.com --subject Report\n  \
+        idempost emails send --from hi@acme.test --to ada@example.com --subject Hi --edit\n  \
         idempost emails send --template welcome --to ada@example.com --var NAME=Ada --var-json APPLES=17\n  \
         idempost emails send --input mail.json --idempotency-key order-17\n  \
         idempost emails send --input mail.json --to test@example.com --dry-run\n\n\
@@ -59,15 +61,16 @@ pub(crate) struct Args {
     /// Subject; required unless the template has one
     #[arg(long, value_name = "TEXT", add = Required)]
     subject: Option<String>,
-    /// Plain-text body; derived from the HTML by default
+    /// Plain-text body, - reads standard input; derived from the HTML by default
     ///
-    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'.
+    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'. If nothing gives a body and standard input is
+    /// a pipe or a file, it is the text.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
     text: Option<String>,
     /// Plain-text body from a file; - reads standard input
     #[arg(long, value_name = "PATH", help_heading = "Body")]
     text_file: Option<String>,
-    /// HTML body
+    /// HTML body; - reads standard input
     #[arg(long, value_name = "HTML", help_heading = "Body")]
     html: Option<String>,
     /// HTML body from a file; - reads standard input
@@ -76,6 +79,12 @@ pub(crate) struct Args {
     /// HTML body from a command's output, such as a renderer; nothing is sent if it fails
     #[arg(long, value_name = "COMMAND", help_heading = "Body")]
     html_command: Option<String>,
+    /// Write the body in $VISUAL or $EDITOR
+    ///
+    /// The editor opens a temporary file with the body so far: the text, or the HTML if only that is given. If the result is empty or unchanged,
+    /// nothing is sent. All other fields are validated first.
+    #[arg(long, help_heading = "Body", hide_short_help = true, add = Local)]
+    edit: bool,
     /// Published template to use, by ID or alias
     ///
     /// Replaces text and HTML: the service rejects both together. Several recipients get one body: fallbacks in place of a contact's values, and
@@ -173,6 +182,20 @@ enum Message {
     Email(Box<Email>),
     /// A body that this version can't parse, sent because of --no-validate.
     Json(Value),
+}
+
+impl Message {
+    /// Replaces the text or the HTML.
+    fn with_body(self, field: &str, body: String) -> Self {
+        match self {
+            Self::Email(email) if field == "html" => Self::Email(Box::new(email.html(body))),
+            Self::Email(email) => Self::Email(Box::new(email.text(body))),
+            Self::Json(mut json) => {
+                json[field] = body.into();
+                Self::Json(json)
+            }
+        }
+    }
 }
 
 /// Sends the email or shows the request.

@@ -152,7 +152,7 @@ fn parameter(arg: &clap::Arg) -> Option<Parameter> {
     let values = arg.get_value_names().unwrap_or_default();
     let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
     let is_local = arg.get::<Local>().is_some() || values.iter().any(|value| LOCAL.contains(&value.as_str()));
-    if takes_value && is_local {
+    if is_local {
         return None;
     }
     let number = arg.get_num_args();

@@ -4,11 +4,12 @@ use idempost::{Email, IdempotencyKey, problem::Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, wait::DELIVERED};
-use crate::actions::{attachments, html_command, wait};
+use crate::actions::{attachments, editor, html_command, wait};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Missing};
+use crate::diagnostics::{Diagnostics, Fail, Missing, Origin};
 use crate::input::flags::DryRun;
 use crate::input::{
+    attach::AttachSpec,
     body_builder::{BodyBuilder, flag_origin, flag_span},
     json,
     pair::Pair,
@@ -28,6 +29,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         html,
         html_file,
         html_command: renderer,
+        edit,
         template,
         var,
         var_json,
@@ -103,6 +105,11 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     for (i, text) in var_json.iter().enumerate() {
         typed_variable(&mut builder, i + 1, text);
     }
+    let edited = if edit { draft(&mut builder, context)? } else { None };
+    let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
+    if !has_body && !builder.is_unread() && !attach.iter().any(|one| AttachSpec::read(one).target == "-") {
+        piped(&mut builder, &mut stdin);
+    }
     for (i, text) in header.iter().enumerate() {
         custom_header(&mut builder, i + 1, text);
     }
@@ -176,6 +183,17 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let message = if raw { Message::Json(builder.value()) } else { Message::Email(Box::new(email)) };
     report(builder)?;
+    let message = match edited {
+        Some((field, draft)) => {
+            if dry_run.is_none() {
+                // What prevents the send is reported before the user writes.
+                context.client()?;
+            }
+            let suffix = if field == "html" { ".html" } else { ".txt" };
+            message.with_body(field, editor::edit(&draft, suffix, context).await?)
+        }
+        None => message,
+    };
     Ok(Plan { message, contents, key, key_given, recipients, unchecked: no_validate, dry_run, wait })
 }
 
@@ -223,24 +241,70 @@ fn body(
         builder.malformed("exclusive", rule, flag_origin(flag, 1, text), None);
         return builder.set(field, text.as_str(), flag_origin(flag, 1, text));
     }
-    if let Some(text) = text {
-        let origin = flag_origin(flag, 1, &text);
-        builder.set(field, text, origin);
-    }
-    if let Some(path) = file {
-        let origin = flag_origin(file_flag, 1, &path);
-        match stdin.claim(file_flag, &path) {
-            Ok(source) => match source.text() {
-                Ok(text) => builder.set(field, &*text, origin),
-                Err(rule) => {
-                    builder.set(field, "stand-in", origin.clone());
-                    builder.placeholder(&format!("/{field}"));
-                    builder.malformed("file", format!("couldn't read {source}: {rule}"), origin, None);
-                }
-            },
-            Err(found) => builder.push(*found),
+    let (flag, path) = match (text, file) {
+        (Some(text), _) if source::is_stdin(&text) => (flag, text),
+        (Some(text), _) => {
+            let origin = flag_origin(flag, 1, &text);
+            return builder.set(field, text, origin);
         }
+        (None, Some(path)) => (file_flag, path),
+        (None, None) => return,
+    };
+    let origin = flag_origin(flag, 1, &path);
+    match stdin.claim(flag, &path) {
+        Ok(source) => match source.text() {
+            Ok(text) => builder.set(field, &*text, origin),
+            Err(rule) => {
+                unread(builder, field, "file", format!("couldn't read {source}: {rule}"), origin);
+            }
+        },
+        Err(found) => builder.push(*found),
     }
+}
+
+/// The body to edit and its text so far; a placeholder stands for a missing one.
+fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'static str, String)>, Fail> {
+    let origin = flag_origin("--edit", 1, "--edit");
+    let exclusive = if context.settings()?.no_input.value {
+        Some("--edit can't be used without prompts (--no-input)")
+    } else {
+        builder.fields().contains_key("template").then_some("--edit can't be used with a template")
+    };
+    if let Some(rule) = exclusive {
+        builder.malformed("exclusive", rule.to_owned(), origin, None);
+        return Ok(None);
+    }
+    let text = |field: &str| builder.fields().get(field).and_then(Value::as_str).map(str::to_owned);
+    let (field, draft) = match (text("text"), text("html")) {
+        (None, Some(html)) => ("html", html),
+        (text, _) => ("text", text.unwrap_or_default()),
+    };
+    if draft.is_empty() {
+        builder.set(field, "stand-in", origin);
+    }
+    Ok(Some((field, draft)))
+}
+
+/// Sets the text to what is piped into the program.
+fn piped(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
+    let Some(source) = stdin.piped() else { return };
+    let read = source.text();
+    let origin = source.origin(read.as_ref().unwrap_or(&"".into()), 0..0);
+    match read {
+        Ok(text) if text.trim().is_empty() => {
+            let rule = "standard input is empty; give the body there, or with --text, --html or --template";
+            unread(builder, "text", "empty", rule.to_owned(), origin);
+        }
+        Ok(text) => builder.set("text", &*text, origin),
+        Err(rule) => unread(builder, "text", "file", format!("couldn't read {source}: {rule}"), origin),
+    }
+}
+
+/// Adds a problem with a body, and a placeholder for it.
+fn unread(builder: &mut BodyBuilder, field: &str, code: &'static str, rule: String, origin: Origin) {
+    builder.set(field, "stand-in", origin.clone());
+    builder.placeholder(&format!("/{field}"));
+    builder.malformed(code, rule, origin, None);
 }
 
 /// Sets the HTML to a command's output.
@@ -252,11 +316,7 @@ async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
     }
     match html_command::output(command).await {
         Ok(html) => builder.set("html", html, origin),
-        Err(rule) => {
-            builder.set("html", "stand-in", origin.clone());
-            builder.placeholder("/html");
-            builder.malformed("command", rule, origin, None);
-        }
+        Err(rule) => unread(builder, "html", "command", rule, origin),
     }
 }
 

@@ -1,6 +1,6 @@
-//! `emails update` and `emails cancel`: reschedules or cancels a scheduled email.
+//! `emails update`: reschedules a scheduled email.
 
-use idempost::{Call, Client, EmailId, Reference};
+use idempost::Client;
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
@@ -14,7 +14,7 @@ use crate::input::flags::{Flags, Required};
 #[command(after_help = "Examples:\n  \
     idempost emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'\n  \
     idempost emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z")]
-pub(crate) struct UpdateArgs {
+pub(crate) struct Args {
     /// ID of the email, as printed by `emails send`
     #[arg(value_name = "ID")]
     id: String,
@@ -27,22 +27,9 @@ pub(crate) struct UpdateArgs {
     dry_run: DryRunFlag,
 }
 
-/// Cancel a scheduled email
-///
-/// Emails that were already sent can't be canceled. Safe to repeat.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  idempost emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
-pub(crate) struct CancelArgs {
-    /// ID of the email, as printed by `emails send`
-    #[arg(value_name = "ID")]
-    id: String,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
 /// Reschedules the email.
-pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
-    let UpdateArgs { id, scheduled_at, dry_run } = args;
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { id, scheduled_at, dry_run } = args;
     let mut flags = Flags::default();
     match scheduled_at.as_deref().map(str::trim) {
         None => {
@@ -55,27 +42,9 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let when = scheduled_at.unwrap_or_default();
     let unknown_outcome = format!("the email may have been rescheduled; check: idempost emails get {id}");
     let make = |client: &Client| client.emails().reschedule(id.as_str(), when.as_str());
-    change(flags, &dry_run, &unknown_outcome, context, make).await
-}
-
-/// Cancels the email.
-pub(super) async fn cancel(args: CancelArgs, context: &Context) -> Result<(), Fail> {
-    let CancelArgs { id, dry_run } = args;
-    let unknown_outcome = format!("the email may have been canceled; check: idempost emails get {id}");
-    let make = |client: &Client| client.emails().cancel(id.as_str());
-    change(Flags::default(), &dry_run, &unknown_outcome, context, make).await
-}
-
-async fn change(
-    mut flags: Flags,
-    dry_run: &DryRunFlag,
-    unknown_outcome: &str,
-    context: &Context,
-    make: impl Fn(&Client) -> Call<Reference<EmailId>>,
-) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
