@@ -100,8 +100,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     if let (Some(run), false) = (run, options.again) {
         return Plan::open_again(&dir.join(format!("{base}-{run}")), &source, &fingerprint);
     }
-    let context = Context::new(source.clone(), message, &options.ignore_columns, options.test_to.as_deref())?;
-    let context = context.only(options.rows.clone());
+    let context = Context::new(source.clone(), message, &JobOptions::from(options))?;
     let built = builder::build(&context, temporary.path(), options.limit)?;
     if !fingerprint.matches(&file.metadata().map_err(reading)?) {
         return Err(BulkError::PlanChanged(format!("{} changed while it was planned", source.name)));
@@ -193,6 +192,7 @@ impl Plan {
         let options = PlanOptions {
             ignore_columns: self.job.options.ignore_columns.clone(),
             test_to: self.job.options.test_to.clone(),
+            guard: self.job.options.guard.clone(),
             attachments: Some(source.folder),
             origin: self.job.origin.clone(),
             profile: self.job.profile.clone(),
@@ -304,9 +304,7 @@ impl Plan {
 
     fn context(&self) -> Result<Context> {
         let Job { message, options, .. } = &self.job;
-        let context =
-            Context::new(self.source(), message, &options.ignore_columns, options.test_to.as_deref())?;
-        Ok(context.only(options.rows.clone()))
+        Context::new(self.source(), message, options)
     }
 }
 

@@ -111,6 +111,8 @@ fn failed(error: &Error) -> Attempt {
     let reason = chain(error);
     let (result, observation) = match error {
         Error::Api(response) => return error_response(error, response, reason),
+        // The client's recipient guard, which another attempt doesn't change.
+        Error::Invalid(_) => (AttemptResult::Unauthorized { status: 0, message: reason }, Observation::Other),
         // The next attempt refreshes a rejected access token.
         Error::Auth(_) if error.is_retryable() => (AttemptResult::NotSent(reason), Observation::Unreachable),
         _ if error.recovery() == Recovery::Act => {

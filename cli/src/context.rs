@@ -352,7 +352,8 @@ impl Context {
     fn builder_without_transport(settings: &Settings) -> ClientBuilder {
         let product = concat!("idempost-cli/", env!("CARGO_PKG_VERSION"));
         let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));
-        let builder = Client::builder().user_agent(product).retry(retry);
+        let recipients = settings.recipients.clone();
+        let builder = Client::builder().user_agent(product).retry(retry).recipient_guard(recipients);
         match &settings.timeout {
             Some(timeout) => builder.timeout(timeout.value),
             None => builder,

@@ -65,6 +65,17 @@ pub(crate) struct Global {
     /// Answer yes to all prompts
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
+    /// Send only to these recipients: an address, or *@DOMAIN; repeatable
+    ///
+    /// A request with any other recipient is rejected before anything is sent. IDEMPOST_ALLOW_TO and the configuration file can hold such a list
+    /// too; a recipient has to be in each.
+    #[arg(long, global = true, value_name = "PATTERN")]
+    pub(crate) allow_to: Vec<String>,
+    /// Send everything to this address instead; repeatable
+    ///
+    /// The original recipients are kept in the headers X-Original-To, X-Original-Cc and X-Original-Bcc, and the first one in the subject.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub(crate) redirect_to: Vec<String>,
     /// Timeout of a request including retries: 30s, 2m
     #[arg(long, global = true, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
@@ -97,7 +108,10 @@ impl Global {
     pub(crate) fn flags(&self) -> Flags {
         let json = self.json.is_some().then(|| "json".to_owned());
         let no_input = self.no_input.then(|| "true".to_owned());
+        let list = |values: &[String]| (!values.is_empty()).then(|| values.join(","));
         let values = [
+            ("allow_to", list(&self.allow_to)),
+            ("redirect_to", list(&self.redirect_to)),
             ("base_url", self.base_url.clone()),
             ("cacert", self.cacert.clone()),
             ("proxy", self.proxy.clone()),

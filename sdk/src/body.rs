@@ -13,6 +13,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use futures_util::stream;
+use serde_json::Value;
 
 pub(crate) use self::{file_source::FileSource, stream_source::StreamSource};
 use self::{file_source::OpenFile, stream_source::OpenStream};
@@ -33,6 +34,19 @@ enum Chunk {
     Encoded(Bytes),
     File { source: Arc<FileSource>, encoded: bool },
     Stream { source: Arc<StreamSource>, encoded: bool },
+}
+
+impl Chunk {
+    /// The length on the wire, in bytes.
+    fn len(&self) -> u64 {
+        let (len, encoded) = match self {
+            Self::Plain(bytes) => (bytes.len() as u64, false),
+            Self::Encoded(bytes) => (bytes.len() as u64, true),
+            Self::File { source, encoded } => (source.len(), *encoded),
+            Self::Stream { source, encoded } => (source.len(), *encoded),
+        };
+        if encoded { encoded_len(len) } else { len }
+    }
 }
 
 /// A part of a body, as [`Preview`](crate::call::Preview) shows it.
@@ -56,42 +70,35 @@ pub enum BodyPart {
 }
 
 impl Body {
-    pub(crate) fn plain(mut self, bytes: impl Into<Bytes>) -> Self {
-        let bytes = bytes.into();
-        self.len += bytes.len() as u64;
-        self.chunks.push(Chunk::Plain(bytes));
-        self
+    pub(crate) fn plain(self, bytes: impl Into<Bytes>) -> Self {
+        self.with(Chunk::Plain(bytes.into()))
     }
 
-    pub(crate) fn encoded(mut self, bytes: Bytes) -> Self {
-        self.len += encoded_len(bytes.len() as u64);
-        self.chunks.push(Chunk::Encoded(bytes));
-        self
+    pub(crate) fn encoded(self, bytes: Bytes) -> Self {
+        self.with(Chunk::Encoded(bytes))
     }
 
-    pub(crate) fn file(mut self, source: Arc<FileSource>) -> Self {
-        self.len += encoded_len(source.len());
-        self.chunks.push(Chunk::File { source, encoded: true });
-        self
+    pub(crate) fn file(self, source: Arc<FileSource>) -> Self {
+        self.with(Chunk::File { source, encoded: true })
     }
 
     /// Adds a file without encoding it.
-    pub(crate) fn plain_file(mut self, source: Arc<FileSource>) -> Self {
-        self.len += source.len();
-        self.chunks.push(Chunk::File { source, encoded: false });
-        self
+    pub(crate) fn plain_file(self, source: Arc<FileSource>) -> Self {
+        self.with(Chunk::File { source, encoded: false })
     }
 
-    pub(crate) fn stream_source(mut self, source: Arc<StreamSource>) -> Self {
-        self.len += encoded_len(source.len());
-        self.chunks.push(Chunk::Stream { source, encoded: true });
-        self
+    pub(crate) fn stream_source(self, source: Arc<StreamSource>) -> Self {
+        self.with(Chunk::Stream { source, encoded: true })
     }
 
     /// Adds a stream without encoding it.
-    pub(crate) fn plain_stream(mut self, source: Arc<StreamSource>) -> Self {
-        self.len += source.len();
-        self.chunks.push(Chunk::Stream { source, encoded: false });
+    pub(crate) fn plain_stream(self, source: Arc<StreamSource>) -> Self {
+        self.with(Chunk::Stream { source, encoded: false })
+    }
+
+    fn with(mut self, chunk: Chunk) -> Self {
+        self.len += chunk.len();
+        self.chunks.push(chunk);
         self
     }
 
@@ -142,6 +149,33 @@ impl Body {
                 }
             }
         })
+    }
+
+    /// Changes a JSON body; encoded content stays where it is, and isn't read.
+    pub(crate) fn edit_json(&self, change: impl FnOnce(&mut Value)) -> serde_json::Result<Self> {
+        // Holds the place of content. Nothing else in the body can be the same, since it is random.
+        let mark = format!("{:032x}", rand::random::<u128>());
+        let (mut text, mut contents) = (Vec::new(), Vec::new());
+        for chunk in &self.chunks {
+            if let Chunk::Plain(bytes) = chunk {
+                text.extend_from_slice(bytes);
+            } else {
+                text.extend_from_slice(mark.as_bytes());
+                contents.push(chunk.clone());
+            }
+        }
+        let mut value = serde_json::from_slice(&text)?;
+        change(&mut value);
+        let text = serde_json::to_string(&value)?;
+        let mut contents = contents.into_iter();
+        let mut body = Self::default();
+        for (i, plain) in text.split(&mark).enumerate() {
+            if i > 0 {
+                body = contents.next().into_iter().fold(body, Self::with);
+            }
+            body = body.plain(plain.to_owned());
+        }
+        Ok(body)
     }
 
     pub(crate) fn parts(&self) -> Vec<BodyPart> {

@@ -1,5 +1,6 @@
 //! One operation: its description, and how it is sent, retried, paced and decoded.
 
+mod admission;
 mod announced;
 mod builder;
 mod classify;

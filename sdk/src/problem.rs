@@ -12,7 +12,7 @@ mod setting;
 #[macro_use]
 mod validator;
 
-pub(crate) use address::{fault as address_fault, quoted as quoted_address};
+pub(crate) use address::{Mailbox, fault as address_fault, mailbox, quoted as quoted_address};
 pub(crate) use path::fault as path_fault;
 pub use path::path_segment;
 pub use pointer::push_token;

@@ -14,6 +14,7 @@ mod idempotency_key;
 #[macro_use]
 mod open_enum;
 mod patch;
+mod recipient_guard;
 mod scalar;
 mod schedule;
 mod secret;
@@ -34,6 +35,8 @@ pub use id::{InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId};
 pub use idempotency_key::IdempotencyKey;
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;
+pub use recipient_guard::RecipientGuard;
+pub(crate) use recipient_guard::{Addressed, unreadable};
 pub use scalar::Scalar;
 pub use schedule::ScheduledAt;
 pub use secret::{AccessToken, ApiKey, ApiKeyToken, RefreshToken, SigningSecret, TokenClaims};

@@ -87,7 +87,8 @@ impl Bulk {
     }
 
     /// Validates every row and writes the plan to a folder of its own below `jobs`. Nothing is sent. The same description and input lead to
-    /// the same job, whose earlier progress is kept.
+    /// the same job, whose earlier progress is kept. The client's [`RecipientGuard`](idempost::types::RecipientGuard) becomes part of the job:
+    /// a row with a recipient that isn't allowed is invalid, and what it redirects is redirected by every worker.
     ///
     /// # Errors
     /// The input as a whole can't be used. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number, and
@@ -95,7 +96,8 @@ impl Bulk {
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
         let Self { input, message, options } = self;
-        let options = PlanOptions { origin: client.base_url().to_string(), ..options };
+        let guard = client.recipient_guard().clone();
+        let options = PlanOptions { origin: client.base_url().to_string(), guard, ..options };
         blocking(move || plan::plan(input, &message, &options, &jobs).map(Job::new)).await
     }
 }

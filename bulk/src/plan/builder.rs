@@ -95,8 +95,8 @@ impl Builder<'_> {
         self.duplicates.add(email.fields().to);
         let mut size = Size(*files_size);
         let fields = self.context.composer.fields(email);
-        let written = serde_json::to_writer(&mut size, &fields);
-        written.map_err(|error| BulkError::io("write", &self.context.source.name)(error.into()))?;
+        let written = self.context.composer.write(email, &mut size);
+        written.map_err(BulkError::io("write", &self.context.source.name))?;
         self.counts.valid += 1;
         self.counts.recipients += recipients(&fields);
         match kind {

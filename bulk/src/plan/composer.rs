@@ -11,9 +11,12 @@ use idempost::{
     bytes::Bytes,
     emails::EmailFields,
     problem::{Problem, Problems, limits::ATTACHMENTS_ENCODED_BYTES},
+    types::RecipientGuard,
 };
 
-use super::BatchKind;
+use serde_json::Value;
+
+use super::{BatchKind, job::JobOptions};
 use crate::{
     error::{BulkError, Result},
     input::{Columns, Row, RowProblem, Values},
@@ -45,6 +48,7 @@ pub(super) struct Composer {
     message: Compiled,
     /// The address of a test, or none.
     test_to: Vec<String>,
+    guard: RecipientGuard,
     folder: PathBuf,
 }
 
@@ -81,9 +85,10 @@ impl Own {
 }
 
 impl Composer {
-    pub(super) fn new(message: Compiled, test_to: Option<&str>, folder: &Path) -> Result<Self> {
+    pub(super) fn new(message: Compiled, options: &JobOptions, folder: &Path) -> Result<Self> {
         let folder = fs::canonicalize(folder).map_err(BulkError::io("read", folder))?;
-        Ok(Self { message, test_to: test_to.map(str::to_owned).into_iter().collect(), folder })
+        let test_to = options.test_to.iter().cloned().collect();
+        Ok(Self { message, test_to, guard: options.guard.clone(), folder })
     }
 
     /// Returns the kind of request that a row needs. It doesn't depend on whether the row is valid.
@@ -121,7 +126,7 @@ impl Composer {
                 }
             }
         }
-        let checked = email.check();
+        let checked = email.check().and_then(|()| self.admitted(&email));
         if checked.is_err() || shape.is_err() {
             let found = Problems::merge(shape, checked).err().map(Problems::into_vec).unwrap_or_default();
             let found =
@@ -263,8 +268,28 @@ impl Composer {
         Ok((Attachment::from_bytes(name, Bytes::from(content)), size))
     }
 
+    /// Checks the recipients, without the attachments: their content can be large.
+    fn admitted(&self, email: &Email) -> Result<(), Problems> {
+        if !self.guard.is_active() {
+            return Ok(());
+        }
+        let mut fields = self.fields(email);
+        fields.attachments = &[];
+        self.guard.apply(&mut serde_json::to_value(fields).unwrap_or_default())
+    }
+
+    /// Returns the JSON of an email, redirected if the job does so.
+    pub(super) fn json(&self, email: &Email) -> io::Result<Value> {
+        let mut json = serde_json::to_value(self.fields(email))?;
+        self.guard.apply(&mut json).map_err(io::Error::other)?;
+        Ok(json)
+    }
+
     /// Writes the JSON of an email.
     pub(super) fn write(&self, email: &Email, to: &mut impl Write) -> io::Result<()> {
+        if self.guard.is_active() {
+            return Ok(serde_json::to_writer(to, &self.json(email)?)?);
+        }
         Ok(serde_json::to_writer(to, &self.fields(email))?)
     }
 

@@ -5,7 +5,7 @@ use std::{
     io::{Seek as _, SeekFrom},
 };
 
-use super::{Selection, composer::Composer};
+use super::{Selection, composer::Composer, job::JobOptions};
 use crate::{
     error::{BulkError, Result},
     input::{Fingerprint, Layout, Rows, Source},
@@ -22,21 +22,11 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(
-        source: Source,
-        message: &Message,
-        ignored: &[String],
-        test_to: Option<&str>,
-    ) -> Result<Self> {
+    pub(super) fn new(source: Source, message: &Message, options: &JobOptions) -> Result<Self> {
         let compiled = message.compile().map_err(BulkError::Input)?;
-        let layout = Layout::read(&source, &compiled, ignored)?;
-        let composer = Composer::new(compiled, test_to, &source.folder)?;
-        Ok(Self { source, layout, composer, selection: None })
-    }
-
-    /// Leaves out all other rows.
-    pub(super) fn only(self, selection: Option<Selection>) -> Self {
-        Self { selection, ..self }
+        let layout = Layout::read(&source, &compiled, &options.ignore_columns)?;
+        let composer = Composer::new(compiled, options, &source.folder)?;
+        Ok(Self { source, layout, composer, selection: options.rows.clone() })
     }
 
     /// Returns whether a row belongs to the job.

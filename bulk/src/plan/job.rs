@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use idempost::types::RecipientGuard;
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, PlanOptions, Selection};
@@ -59,14 +60,20 @@ pub(super) struct JobOptions {
     pub(super) limit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) test_to: Option<String>,
+    #[serde(default, skip_serializing_if = "is_inactive")]
+    pub(super) guard: RecipientGuard,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rows: Option<Selection>,
 }
 
+fn is_inactive(guard: &RecipientGuard) -> bool {
+    !guard.is_active()
+}
+
 impl From<&PlanOptions> for JobOptions {
     fn from(options: &PlanOptions) -> Self {
-        let PlanOptions { ignore_columns, limit, test_to, rows, .. } = options.clone();
-        Self { ignore_columns, limit, test_to, rows }
+        let PlanOptions { ignore_columns, limit, test_to, guard, rows, .. } = options.clone();
+        Self { ignore_columns, limit, test_to, guard, rows }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use idempost::{Email, problem::Problem};
+use idempost::{Email, problem::Problem, types::RecipientGuard};
 
 use super::{Selection, problem};
 
@@ -15,6 +15,8 @@ pub(crate) struct PlanOptions {
     pub(crate) limit: Option<u64>,
     /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a job of its own.
     pub(crate) test_to: Option<String>,
+    /// Which recipients are allowed, and where everything is redirected to. Another guard makes another job.
+    pub(crate) guard: RecipientGuard,
     /// Plans another run of a job that exists.
     pub(crate) again: bool,
     /// The folder of attachments; by default the input's.

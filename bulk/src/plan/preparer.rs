@@ -116,8 +116,7 @@ pub(super) fn preview(context: &Context, n: usize) -> Result<Vec<PreviewEmail>> 
         if !inspected {
             continue;
         }
-        let json = serde_json::to_value(composer.fields(&email));
-        let json = json.map_err(|error| BulkError::io("write", &source.name)(error.into()))?;
+        let json = composer.json(&email).map_err(BulkError::io("write", &source.name))?;
         emails.push(PreviewEmail { row: position.row, email: Email::read(&json).0, attachments });
     }
     Ok(emails)

@@ -161,7 +161,9 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
             done(Record::Rejected { batch, status, message })
         }
         AttemptResult::Unauthorized { status, message } => {
-            Decision { record: not_sent(), next: Next::StopJob(format!("HTTP {status}: {message}")) }
+            // There is no status if the client itself rejected the request.
+            let reason = if status == 0 { message.into() } else { format!("HTTP {status}: {message}") };
+            Decision { record: not_sent(), next: Next::StopJob(reason) }
         }
     }
 }

@@ -94,6 +94,10 @@ fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
     ];
     let values =
         values.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?).into()));
+    let lists = [("--allow-to", &global.allow_to), ("--redirect-to", &global.redirect_to)];
+    let lists = lists
+        .into_iter()
+        .flat_map(|(name, values)| values.iter().map(move |value| format!("{name}={value}").into()));
     let fixed = ["--output=json", "--no-input", "--yes", "--quiet"].map(OsString::from);
-    Ok(values.chain(fixed).collect())
+    Ok(values.chain(lists).chain(fixed).collect())
 }

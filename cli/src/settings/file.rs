@@ -256,6 +256,9 @@ fn entry(item: &Item) -> Option<Entry> {
     let value = item.as_value()?;
     let text = match value {
         Value::String(text) => text.value().clone(),
+        Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_str) => {
+            items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+        }
         other => other.clone().decorated("", "").to_string(),
     };
     Some(Entry { text, span: value.span().unwrap_or_default() })

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use idempost::types::RecipientGuard;
 use url::{Host, Url};
 
 use super::env::switch;
@@ -41,6 +42,10 @@ pub(crate) enum Kind {
     Duration,
     /// A boolean.
     Switch,
+    /// Recipients that a guard allows.
+    AllowTo,
+    /// Addresses that a guard redirects to.
+    RedirectTo,
 }
 
 /// All settings that a profile or `[defaults]` may hold.
@@ -76,6 +81,22 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         env: None,
         flag: Some("--from"),
         help: "default sender",
+    },
+    ConfigKey {
+        name: "allow_to",
+        kind: Kind::AllowTo,
+        default: None,
+        env: Some("IDEMPOST_ALLOW_TO"),
+        flag: Some("--allow-to"),
+        help: "allowed recipients: addresses or *@DOMAIN, comma-separated; all sources apply",
+    },
+    ConfigKey {
+        name: "redirect_to",
+        kind: Kind::RedirectTo,
+        default: None,
+        env: Some("IDEMPOST_REDIRECT_TO"),
+        flag: Some("--redirect-to"),
+        help: "addresses that receive everything instead, comma-separated",
     },
     ConfigKey {
         name: "client_id",
@@ -191,7 +212,21 @@ impl Kind {
             Self::Count(most) => count(text, most).map(drop),
             Self::Duration => duration(text).map(drop),
             Self::Switch => switch(text).map(drop).ok_or_else(|| "must be true or false".to_owned()),
+            Self::AllowTo | Self::RedirectTo => self.narrow(RecipientGuard::new(), text).map(drop),
         }
+    }
+}
+
+impl Kind {
+    /// Adds a comma-separated list to a guard.
+    pub(crate) fn narrow(self, guard: RecipientGuard, text: &str) -> Result<RecipientGuard, String> {
+        let list = text.split(',').map(str::trim);
+        let narrowed = match self {
+            Self::AllowTo => guard.allow_to(list),
+            Self::RedirectTo => guard.redirect_to(list),
+            _ => Ok(guard),
+        };
+        narrowed.map_err(|error| error.rule)
     }
 }
 

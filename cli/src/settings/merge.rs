@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use idempost::types::RecipientGuard;
 use url::Url;
 
 use super::credential;
@@ -21,6 +22,9 @@ use super::value::{
     ColorChoice, Credential, Form, ProgressStyle, Setting, Source, StoreKind, env_origin, flag_origin,
 };
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
+
+/// The settings of the recipient guard.
+const GUARD: [&str; 2] = ["allow_to", "redirect_to"];
 
 /// The settings given on the command line, as text.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +62,8 @@ pub(crate) struct Settings {
     pub(crate) store: Option<Setting<StoreKind>>,
     /// The default sender.
     pub(crate) from: Option<Setting<String>>,
+    /// Which recipients are allowed: all sources apply.
+    pub(crate) recipients: RecipientGuard,
     /// The output format.
     pub(crate) output: Setting<Form>,
     /// The timeout of a request including retries.
@@ -127,6 +133,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
     let scope = layers.typed("scope", |text| Ok(text.to_owned()), &mut found);
     let store = layers.typed("store", word, &mut found);
+    let recipients = layers.recipients(&mut found);
     let output = layers.typed("output", word, &mut found);
     let timeout = layers.typed("timeout", keys::duration, &mut found);
     let retries = layers.typed("retries", |text| keys::count(text, 100), &mut found);
@@ -149,10 +156,13 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         }
     };
     let (credential, passed_over) = layers.choose(credential);
+    // A guard that isn't recognized would allow everything.
+    let unknown = layers.file.as_ref().map(ConfigFile::unknown).unwrap_or_default();
+    let (guards, warnings): (Vec<_>, Vec<_>) = unknown.into_iter().partition(is_about_guard);
+    found.extend(guards);
     if !found.is_empty() {
         return Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
     }
-    let warnings = layers.file.as_ref().map(ConfigFile::unknown).unwrap_or_default();
     Ok(Settings {
         profile: layers.profile,
         base_url,
@@ -164,6 +174,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         scope,
         store,
         from,
+        recipients,
         output: output.unwrap_or_default(),
         timeout,
         retries: retries.unwrap_or_default(),
@@ -231,6 +242,40 @@ impl<'a> Layers<'a> {
         }
         let value = key.default?.to_owned();
         Some((Setting { value, source: Source::BuiltIn }, None))
+    }
+
+    /// The guard of flags, environment, profile and `[defaults]` together: none of them can allow what another doesn't.
+    fn recipients(&self, found: &mut Vec<Diagnostic>) -> RecipientGuard {
+        let mut guard = RecipientGuard::new();
+        for key in GUARD.iter().filter_map(|name| keys::find(name)) {
+            for (text, origin) in self.texts(key) {
+                match key.kind.narrow(guard.clone(), &text) {
+                    Ok(narrowed) => guard = narrowed,
+                    Err(rule) => {
+                        let problem = Problem::new("", "setting", format!("{} {rule}", key.name)).found(text);
+                        found.push(Diagnostic { problem, origin: Some(origin), hint: None });
+                    }
+                }
+            }
+        }
+        guard
+    }
+
+    /// The text of a setting in each source that has it.
+    fn texts(&self, key: &ConfigKey) -> Vec<(String, Origin)> {
+        let mut texts = Vec::new();
+        if let Some((_, text)) = self.flags.values.iter().find(|(name, _)| *name == key.name) {
+            texts.push((text.clone(), flag_origin(key.flag.unwrap_or(key.name), text)));
+        }
+        if let Some((name, text)) = key.env.and_then(|name| Some((name, self.env.raw(name)?))) {
+            texts.push((text.to_string_lossy().into_owned(), env_origin(name)));
+        }
+        if let Some(file) = &self.file {
+            let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
+            let entries = [Some(profile), None].into_iter().filter_map(|table| file.get(table, key.name));
+            texts.extend(entries.map(|entry| (entry.text, file.origin(entry.span))));
+        }
+        texts
     }
 
     /// The base URL of the profile that `--profile` names, which wins over the environment's.
@@ -323,6 +368,12 @@ impl<'a> Layers<'a> {
             hint,
         })
     }
+}
+
+/// Whether an unknown setting was probably meant to be one of the guard.
+fn is_about_guard(unknown: &Diagnostic) -> bool {
+    let text = format!("{} {}", unknown.problem.message, unknown.hint.as_deref().unwrap_or_default());
+    GUARD.iter().any(|name| text.to_lowercase().replace('-', "_").contains(name))
 }
 
 /// Parses a word of an enumeration.

@@ -50,6 +50,7 @@ mod persistence;
 mod profiles;
 mod received;
 mod received_watch;
+mod recipients;
 mod sandbox;
 mod sandbox_check;
 mod sandbox_control;

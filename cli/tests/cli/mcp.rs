@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::support::{Idempost, Limited, exhaustive, exit_code};
 
 /// An application that started `idempost mcp`.
-struct Application {
+pub(crate) struct Application {
     process: Child,
     input: Option<ChildStdin>,
     output: BufReader<Limited<ChildStdout>>,
@@ -35,7 +35,7 @@ impl Application {
     }
 
     /// Starts and initializes a session of protocol 2025-06-18.
-    fn session(idempost: &Idempost, arguments: &[&str], capabilities: &Value) -> Self {
+    pub(crate) fn session(idempost: &Idempost, arguments: &[&str], capabilities: &Value) -> Self {
         let mut application = Self::start(idempost, arguments);
         let hello = json!({
             "protocolVersion": "2025-06-18",
@@ -91,7 +91,7 @@ impl Application {
         }
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.request("tools/call", &json!({"name": tool, "arguments": arguments}))["result"].take()
     }
 
@@ -100,7 +100,7 @@ impl Application {
     }
 
     /// Closes its end, upon which the program exits.
-    fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         self.input = None;
         assert!(exit_code(&mut self.process) == Some(0));
     }

@@ -15,6 +15,7 @@ use http::{HeaderName, HeaderValue, header};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
+    admission::screen,
     core::Core,
     decode::{Decode, WithResponse, decode, decode_with_response},
     execute,
@@ -145,9 +146,9 @@ impl<T> Call<T> {
     /// Builds the request without sending it. The preview leaves out the credential.
     ///
     /// # Errors
-    /// Those of the call that are detected before anything is sent.
+    /// Those of the call that are detected before anything is sent. Recipients that the service determines aren't read.
     pub fn preview(self) -> Result<Preview> {
-        let operation = self.operation.ready()?;
+        let (operation, _) = screen(&self.core.recipients, self.operation)?;
         Ok(Preview {
             url: execute::address(&self.core.base_url, &operation),
             headers: execute::headers(&self.core, &operation),

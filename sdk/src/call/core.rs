@@ -9,7 +9,7 @@ use super::{
     limiter::Limiter,
     retry::{Budget, RetryPolicy},
 };
-use crate::{auth::Credentials, transport::Transport};
+use crate::{auth::Credentials, transport::Transport, types::RecipientGuard};
 
 pub(crate) struct Core {
     pub(crate) base_url: Url,
@@ -23,6 +23,7 @@ pub(crate) struct Core {
     pub(crate) retry: RetryPolicy,
     pub(crate) budget: Budget,
     pub(crate) limiter: Limiter,
+    pub(crate) recipients: RecipientGuard,
     #[cfg(feature = "otel")]
     pub(crate) metrics: super::otel::Metrics,
 }

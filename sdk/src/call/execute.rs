@@ -1,4 +1,4 @@
-//! The execution of a call: authorize, wait for the rate limiter, send, classify, delay, retry, decode.
+//! The execution of a call: admit, authorize, wait for the rate limiter, send, classify, delay, retry, decode.
 //!
 //! [`classify`] and [`CallState`] alone decide what an attempt means. An access token can expire in flight, so a 401 triggers one token refresh
 //! (shared by all calls that received one) and one more attempt with the same bytes and the same key, if the policy allows another attempt:
@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 use url::Url;
 
 use super::{
+    admission::{Admitted, admit},
     classify,
     core::Core,
     decode::{Decode, count_ids, recognized},
@@ -53,7 +54,7 @@ pub(crate) fn run<T: Send + 'static>(core: Arc<Core>, operation: Operation, deco
 }
 
 async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
-    let mut call = Execution::new(&core, ready(operation)?);
+    let mut call = Execution::new(&core, admitted(&core, operation).await?);
     loop {
         let failure = match call.attempt().await {
             Ok(response) => match call.decode(response, decode).await {
@@ -67,10 +68,10 @@ async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) ->
 }
 
 /// Executes `operation` and returns the response once the service has accepted; its body is still to be read.
-pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Response<ResponseBody>> {
+pub(crate) async fn open(core: &Arc<Core>, operation: Operation) -> Result<http::Response<ResponseBody>> {
     let span = trace::call(&operation);
     let work = async move {
-        let mut call = Execution::new(core, ready(operation)?);
+        let mut call = Execution::new(core, admitted(core, operation).await?);
         loop {
             match call.attempt().await {
                 Ok(response) => {
@@ -84,8 +85,8 @@ pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Resp
     work.instrument(span).await
 }
 
-fn ready(operation: Operation) -> Result<Operation> {
-    operation.ready().inspect_err(trace::call_failed)
+async fn admitted(core: &Arc<Core>, operation: Operation) -> Result<Admitted> {
+    admit(core, operation).await.inspect_err(trace::call_failed)
 }
 
 /// Returns the request headers without the credential.
@@ -169,7 +170,8 @@ struct Execution<'a> {
 }
 
 impl<'a> Execution<'a> {
-    fn new(core: &'a Core, operation: Operation) -> Self {
+    fn new(core: &'a Core, operation: Admitted) -> Self {
+        let operation = operation.into_inner();
         let default = BASE_TIMEOUT + Duration::from_secs(operation.body.len() / MIN_BYTES_PER_SECOND);
         let timeout = operation.timeout.or(core.timeout).unwrap_or(default);
         let key = operation.key.clone().filter(|_| operation.is_keyed());

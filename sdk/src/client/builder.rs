@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     problem::SettingsError,
     transport::{Transport, endpoint::base_url},
-    types::{AccessToken, ApiKey},
+    types::{AccessToken, ApiKey, RecipientGuard},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -64,6 +64,7 @@ pub struct ClientBuilder {
     retry: RetryPolicy,
     rate_limit: RateLimit,
     transport: Option<Arc<dyn Transport>>,
+    recipients: RecipientGuard,
 }
 
 impl Default for ClientBuilder {
@@ -82,6 +83,7 @@ impl Default for ClientBuilder {
             retry: RetryPolicy::default(),
             rate_limit: RateLimit::default(),
             transport: None,
+            recipients: RecipientGuard::default(),
         }
     }
 }
@@ -186,6 +188,12 @@ impl ClientBuilder {
         self
     }
 
+    /// Restricts the recipients of everything that the client sends.
+    pub fn recipient_guard(mut self, guard: RecipientGuard) -> Self {
+        self.recipients = guard;
+        self
+    }
+
     /// Builds the client.
     ///
     /// # Errors
@@ -229,6 +237,7 @@ impl ClientBuilder {
             budget: Budget::new(&self.retry),
             retry: self.retry,
             limiter: Limiter::new(self.rate_limit),
+            recipients: self.recipients,
         };
         Ok(Client { core: Arc::new(core) })
     }

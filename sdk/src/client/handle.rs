@@ -8,6 +8,7 @@ use url::Url;
 use crate::{
     call::{Call, Core, Operation},
     error::Result,
+    types::RecipientGuard,
 };
 
 /// An HTTP client for the service. Cloning is cheap; clones share connections, rate limiter and retry budget.
@@ -20,6 +21,11 @@ impl Client {
     /// Returns the base URL.
     pub fn base_url(&self) -> &Url {
         &self.core.base_url
+    }
+
+    /// Returns the guard that restricts the recipients.
+    pub fn recipient_guard(&self) -> &RecipientGuard {
+        &self.core.recipients
     }
 
     /// Returns a fingerprint of the account that the client's credential belongs to: 32 hexadecimal digits, a hash keyed with `salt`.

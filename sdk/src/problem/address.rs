@@ -1,6 +1,8 @@
 //! The syntax of addresses.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
+
+use url::Host;
 
 /// Returns an address as it is sent: a display name that RFC 5322 (section 3.2.5) doesn't allow without quotes is quoted.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
@@ -21,6 +23,43 @@ pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     quoted.push_str(mailbox);
     quoted.push('>');
     Cow::Owned(quoted)
+}
+
+/// A bare address, for comparisons.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mailbox {
+    pub(crate) local: String,
+    /// In ASCII and lowercase.
+    pub(crate) domain: String,
+}
+
+impl fmt::Display for Mailbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.local, self.domain)
+    }
+}
+
+/// Returns the mailbox that `email` or `Name <email>` names; `None` unless every mail server reads the same one. Quoted local parts, comments,
+/// routes, domain literals and names that could be addresses are left to none of their readings.
+pub(crate) fn mailbox(text: &str) -> Option<Mailbox> {
+    if fault(text).is_some() {
+        return None;
+    }
+    let text = text.trim();
+    let address = match named(text) {
+        Some((name, _)) if name.contains(['@', '<', '>']) && !is_quoted_string(name.trim()) => return None,
+        Some((_, address)) => address,
+        None => text,
+    };
+    let (local, domain) = address.rsplit_once('@')?;
+    let is_plain = |c: char| c.is_alphanumeric() || "!#$&'*+-/=?^_`{|}~.".contains(c);
+    if !local.chars().all(is_plain) || domain.contains('%') {
+        return None;
+    }
+    match Host::parse(domain).ok()? {
+        Host::Domain(domain) => Some(Mailbox { local: local.to_owned(), domain }),
+        Host::Ipv4(_) | Host::Ipv6(_) => None,
+    }
 }
 
 /// Splits `Name <email>`.

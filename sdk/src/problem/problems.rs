@@ -18,7 +18,7 @@ pub struct Problem {
     /// A JSON pointer (RFC 6901) into the body, such as `/to/50` or `/3/tags/0/name`; `""` is the whole body.
     pub path: String,
     /// The kind of rule as a machine-readable code: `address`, `base64`, `charset`, `count`, `cycle`, `empty`, `exclusive`, `file_type`, `header`,
-    /// `length`, `range`, `reference`, `repeated`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
+    /// `length`, `range`, `recipient`, `reference`, `repeated`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
     pub code: &'static str,
     /// The rule as human-readable text, such as `` `to` must have at most 50 addresses ``.
     pub message: String,

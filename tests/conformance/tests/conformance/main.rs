@@ -34,6 +34,7 @@ mod oauth;
 mod operations;
 mod published;
 mod received;
+mod recipients;
 mod responses;
 mod templates;
 mod topics;

@@ -1,0 +1,356 @@
+//! The recipient guard: which recipients a client may send to.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::problem::{Mailbox, Problem, Problems, SettingsError, address_fault, mailbox};
+
+/// The fields of an email with recipients, and the headers that name the original ones after a redirection.
+const FIELDS: [(&str, &str); 3] =
+    [("to", "X-Original-To"), ("cc", "X-Original-Cc"), ("bcc", "X-Original-Bcc")];
+/// Headers that can make a mail server deliver to their addresses.
+const RECIPIENT_HEADERS: [&str; 6] = ["to", "cc", "bcc", "resent-to", "resent-cc", "resent-bcc"];
+/// The maximum number of patterns in a message.
+const MAX_SHOWN: usize = 5;
+
+/// A guard against mail to the wrong people: a client that has one sends to no other recipients.
+///
+/// ```
+/// use idempost::{Client, types::RecipientGuard};
+///
+/// # fn example() -> idempost::Result<()> {
+/// let guard = RecipientGuard::new().allow_to(["*@acme.test", "qa@example.com"])?;
+/// let staging = Client::builder()
+///     .base_url("https://api.resend.com")
+///     .api_key("re_…")
+///     .recipient_guard(guard)
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It applies to every request of the client, also to those by [method and path](crate::Client::request): nothing is sent unless all
+/// recipients are allowed. Recipients that the service determines, such as those of a reply or a broadcast, are read first, with the same
+/// credential; if they can't be, the request is rejected. So are schedules of broadcasts, whose recipients can change until then, and
+/// requests to operations that this version doesn't know.
+///
+/// A guard only becomes narrower: each call of [`allow_to`](Self::allow_to) and [`redirect_to`](Self::redirect_to) adds a condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecipientGuard {
+    /// Lists of patterns. A recipient has to match one of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allow_to: Vec<Vec<Pattern>>,
+    /// The addresses that receive everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    redirect_to: Option<Vec<Pattern>>,
+}
+
+/// An address, or all addresses of a domain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+struct Pattern {
+    /// `None` for any local part.
+    local: Option<String>,
+    /// In ASCII and lowercase.
+    domain: String,
+}
+
+impl RecipientGuard {
+    /// Creates a guard that allows all recipients.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Allows only these recipients: whole addresses, or `*@` and a domain. Of several calls, each must allow a recipient.
+    ///
+    /// Domains are compared as IDNA does, without regard to case; local parts, exactly. A domain doesn't include its subdomains.
+    ///
+    /// # Errors
+    /// A pattern is malformed, or the guard redirects to an address that isn't allowed.
+    pub fn allow_to<T: AsRef<str>>(
+        mut self,
+        patterns: impl IntoIterator<Item = T>,
+    ) -> Result<Self, SettingsError> {
+        let patterns = patterns.into_iter().map(|pattern| pattern.as_ref().parse());
+        self.allow_to.push(patterns.collect::<Result<_, _>>()?);
+        self.consistent()
+    }
+
+    /// Sends every email to these addresses instead. The original recipients are kept in the headers `X-Original-To`, `X-Original-Cc` and
+    /// `X-Original-Bcc`, and the first one in the subject. Of several calls, the addresses that all have in common count.
+    ///
+    /// What can't be redirected, such as a reply in an inbox or a broadcast, is rejected, unless it has no other recipients. The service judges topics
+    /// and suppressions for the new recipients, not for the original ones.
+    ///
+    /// # Errors
+    /// An address is malformed or not allowed, or several calls have no address in common.
+    pub fn redirect_to<T: AsRef<str>>(
+        mut self,
+        addresses: impl IntoIterator<Item = T>,
+    ) -> Result<Self, SettingsError> {
+        let mut common = Vec::new();
+        for address in addresses {
+            let address: Pattern = address.as_ref().parse()?;
+            if address.local.is_none() {
+                return Err(wrong("redirect_to", "must be a whole address", &address));
+            }
+            if self.redirect_to.as_ref().is_none_or(|earlier| earlier.contains(&address)) {
+                common.push(address);
+            }
+        }
+        if common.is_empty() {
+            let rule = match &self.redirect_to {
+                Some(earlier) => {
+                    format!("must name an address that is redirected to already: {}", listed(earlier))
+                }
+                None => "must name an address".to_owned(),
+            };
+            return Err(SettingsError::new("redirect_to", rule));
+        }
+        self.redirect_to = Some(common);
+        self.consistent()
+    }
+
+    /// Returns a guard that applies both.
+    ///
+    /// # Errors
+    /// Nothing would satisfy both: the addresses of their redirections differ, or aren't allowed.
+    pub fn and(self, other: &Self) -> Result<Self, SettingsError> {
+        let narrowed = match &other.redirect_to {
+            Some(addresses) => self.redirect_to(addresses.iter().map(ToString::to_string))?,
+            None => self,
+        };
+        let lists = other.allow_to.iter().filter(|list| !narrowed.allow_to.contains(list)).cloned();
+        let lists: Vec<_> = lists.collect();
+        Self { allow_to: [narrowed.allow_to.clone(), lists].concat(), ..narrowed }.consistent()
+    }
+
+    /// Returns whether the guard restricts anything.
+    pub fn is_active(&self) -> bool {
+        self.redirects() || !self.allow_to.is_empty()
+    }
+
+    /// Applies the guard to an email in the service's JSON, as a client does before it sends: redirects it, and checks its recipients.
+    ///
+    /// # Errors
+    /// Each recipient that isn't allowed, with its JSON pointer.
+    pub fn apply(&self, email: &mut Value) -> Result<(), Problems> {
+        if !self.is_active() {
+            return Ok(());
+        }
+        let mut problems = Vec::new();
+        self.redirect("", email, &mut problems);
+        match Addressed::deserialize(&*email) {
+            Ok(email) => self.check("", &email, &mut problems),
+            Err(error) => problems.push(unreadable("", error)),
+        }
+        Problems::check(problems)
+    }
+
+    pub(crate) fn redirects(&self) -> bool {
+        self.redirect_to.is_some()
+    }
+
+    /// Redirects an email whose recipients aren't all redirected already.
+    pub(crate) fn redirect(&self, base: &str, email: &mut Value, problems: &mut Vec<Problem>) {
+        let Some(targets) = &self.redirect_to else { return };
+        let Value::Object(email) = email else { return };
+        let mut originals = Vec::new();
+        for (field, header) in FIELDS {
+            let mut addresses = Vec::new();
+            for (path, text) in texts(&format!("{base}/{field}"), email.get(field).unwrap_or(&Value::Null)) {
+                match readable(&path, text) {
+                    Ok(mailbox) => addresses.push(mailbox),
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            originals.push((header, addresses));
+        }
+        let all = || originals.iter().flat_map(|(_, addresses)| addresses);
+        if all().next().is_none() || all().all(|mailbox| self.permits(mailbox)) {
+            return;
+        }
+        let (first, more) = (all().next().map(ToString::to_string).unwrap_or_default(), all().count() - 1);
+        if let Some(Value::String(subject)) = email.get_mut("subject") {
+            let more = if more > 0 { format!(" +{more}") } else { String::new() };
+            *subject = format!("[{first}{more}] {subject}");
+        }
+        for (field, _) in FIELDS {
+            email.remove(field);
+        }
+        email.insert("to".to_owned(), targets.iter().map(ToString::to_string).collect());
+        let headers = email.entry("headers").or_insert(Value::Null);
+        if headers.is_null() {
+            *headers = Map::new().into();
+        }
+        let Value::Object(headers) = headers else { return };
+        for (header, addresses) in originals.iter().filter(|(_, addresses)| !addresses.is_empty()) {
+            headers.retain(|name, _| !name.eq_ignore_ascii_case(header));
+            let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+            headers.insert((*header).to_owned(), addresses.join(", ").into());
+        }
+    }
+
+    /// Checks the recipients of an email.
+    pub(crate) fn check(&self, base: &str, email: &Addressed, problems: &mut Vec<Problem>) {
+        for (field, value) in
+            [("to", &email.to), ("cc", &email.cc), ("bcc", &email.bcc), ("email", &email.email)]
+        {
+            self.check_field(&format!("{base}/{field}"), value, problems);
+        }
+        let path = format!("{base}/headers");
+        match &email.headers {
+            Value::Null => {}
+            Value::Object(headers) => {
+                let own = |name: &&String| RECIPIENT_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name));
+                problems.extend(headers.keys().filter(own).map(|name| {
+                    let rule =
+                        "a header must not name recipients; the recipient guard reads `to`, `cc` and `bcc`";
+                    Problem::new(format!("{path}/{name}"), "recipient", rule)
+                }));
+            }
+            _ => problems.push(Problem::new(path, "recipient", "the headers must be an object")),
+        }
+    }
+
+    /// Checks an address or a list of addresses.
+    pub(crate) fn check_field(&self, path: &str, value: &Value, problems: &mut Vec<Problem>) {
+        for (path, text) in texts(path, value) {
+            problems.extend(match readable(&path, text) {
+                Ok(mailbox) if self.permits(&mailbox) => None,
+                Ok(mailbox) => Some(Problem::new(path, "recipient", self.rule()).found(mailbox)),
+                Err(problem) => Some(problem),
+            });
+        }
+    }
+
+    /// The rule that a recipient violates.
+    fn rule(&self) -> String {
+        if let Some(targets) = &self.redirect_to {
+            let targets = listed(targets);
+            return format!(
+                "the recipient guard redirects everything to {targets}, which isn't possible here"
+            );
+        }
+        let lists: Vec<_> = self.allow_to.iter().map(|list| listed(list)).collect();
+        format!("the recipient guard allows only {}", lists.join(", and of those "))
+    }
+
+    fn permits(&self, mailbox: &Mailbox) -> bool {
+        let matches = |list: &Vec<Pattern>| list.iter().any(|pattern| pattern.matches(mailbox));
+        self.redirect_to.as_ref().is_none_or(matches) && self.allow_to.iter().all(matches)
+    }
+
+    /// Checks that the guard allows the addresses that it redirects to.
+    fn consistent(self) -> Result<Self, SettingsError> {
+        let targets = self.redirect_to.iter().flatten();
+        let allowed = |address: &Pattern| {
+            let mailbox = mailbox(&address.to_string());
+            mailbox.is_some_and(|mailbox| self.permits(&mailbox))
+        };
+        match targets.clone().find(|address| !allowed(address)) {
+            Some(address) => Err(wrong("redirect_to", "must be an address that is allowed", address)),
+            None => Ok(self),
+        }
+    }
+}
+
+/// The fields of a request that name recipients. A field that appears twice is an error: the service could read the other one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Addressed {
+    to: Value,
+    cc: Value,
+    bcc: Value,
+    headers: Value,
+    /// The address of a contact.
+    email: Value,
+}
+
+/// The problem of a request whose recipients can't be read.
+pub(crate) fn unreadable(path: &str, reason: impl fmt::Display) -> Problem {
+    let rule = format!("the recipient guard can't read the recipients: {reason}");
+    Problem::new(path, "recipient", rule)
+}
+
+/// The texts of an address or a list, with their JSON pointers. An empty one is none.
+fn texts<'a>(path: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
+    let is_blank =
+        |value: &Value| value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(i, item)| (format!("{path}/{i}"), item)).collect()
+        }
+        value if is_blank(value) => Vec::new(),
+        value => vec![(path.to_owned(), value)],
+    }
+}
+
+/// The mailbox that a text names.
+fn readable(path: &str, value: &Value) -> Result<Mailbox, Problem> {
+    let Some(text) = value.as_str() else {
+        return Err(Problem::new(path, "recipient", "a recipient must be a string").found(value));
+    };
+    mailbox(text).ok_or_else(|| {
+        let rule = address_fault(text).map_or(
+            "the recipient guard accepts only addresses that every mail server reads alike",
+            |(_, rule)| rule,
+        );
+        Problem::new(path, "recipient", rule).found(text.escape_debug())
+    })
+}
+
+fn wrong(setting: &str, rule: &str, found: &Pattern) -> SettingsError {
+    SettingsError::new(setting, rule).found(format!("{:?}", found.to_string()))
+}
+
+fn listed(patterns: &[Pattern]) -> String {
+    let mut shown: Vec<_> = patterns.iter().take(MAX_SHOWN).map(ToString::to_string).collect();
+    if patterns.len() > MAX_SHOWN {
+        shown.push(format!("{} more", patterns.len() - MAX_SHOWN));
+    }
+    if shown.is_empty() { "nobody".to_owned() } else { shown.join(", ") }
+}
+
+impl Pattern {
+    fn matches(&self, mailbox: &Mailbox) -> bool {
+        self.domain == mailbox.domain && self.local.as_ref().is_none_or(|local| *local == mailbox.local)
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = SettingsError;
+
+    fn from_str(text: &str) -> Result<Self, SettingsError> {
+        let domain = text.strip_prefix("*@");
+        let address = domain.map_or_else(|| text.to_owned(), |domain| format!("any@{domain}"));
+        // A display name would suggest that it counts.
+        let Some(mailbox) = mailbox(&address).filter(|_| !address.contains(['<', '*'])) else {
+            let rule = "must be an address such as qa@example.com, or *@ and a domain";
+            return Err(SettingsError::new("recipient_guard", rule).found(format!("{text:?}")));
+        };
+        Ok(Self { local: domain.is_none().then_some(mailbox.local), domain: mailbox.domain })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.local.as_deref().unwrap_or("*"), self.domain)
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.to_string()
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = SettingsError;
+
+    fn try_from(text: String) -> Result<Self, SettingsError> {
+        text.parse()
+    }
+}
