@@ -36,6 +36,7 @@ mod hostile;
 #[cfg(unix)]
 mod inbox_page;
 mod inboxes;
+mod input_files;
 #[cfg(unix)]
 mod interruptions;
 mod layers;
