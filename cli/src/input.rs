@@ -3,12 +3,11 @@
 pub(crate) mod attach;
 pub(crate) mod bodies;
 pub(crate) mod body_builder;
-pub(crate) mod clear;
+pub(crate) mod document;
 pub(crate) mod documents;
 pub(crate) mod flags;
 pub(crate) mod json;
 pub(crate) mod json_spans;
-pub(crate) mod name;
 pub(crate) mod pair;
 pub(crate) mod size;
 pub(crate) mod source;

@@ -21,3 +21,26 @@ pub(crate) mod time;
 
 pub(crate) use out::{Out, OutputOptions, was_stdout_closed, write_stderr, write_stderr_json, write_stdout};
 pub(crate) use terminal::Terminal;
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string can't fail.
+        let _ = std::fmt::Write::write_fmt(&mut text, format_args!("{byte:02x}"));
+        text
+    })
+}
+
+/// `1,000,000`.
+pub(crate) fn number(n: u64) -> String {
+    indicatif::HumanCount(n).to_string()
+}
+
+/// `1 row`, `1,000 rows`, `2 batches`.
+pub(crate) fn count(n: u64, one: &str) -> String {
+    match (n, one) {
+        (1, _) => format!("1 {one}"),
+        (n, "batch") => format!("{} batches", number(n)),
+        (n, _) => format!("{} {one}s", number(n)),
+    }
+}

@@ -11,16 +11,17 @@ pub(crate) mod operation;
 use std::fmt;
 use std::marker::PhantomData;
 
-use clap::{ArgMatches, FromArgMatches, Subcommand};
+use clap::{ArgMatches, Args as _, FromArgMatches, Subcommand};
 use serde_json::Value;
 
-use crate::actions::mutation::DryRunFlag;
+use crate::actions::mutation::{DryRunFlag, SendFlags};
 use crate::actions::pages::Table;
+use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Names;
+use crate::input::flags::{Choices, Local};
 use field::Field;
-use given::{Body, Given};
+use given::{Body, Given, Plan};
 use operation::{Done, Operation, Takes};
 
 /// The commands of a noun.
@@ -58,6 +59,10 @@ pub(crate) struct Verb {
     /// The argument that a change prints instead of the ID in the response.
     prints: Option<usize>,
     warning: Option<&'static str>,
+    /// The state that `--wait` waits for, and the help of the flag.
+    waits: Option<&'static str>,
+    wait_help: &'static str,
+    input: Option<InputFlag>,
     fill: Option<fn(&Given<'_>, &mut Body)>,
     then: Option<Then>,
     operation: &'static dyn Operation,
@@ -65,8 +70,22 @@ pub(crate) struct Verb {
     ends_by_signal: bool,
 }
 
+/// The flag of a file with the fields of the request.
+#[derive(Clone, Copy, Debug)]
+struct InputFlag {
+    flag: &'static str,
+    help: &'static str,
+    detail: &'static str,
+}
+
+const INPUT: InputFlag = InputFlag {
+    flag: "input",
+    help: "Start from a JSON object in the API's format; - reads standard input",
+    detail: "Flags override its fields.",
+};
+
 /// What follows a change that succeeded, with the response.
-pub(crate) type Then = for<'a> fn(&'a Given<'a>, &'a Value, &'a Context) -> Done<'a>;
+pub(crate) type Then = for<'a> fn(&'a Given<'a>, &'a Plan, &'a Value, &'a Context) -> Done<'a>;
 
 /// Builders; each command states only what it has.
 impl Verb {
@@ -92,6 +111,9 @@ impl Verb {
             unknown: "",
             prints: None,
             warning: None,
+            waits: None,
+            wait_help: "",
+            input: Some(INPUT),
             fill: None,
             then: None,
             operation,
@@ -207,6 +229,25 @@ impl Verb {
         self
     }
 
+    /// Adds `--wait` for this state, and `--wait-timeout`.
+    pub(crate) const fn waits(mut self, state: &'static str, help: &'static str) -> Self {
+        self.waits = Some(state);
+        self.wait_help = help;
+        self
+    }
+
+    /// Names the flag of the file with the fields.
+    pub(crate) const fn reads(mut self, flag: &'static str, help: &'static str) -> Self {
+        self.input = Some(InputFlag { flag, help, detail: "" });
+        self
+    }
+
+    /// No file can set the fields: the command is about one of them.
+    pub(crate) const fn without_input(mut self) -> Self {
+        self.input = None;
+        self
+    }
+
     /// Reads the fields that are [read by hand](Field::by_hand).
     pub(crate) const fn fill(mut self, fill: fn(&Given<'_>, &mut Body)) -> Self {
         self.fill = Some(fill);
@@ -265,15 +306,42 @@ impl Verb {
                     .value_name("FIELD")
                     .help(help)
                     .action(clap::ArgAction::Append)
-                    .value_parser(Names(self.clearable().map(|(flag, ..)| flag).collect()))
+                    .value_parser(Choices(self.clearable().map(|(flag, ..)| flag).collect::<Vec<_>>()))
                     .hide_possible_values(true),
             ),
             None => command,
         };
         let command = self.options.iter().fold(command, |command, field| field.add_to(command, &[]));
-        let command = match self.operation.takes() {
-            Takes::DryRun => <DryRunFlag as clap::Args>::augment_args(command),
+        let command = match self.waits {
+            Some(state) => TimeoutFlag::augment_args(
+                command.arg(
+                    clap::Arg::new("wait")
+                        .long("wait")
+                        .value_name("STATE")
+                        .help(self.wait_help)
+                        .num_args(0..=1)
+                        .require_equals(true)
+                        .default_missing_value(state),
+                ),
+            ),
+            None => command,
+        };
+        let takes = self.operation.takes();
+        let command = match (takes, self.input) {
+            (Takes::Body | Takes::Send, Some(InputFlag { flag, help, detail })) => {
+                let arg = clap::Arg::new(flag).long(flag).value_name("FILE").help(help).add(Local);
+                command.arg(if detail.is_empty() {
+                    arg
+                } else {
+                    arg.long_help(format!("{help}\n\n{detail}"))
+                })
+            }
             _ => command,
+        };
+        let command = match takes {
+            Takes::DryRun | Takes::Body => DryRunFlag::augment_args(command),
+            Takes::Send | Takes::Key => SendFlags::augment_args(command),
+            Takes::Nothing | Takes::Pages(_) => command,
         };
         // Last: groups of arguments describe themselves too.
         described(command, self.about, self.detail)
@@ -285,7 +353,7 @@ impl Verb {
             let field = self.fields.iter().find_map(|field| field.setting(known.name))?;
             let empty = field.is_emptied().then(|| Value::Array(Vec::new()));
             let value = empty.or(known.clearable.then_some(Value::Null))?;
-            Some((field.long().into_owned(), known.name, value))
+            Some((field.cleared().into_owned(), known.name, value))
         })
     }
 
@@ -301,7 +369,8 @@ impl Verb {
             self.fields.iter().filter(|field| !known.iter().any(|known| field.setting(known.name).is_some()));
         faults.extend(extra.filter(|_| !known.is_empty()).map(|field| fault("no field is", field.id())));
         let is_row = !self.about.is_empty();
-        if is_row && matches!(self.operation.takes(), Takes::DryRun) && self.unknown.is_empty() {
+        if is_row && matches!(self.operation.takes(), Takes::DryRun | Takes::Body) && self.unknown.is_empty()
+        {
             faults.push(fault("no message for", "an unknown outcome"));
         }
         if (self.ids.len()..10).any(|n| self.unknown.contains(&format!("{{{n}}}"))) {

@@ -8,6 +8,7 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
+    mod fields;
     mod forwards;
     mod ids;
     mod layers;

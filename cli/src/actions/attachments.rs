@@ -29,6 +29,11 @@ pub(crate) struct InboxArgs {
 }
 
 impl InboxArgs {
+    /// Whether no flag names a file.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.attach.is_empty() && self.attach_url.is_empty()
+    }
+
     /// Opens the attachments. Returns them, and their contents for a dry run.
     pub(crate) async fn open(
         &self,

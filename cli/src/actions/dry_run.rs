@@ -1,6 +1,6 @@
 //! Dry runs: print the request as it would be sent, without the credential, and with the size and hash of each attachment.
 
-use std::{fmt::Write as _, fs::File, io, path::PathBuf};
+use std::{fs::File, io, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::header::CONTENT_TYPE;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::DryRun;
-use crate::output::json;
+use crate::output::{hex, json};
 
 /// The content of an attachment.
 #[derive(Debug)]
@@ -40,12 +40,7 @@ impl Content {
                 bytes.len() as u64
             }
         };
-        let mut hex = String::with_capacity(64);
-        for byte in hash.finalize() {
-            // Writing to a String can't fail.
-            let _ = write!(hex, "{byte:02x}");
-        }
-        Ok((bytes, hex))
+        Ok((bytes, hex(&hash.finalize())))
     }
 
     /// The content as Base64.

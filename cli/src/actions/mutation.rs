@@ -3,7 +3,7 @@
 //! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). If an interrupt, a full disk or a failing
 //! filter ends the command, it still reports the ID, the outcome and the idempotency key, even with --quiet.
 
-use idempost::{Call, Client, Deleted, IdempotencyKey, call::WithResponse};
+use idempost::{Call, Client, IdempotencyKey, call::WithResponse};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::actions::dry_run::{self, Content};
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{Choices, DryRun, Flags};
+use crate::input::flags::{Choices, DryRun};
 use crate::output::{record, was_stdout_closed};
 
 // The flag of every command that changes something; no doc comment, which would replace the command's own.
@@ -25,6 +25,17 @@ pub(crate) struct DryRunFlag {
     /// Needs neither a credential nor a base URL.
     #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     pub(crate) dry_run: Option<String>,
+}
+
+// The flags of a change with an idempotency key; no doc comment either.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct SendFlags {
+    /// Idempotency key: within 24 hours, the same key and request are executed only once
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
 }
 
 /// A change: one call, and the message in case its outcome is unknown.
@@ -93,20 +104,6 @@ pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>
     Ok(())
 }
 
-/// Executes or prints a deletion; prints the returned ID.
-pub(crate) async fn delete<I: AsRef<str> + DeserializeOwned + Send + 'static>(
-    dry_run: &DryRunFlag,
-    unknown_outcome: &str,
-    context: &Context,
-    make: impl Fn(&Client) -> Call<Deleted<I>>,
-) -> Result<(), Fail> {
-    confirm_delete(dry_run.dry_run.is_some(), context, &make).await?;
-    match execute(dry_run.plan()?, unknown_outcome, context, make).await? {
-        Some(response) => print(response.value.id.as_ref(), &response, context),
-        None => Ok(()),
-    }
-}
-
 /// Asks for confirmation at a terminal before a deletion: `Delete domain d91cd9bd-…?`
 pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
     dry_run: bool,
@@ -140,16 +137,6 @@ pub(crate) async fn confirm(dry_run: bool, question: &str, context: &Context) ->
 
 fn asks(context: &Context) -> Result<bool, Fail> {
     Ok(!context.global.yes && confirm::is_interactive(context)?)
-}
-
-impl DryRunFlag {
-    /// For commands in which no other flag can be invalid.
-    pub(crate) fn plan(&self) -> Result<Option<DryRun>, Fail> {
-        let mut flags = Flags::default();
-        let dry_run = flags.dry_run(self.dry_run.as_deref());
-        flags.finish()?;
-        Ok(dry_run)
-    }
 }
 
 /// Fetches and prints one resource.

@@ -3,16 +3,15 @@
 use idempost::{ApiKeyId, api_keys::NewApiKey};
 use serde_json::Value;
 
-use crate::actions::mutation::{self, DryRunFlag, document};
+use crate::actions::mutation::{self, document};
 use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{Choices, Flags};
-use crate::input::name::NameArg;
 use crate::output::table::{Column, Kind};
 use crate::output::{report, secret};
 use crate::rows::field::{Field, ID};
-use crate::rows::operation::{Delete, Name, Own, Pages, Paging};
+use crate::rows::given::{Given, Plan};
+use crate::rows::operation::{Delete, Name, Pages, Paging, With};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -22,7 +21,23 @@ pub(crate) struct ApiKeys;
 impl Noun for ApiKeys {
     const ABOUT: &'static str = "Manage API keys";
     const VERBS: &'static [Verb] = &[
-        Verb::own("create", &Own(|args: CreateArgs, context| Box::pin(create(args, context)))),
+        Verb::new(
+            "create",
+            "Create an API key and print it",
+            &With(|key: NewApiKey, plan, given, context| Box::pin(create(key, plan, given, context))),
+        )
+        .detail("The key is shown only once: on standard output, or in the file named by --token-file. Its ID is printed on standard error.")
+        .fields(&[
+            Field::place_or_flag("name", "NAME", "Name of the key"),
+            Field::new("permission", "PERMISSION", "full_access, or sending_access for a key that may only send [default: full_access]"),
+            Field::new("domain_id", "ID", "With sending_access, the only domain the key may send from"),
+            Field::new("token_file", "PATH", "New file for the key, readable only by its owner").local().by_hand(),
+        ])
+        .hint("api-keys create Newsletter --permission sending_access")
+        .unknown("a key whose value is lost may have been created; find and delete it: idempost api-keys list")
+        .after("Examples:\n  \
+            idempost api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
+            IDEMPOST_API_KEY=$(idempost api-keys create CI)"),
         Verb::list(
             "List API keys, newest first, without the keys themselves",
             &TABLE,
@@ -55,29 +70,6 @@ impl Noun for ApiKeys {
     ];
 }
 
-/// Create an API key and print it
-///
-/// The key is shown only once: on standard output, or in the file named by --token-file. Its ID is printed on standard error.
-#[derive(Debug, clap::Args)]
-#[command(mut_arg("name", |name| name.help("Name of the key")), after_help = "Examples:\n  \
-    idempost api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
-    IDEMPOST_API_KEY=$(idempost api-keys create CI)")]
-pub(crate) struct CreateArgs {
-    #[command(flatten)]
-    name: NameArg,
-    /// full_access, or sending_access for a key that may only send [default: full_access]
-    #[arg(long, value_name = "PERMISSION", value_parser = Choices(&["full_access", "sending_access"]), hide_possible_values = true)]
-    permission: Option<String>,
-    /// With sending_access, the only domain the key may send from
-    #[arg(long, value_name = "ID")]
-    domain_id: Option<String>,
-    /// New file for the key, readable only by its owner
-    #[arg(long, value_name = "PATH")]
-    token_file: Option<String>,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -89,48 +81,15 @@ const TABLE: Table = Table {
     nothing: "no API keys yet",
 };
 
-const LIST_COMMAND: &str = "idempost api-keys list";
-
-async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
-    let CreateArgs { name, permission, domain_id, token_file, dry_run } = args;
-    let mut flags = Flags::default();
-    flags.help("idempost api-keys create Newsletter --permission sending_access");
-    let name = name.read(&mut flags).unwrap_or_default();
-    flags.field("/domain_id", "--domain-id", domain_id.as_deref());
-    let mut key = NewApiKey::new(name);
-    let sending = match permission.as_deref() {
-        None | Some("full_access") => false,
-        Some("sending_access") => true,
-        Some(other) => {
-            flags.wrong(
-                "type",
-                "the permission must be full_access or sending_access",
-                "--permission",
-                other,
-            );
-            true
-        }
-    };
-    match (domain_id, sending) {
-        (Some(domain), true) => key = key.domain(domain),
-        (Some(domain), false) => {
-            let rule = "--domain-id requires --permission sending_access";
-            flags.wrong("exclusive", rule, "--domain-id", &domain);
-        }
-        (None, true) => key = key.sending_access(),
-        (None, false) => {}
-    }
-    flags.add_problems(key.check());
-    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.finish()?;
-    let file = token_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
-    let unknown_outcome =
-        format!("a key whose value is lost may have been created; find and delete it: {LIST_COMMAND}");
-    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| client.api_keys().create(&key));
+async fn create(key: NewApiKey, plan: Plan, given: Given<'_>, context: &Context) -> Result<(), Fail> {
+    let path = given.text("token_file");
+    let file = path.filter(|_| plan.dry_run.is_none()).map(secret::place).transpose()?;
+    let unknown = given.unknown();
+    let done = mutation::execute(plan.dry_run, &unknown, context, |client| client.api_keys().create(&key));
     let Some(response) = done.await? else { return Ok(()) };
     let (id, token) = (response.value.id.as_str(), response.value.token.expose());
     let mut shown = document(&response);
-    let Some((file, path)) = file.zip(token_file.as_ref()) else {
+    let Some((file, path)) = file.zip(path) else {
         if let Err(fail) = context.out.result(&[token.to_owned()], &shown) {
             return Err(revoke(response.value.id, fail, context).await);
         }

@@ -1,17 +1,19 @@
 //! `automations`: workflows triggered by custom events.
 
-mod definition;
 mod runs;
 
-use idempost::automations::AutomationStatus;
+use idempost::automations::{AutomationPatch, AutomationStatus, NewAutomation};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::actions::pages::Table;
+use crate::input::flags::Flags;
+use crate::input::json::{self, Document};
 use crate::output::record;
 use crate::output::table::{Column, Columns, Kind};
 use crate::rows::field::{Field, ID};
-use crate::rows::operation::{Act, Delete, Own, Pages, Paging, ShowAs};
+use crate::rows::given::{Body, Given};
+use crate::rows::operation::{Act, Delete, Pages, Paging, Parse, Run, ShowAs, Takes};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -21,10 +23,32 @@ pub(crate) struct Automations;
 impl Noun for Automations {
     const ABOUT: &'static str = "Manage automations and inspect their runs";
     const VERBS: &'static [Verb] = &[
-        Verb::own(
+        Verb::new(
             "create",
-            &Own(|args: definition::CreateArgs, context| Box::pin(definition::create(args, context))),
-        ),
+            "Create an automation",
+            &Parse(NewAutomation::from_json, |client, _, automation| client.automations().create(automation)),
+        )
+        .detail("The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type` and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported at once, with their location in the file.\n\nPrints the ID. Without a status the automation is disabled: events don't start runs.")
+        .fields(&[
+            Field::place_or_flag("name", "NAME", "Display name of the automation").named("named").optional(),
+            STATUS, STEPS_JSON, CONNECTIONS_JSON,
+        ])
+        .fill(|given, body| {
+            definition(given, body);
+            if given.text("definition").or(given.text("steps")).is_none() {
+                for pointer in ["/steps", "/connections"] {
+                    body.flags.field(pointer, "--definition or --steps", None);
+                }
+            }
+        })
+        .reads("definition", "File with the definition; - reads standard input")
+        .unknown("the automation may have been created; check: idempost automations list --limit 1")
+        .examples(&[
+            "automations create --definition series.json",
+            "automations create 'Welcome series' --definition series.json --status enabled",
+            "automations create Welcome --connections '[{\"from\":\"start\",\"to\":\"mail\"}]' \\\n      --steps '[{\"key\":\"start\",\"type\":\"trigger\",\"config\":{\"event_name\":\"user.created\"}}, …]'",
+            "automations get ID --jq '{name, steps, connections}' | idempost automations create --definition -",
+        ]),
         Verb::list(
             "List automations, newest first",
             &TABLE,
@@ -52,10 +76,24 @@ impl Noun for Automations {
             "automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd",
             "automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json",
         ]),
-        Verb::own(
+        Verb::new(
             "update",
-            &Own(|args: definition::UpdateArgs, context| Box::pin(definition::update(args, context))),
-        ),
+            "Change an automation's name, status or definition",
+            &Parse(AutomationPatch::from_json, |client, ids, patch| client.automations().update(ids[0], patch)),
+        )
+        .detail("A new definition replaces the old one; runs in progress finish with the old one. Disabling an automation also lets its runs finish; `automations stop` cancels them too.")
+        .ids(AUTOMATION)
+        .fields(&[Field::new("name", "TEXT", "Display name of the automation"), STATUS, STEPS_JSON, CONNECTIONS_JSON])
+        .fill(|given, body| {
+            definition(given, body);
+            body.flags.field("", "--name, --status, --definition or --steps", None);
+        })
+        .reads("definition", "File with `steps` and `connections`, and `name` and `status` to change them; - reads standard input")
+        .unknown("the automation may have been changed; check: idempost automations get {0}")
+        .examples(&[
+            "automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status enabled",
+            "automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --definition series.json",
+        ]),
         Verb::new(
             "stop",
             "Disable an automation and cancel its runs",
@@ -80,12 +118,53 @@ impl Noun for Automations {
         )
         .ids(AUTOMATION)
         .examples(&["automations delete c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd"]),
-        Verb::own("runs", &Own(|args: runs::ListArgs, context| Box::pin(runs::list(args, context)))),
-        Verb::own("run", &Own(|args: runs::GetArgs, context| Box::pin(runs::get(args, context)))),
+        Verb::new(
+            "runs",
+            "List the runs of an automation, newest first",
+            &Pages(Paging::Complete, |client, given| {
+                let statuses = given.text("status").map(|text| runs::statuses(text, &mut Flags::default()));
+                client.automations().runs(given.ids[0]).status(statuses.unwrap_or_default())
+            }),
+        )
+        .detail("Without --limit, the service returns all of them. To see the steps of a run, use `automations run`.")
+        .ids(AUTOMATION)
+        .pages_first()
+        .fields(&[Field::new("status", "STATUSES", "Only runs with these statuses, comma-separated: running, completed, failed, cancelled").by_hand()])
+        .fill(|given, body| {
+            given.text("status").into_iter().for_each(|text| drop(runs::statuses(text, &mut body.flags)));
+        })
+        .table(&runs::TABLE)
+        .examples(&[
+            "automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --limit 10",
+            "automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status failed,cancelled",
+        ]),
+        Verb::new(
+            "run",
+            "Show one run and the outcome of its steps",
+            &Run(Takes::Nothing, |given, context| Box::pin(runs::get(given, context))),
+        )
+        .ids(RUN)
+        .waits(runs::COMPLETED, "Wait until the run ends; exits with 3 unless it completed")
+        .examples(&[
+            "automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b",
+            "automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b --wait",
+        ]),
     ];
 }
 
 const AUTOMATION: &[Field] = &[Field::place("id", "ID", "ID of the automation")];
+const RUN: &[Field] = &[AUTOMATION[0], Field::place("run", "RUN_ID", "ID of the run")];
+
+const STATUS: Field = Field::new("status", "STATUS", "Whether events start runs: enabled or disabled");
+const STEPS_JSON: Field = Field::new("steps", "JSON", "Steps as a JSON array, replacing those of the file")
+    .json()
+    .requires("connections")
+    .by_hand();
+const CONNECTIONS_JSON: Field =
+    Field::new("connections", "JSON", "Connections as a JSON array, replacing those of the file")
+        .json()
+        .requires("steps")
+        .by_hand();
 
 /// Columns of a list of automations.
 const TABLE: Table = Table {
@@ -111,6 +190,24 @@ const CONNECTIONS: [Column; 3] = [
     Column::new("to", "TO", Kind::Text),
     Column::new("type", "TYPE", Kind::State),
 ];
+
+/// Reads the JSON of `--steps` and `--connections`.
+fn definition(given: &Given<'_>, body: &mut Body) {
+    for (field, flag) in [("steps", "--steps"), ("connections", "--connections")] {
+        let Some(text) = given.text(field) else { continue };
+        body.flags.field(&format!("/{field}"), flag, Some(text));
+        let rule = match json::read(text) {
+            Ok(Document { value: value @ Value::Array(_), repeated, .. }) if repeated.is_empty() => {
+                body.set(field, value);
+                continue;
+            }
+            Ok(Document { value: Value::Array(_), .. }) => "a key is repeated".to_owned(),
+            Ok(_) => format!("{flag} must be a JSON array"),
+            Err(error) => error.message,
+        };
+        body.malformed("json", rule, flag, text);
+    }
+}
 
 /// Renders a record, with its lists of objects as tables below it.
 fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<String> {

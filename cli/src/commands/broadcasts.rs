@@ -1,18 +1,20 @@
 //! `broadcasts`: one email for all contacts of a segment.
 
 mod confirm_send;
-mod content;
-mod create;
-mod recipients;
-mod send;
 
-use idempost::broadcasts::BroadcastPatch;
+use idempost::broadcasts::{BounceType, BroadcastPatch, NewBroadcast, RecipientType};
+use idempost::{Client, Error, List, error::ApiErrorKind};
 
 use crate::actions::pages::Table;
+use crate::actions::{confirm, mutation};
+use crate::context::Context;
+use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{BODIES, Field, ID};
-use crate::rows::operation::{Act, Delete, Own, Pages, Paging, Show, Update};
+use crate::rows::given::{Body, Given, Plan};
+use crate::rows::operation::{self, Act, Delete, Pages, Paging, Run, Show, Takes, Update, With};
 use crate::rows::{Noun, Verb};
+use confirm_send::SendSummary;
 
 /// The commands.
 #[derive(Debug)]
@@ -21,7 +23,21 @@ pub(crate) struct Broadcasts;
 impl Noun for Broadcasts {
     const ABOUT: &'static str = "Send one email to all contacts of a segment, now or later";
     const VERBS: &'static [Verb] = &[
-        Verb::own("create", &Own(|args: create::Args, context| Box::pin(create::run(args, context)))),
+        Verb::new("create", "Create a broadcast as a draft, or send it with --send", &With(|broadcast, plan, given, context| Box::pin(create(broadcast, plan, given, context))))
+            .detail(CREATE)
+            .fields(&[
+                SEGMENT, FROM.sender(), SUBJECT, BODIES, REPLY_TO, PREVIEW, NAME, TOPIC,
+                Field::new("send", "", "Send it: now, or at the time of --scheduled-at").switch(),
+                Field::new("scheduled_at", "TIME", "With --send, the time: ISO 8601, or a phrase such as `in 1 hour`").detail(UNCHANGED),
+            ])
+            .fill(fill)
+            .waits(confirm_send::SENT, "With --send, wait until the broadcast is sent")
+            .hint("broadcasts create --segment-id ID --from 'You <you@yours.test>' --subject '…' --html-file PATH")
+            .unknown("the broadcast may have been created; check: idempost broadcasts list --limit 1")
+            .examples(&[
+                "broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from 'Acme <news@acme.test>' \\\n      --subject 'Your week' --html-file week.html",
+                "broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from news@acme.test \\\n      --subject 'Hello {{{FIRST_NAME}}}' --text-file week.txt --send --scheduled-at 'friday at 9am'",
+            ]),
         Verb::list("List broadcasts, newest first", &TABLE, &Pages(Paging::Complete, |client, _| client.broadcasts().list()))
             .detail("Without --limit, the service returns all of them.")
             .examples(&["broadcasts list --limit 10", "broadcasts list --jq '.data[] | select(.status == \"draft\").id'"]),
@@ -36,14 +52,7 @@ impl Noun for Broadcasts {
         .detail("Fields not set by a flag stay unchanged. A scheduled broadcast stays scheduled.")
         .ids(BROADCAST)
         .fields(&[
-            Field::new("segment_id", "ID", "Segment whose contacts receive the broadcast, except unsubscribed ones"),
-            Field::new("from", "ADDRESS", "Sender: `you@x.test` or `You <you@x.test>`"),
-            Field::new("subject", "TEXT", "Subject; may contain placeholders, like the body"),
-            BODIES,
-            Field::new("reply_to", "ADDRESS", "Reply-to address; repeatable"),
-            Field::new("preview_text", "TEXT", "Preview text shown beside the subject in mail clients"),
-            Field::new("name", "TEXT", "Internal name, not shown to recipients"),
-            Field::new("topic_id", "ID", "Topic; contacts who opted out of it are skipped"),
+            SEGMENT, FROM, SUBJECT, BODIES, REPLY_TO, PREVIEW, NAME, TOPIC,
         ])
         .clears("Clear a field: reply-to, html, text, preview-text, name or topic-id; repeatable")
         .hint("broadcasts update ID --subject '…'")
@@ -52,13 +61,55 @@ impl Noun for Broadcasts {
             "broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --subject 'Your week, corrected'",
             "broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id",
         ]),
-        Verb::own("send", &Own(|args: send::Args, context| Box::pin(send::run(args, context)))),
+        Verb::new("send", "Send a draft to the contacts of its segment, now or later", &Run(Takes::DryRun, |given, context| Box::pin(send(given, context))))
+            .detail("Asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question. Only a draft can be sent, and only once.\n\nThe service has no idempotency key for this operation. If the response is lost, the request isn't retried: exit code 9 says to check first.")
+            .ids(BROADCAST)
+            .fields(&[Field::new("scheduled_at", "TIME", "Time to send: ISO 8601, or a phrase such as `in 1 hour`").detail(UNCHANGED)])
+            .waits(confirm_send::SENT, "Wait until the broadcast is sent")
+            .unknown("the broadcast may have been sent; check: idempost broadcasts get {0}")
+            .then(|_, plan, broadcast, context| Box::pin(confirm_send::wait(plan.wait, broadcast, context)))
+            .examples(&[
+                "broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b",
+                "broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --scheduled-at 'tomorrow at 9am' --yes",
+                "broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --yes --wait --wait-timeout 10m",
+            ]),
         Verb::new("cancel", "Cancel a broadcast before it is sent", &Act(|client, ids| client.broadcasts().cancel(ids[0])))
             .detail("A scheduled broadcast becomes a draft again. A broadcast being sent stops, permanently. Drafts and sent broadcasts can't be canceled.")
             .ids(ID)
             .unknown("the broadcast may have been canceled; check: idempost broadcasts get {0}")
             .examples(&["broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b"]),
-        Verb::own("recipients", &Own(|args: recipients::Args, context| Box::pin(recipients::run(args, context)))),
+        Verb::new(
+            "recipients",
+            "List the recipients of a broadcast by what happened to them",
+            &Pages(Paging::Usual, |client, given| {
+                let kind = RecipientType::from(given.text("type").unwrap_or_default());
+                let list = client.broadcasts().recipients(given.ids[0], kind);
+                let list = given.text("email").into_iter().fold(list, List::email);
+                given.text("bounce_type").into_iter().fold(list, |list, bounce| list.bounce_type(BounceType::from(bounce)))
+            }),
+        )
+        .detail("Items have no IDs: the column id is a cursor for --after and --before.")
+        .ids(BROADCAST)
+        .fields(&[
+            Field::new("type", "TYPE", "What happened: sent, delivered, opened, clicked, bounced, complained, unsubscribed or suppressed")
+                .choices(RecipientType::KNOWN)
+                .required(),
+            Field::new("email", "TEXT", "Only addresses that contain this text"),
+            Field::new("bounce_type", "TYPE", "Only bounces of this type: permanent, transient or undetermined").choices(BounceType::KNOWN),
+        ])
+        .fill(|given, body| match given.text("bounce_type") {
+            Some(bounce) if given.text("type") != Some("bounced") => {
+                body.flags.wrong("exclusive", "--bounce-type needs --type bounced", "--bounce-type", bounce);
+            }
+            _ => {}
+        })
+        .table(&RECIPIENTS)
+        .hint("broadcasts recipients ID --type opened")
+        .examples(&[
+            "broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type opened --all",
+            "broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type bounced --bounce-type permanent",
+            "broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type clicked --jq '.data[].clicked_links[].url'",
+        ]),
         Verb::new(
             "clicked-links",
             "List the clicked links of a broadcast, the most clicked first",
@@ -66,7 +117,7 @@ impl Noun for Broadcasts {
         )
         .detail("Items have no IDs: the column id is a cursor for --after and --before.")
         .ids(BROADCAST)
-        .table(&recipients::LINKS)
+        .table(&LINKS)
         .examples(&["broadcasts clicked-links 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --limit 5"]),
         Verb::new(
             "duplicate",
@@ -88,6 +139,20 @@ impl Noun for Broadcasts {
 
 const BROADCAST: &[Field] = &[Field::place("id", "ID", "ID of the broadcast")];
 
+const CREATE: &str = "Prints the ID. A draft may lack a body until it is sent. Subject, HTML and text may contain placeholders, which are filled in for each contact: {{{FIRST_NAME}}}, {{{LAST_NAME}}}, \
+    {{{EMAIL}}}, {{{contact.city|your town}}} for a property and its fallback, and {{{SERVICE_UNSUBSCRIBE_URL}}} for the contact's unsubscribe link.\n\n\
+    --send asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question.";
+const UNCHANGED: &str = "The text is passed to the service unchanged.";
+const SEGMENT: Field =
+    Field::new("segment_id", "ID", "Segment whose contacts receive the broadcast, except unsubscribed ones");
+const FROM: Field = Field::new("from", "ADDRESS", "Sender: `you@x.test` or `You <you@x.test>`");
+const SUBJECT: Field = Field::new("subject", "TEXT", "Subject; may contain placeholders, like the body");
+const REPLY_TO: Field = Field::new("reply_to", "ADDRESS", "Reply-to address; repeatable");
+const PREVIEW: Field =
+    Field::new("preview_text", "TEXT", "Preview text shown beside the subject in mail clients");
+const NAME: Field = Field::new("name", "TEXT", "Internal name, not shown to recipients");
+const TOPIC: Field = Field::new("topic_id", "ID", "Topic; contacts who opted out of it are skipped");
+
 /// Columns of a list of broadcasts; the first five are the default.
 const TABLE: Table = Table {
     columns: &[
@@ -104,7 +169,101 @@ const TABLE: Table = Table {
     nothing: "no broadcasts yet",
 };
 
-/// The command that shows one broadcast, for hints.
-fn show_command(id: &str) -> String {
-    format!("idempost broadcasts get {id}")
+/// Columns of the recipients; the first three are the default.
+const RECIPIENTS: Table = Table {
+    columns: &[
+        Column::new("email", "EMAIL", Kind::Shrinks),
+        Column::new("count", "COUNT", Kind::Text),
+        Column::new("bounce_type", "BOUNCE", Kind::Text),
+        Column::new("contact_id", "CONTACT", Kind::Id),
+        Column::new("id", "CURSOR", Kind::Id),
+    ],
+    shown: 4,
+    nothing: "no recipients",
+};
+
+/// Columns of the links; the first three are the default.
+const LINKS: Table = Table {
+    columns: &[
+        Column::new("url", "URL", Kind::Shrinks),
+        Column::new("clicks", "CLICKS", Kind::Text),
+        Column::new("unique_clicks", "RECIPIENTS", Kind::Text),
+        Column::new("id", "CURSOR", Kind::Id),
+    ],
+    shown: 3,
+    nothing: "no clicked links",
+};
+
+/// The flags that need `--send`.
+fn fill(given: &Given<'_>, body: &mut Body) {
+    body.flags.field("", "--html or --text", None);
+    if let (Some(state), false) = (given.text("wait"), body.get("send") == Some(&true.into())) {
+        body.flags.wrong("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
+    }
+}
+
+async fn create(
+    broadcast: NewBroadcast,
+    plan: Plan,
+    given: Given<'_>,
+    context: &Context,
+) -> Result<(), Fail> {
+    let body = serde_json::to_value(&broadcast).unwrap_or_default();
+    let is_sent = body["send"] == true;
+    let unknown = if is_sent {
+        "the broadcast may have been created and sent; check: idempost broadcasts list --limit 1".to_owned()
+    } else {
+        given.unknown()
+    };
+    if is_sent && plan.dry_run.is_none() {
+        confirm_send::confirm(&SendSummary::new(&body, None), context).await?;
+    }
+    let make = |client: &Client| client.broadcasts().create(&broadcast);
+    let Some(response) = mutation::execute(plan.dry_run, &unknown, context, make).await? else {
+        return Ok(());
+    };
+    let id = response.value.id.as_str();
+    mutation::print(id, &response, context)?;
+    if !is_sent {
+        context.out.note(&format!("draft created · send it: idempost broadcasts send {id}"));
+    }
+    confirm_send::wait(plan.wait, &mutation::document(&response), context).await
+}
+
+async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
+    let mut flags = given.flags(context).await;
+    let (id, when) = (given.ids[0], given.text("scheduled_at"));
+    if when.is_some_and(|when| when.trim().is_empty()) {
+        flags.wrong("empty", "--scheduled-at must not be empty", "--scheduled-at", "");
+    }
+    let plan = given.flags_of_change(&mut flags);
+    flags.finish()?;
+    if plan.dry_run.is_none() {
+        ask(id, when, context).await?;
+    }
+    operation::execute(&given, &plan, context, |client| match when {
+        Some(when) => client.broadcasts().send_at(id, when),
+        None => client.broadcasts().send(id),
+    })
+    .await
+}
+
+/// Asks for confirmation with a summary, which is fetched only if the session is interactive.
+async fn ask(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
+    if context.global.yes || !confirm::is_interactive(context)? {
+        return confirm::confirm(&format!("Send broadcast {id}?"), context).await;
+    }
+    match context.client()?.broadcasts().get(id).await {
+        Ok(broadcast) => {
+            let broadcast = serde_json::to_value(&broadcast).unwrap_or_default();
+            confirm_send::confirm(&SendSummary::new(&broadcast, when), context).await
+        }
+        // A key that may only send can't read it.
+        Err(Error::Api(error))
+            if matches!(error.kind(), ApiErrorKind::Authentication | ApiErrorKind::Permission) =>
+        {
+            confirm::confirm(&format!("Send broadcast {id}?"), context).await
+        }
+        Err(error) => Err(error.into()),
+    }
 }

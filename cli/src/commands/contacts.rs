@@ -4,17 +4,17 @@ mod export;
 mod fields;
 pub(crate) mod import;
 mod imports;
-pub(crate) mod table;
 mod topics;
 
 use idempost::contacts::{ContactPatch, NewContact};
 use idempost::types::fields::Kind;
 
+use crate::actions::pages::Table;
+use crate::input::flags::Flags;
+use crate::output::table::{self, Column};
 use crate::rows::field::Field;
-use crate::rows::operation::{Act, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
+use crate::rows::operation::{Act, Checked, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
 use crate::rows::{Noun, Verb, Verbs};
-
-use table::TABLE;
 
 /// The commands.
 #[derive(Debug)]
@@ -138,7 +138,28 @@ impl Noun for Contacts {
             "contacts topics ada@example.com",
             "contacts topics ada@example.com --jq '.data[] | select(.subscription == \"opt_in\").name'",
         ]),
-        Verb::own("update-topics", &Own(|args: topics::UpdateArgs, context| Box::pin(topics::update(args, context)))),
+        Verb::new(
+            "update-topics",
+            "Change a contact's topic subscriptions",
+            &Checked(|client, given| {
+                let choices = topics::choices(given, &mut Flags::default());
+                client.contacts().update_topics(given.ids[0], choices)
+            }),
+        )
+        .detail("Subscriptions to other topics stay unchanged. Prints the contact's ID.")
+        .ids(CONTACT)
+        .fields(&[
+            Field::new("opt_in", "TOPIC_ID", "Topic to opt in to; repeatable").list(&TEXT).by_hand(),
+            Field::new("opt_out", "TOPIC_ID", "Topic to opt out of; repeatable").list(&TEXT).by_hand(),
+            Field::new("topics", "JSON", "Subscriptions as a JSON array: [{\"id\": \"…\", \"subscription\": \"opt_in\"}]").by_hand(),
+        ])
+        .fill(|given, body| drop(topics::choices(given, &mut body.flags)))
+        .hint("contacts update-topics ID|EMAIL --opt-out TOPIC")
+        .unknown("the subscriptions may have been changed; check: idempost contacts topics {0}")
+        .examples(&[
+            "contacts update-topics ada@example.com --opt-out b6d24b8e-af0b-4c3c-be0c-359bbd97381e",
+            "contacts update-topics ada@example.com --opt-in b6d24b8e-af0b-4c3c-be0c-359bbd97381e \\\n    --opt-out 5b7f0c1d-93a6-4f6e-8f43-0a4d6e2b8c19",
+        ]),
         Verb::own("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
         Verb::own("imports", &Nested(|imports: Verbs<imports::Imports>, context| Box::pin(imports.run(context)))),
         Verb::own("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
@@ -169,3 +190,17 @@ const PROPERTY_JSON: Field =
 const PROPERTIES: Field =
     Field::new("properties", "JSON", "Properties as one JSON object of strings, numbers and booleans")
         .by_hand();
+
+/// Columns of a list of contacts.
+pub(crate) const TABLE: Table = Table {
+    columns: &[
+        Column::new("id", "ID", table::Kind::Id),
+        Column::new("email", "EMAIL", table::Kind::Shrinks),
+        Column::new("first_name", "FIRST NAME", table::Kind::Shrinks),
+        Column::new("last_name", "LAST NAME", table::Kind::Shrinks),
+        Column::new("unsubscribed", "UNSUBSCRIBED", table::Kind::State),
+        Column::new("created_at", "CREATED", table::Kind::Time),
+    ],
+    shown: 6,
+    nothing: "no contacts",
+};

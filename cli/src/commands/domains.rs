@@ -1,8 +1,7 @@
 //! `domains`: domains for sending and receiving.
 
-mod claim;
+pub(crate) mod claim;
 mod records;
-mod setup;
 mod verify;
 
 use idempost::domains::{DomainPatch, NewDomain};
@@ -13,8 +12,9 @@ use crate::context::Context;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
-use crate::rows::operation::{Create, Delete, Nested, Own, Pages, Paging, ShowAs, Update};
-use crate::rows::{Noun, Verb};
+use crate::rows::given::{Body, Given};
+use crate::rows::operation::{Act, Create, Delete, Nested, Own, Pages, Paging, ShowAs, Update};
+use crate::rows::{Noun, Verb, Verbs};
 
 /// The commands.
 #[derive(Debug)]
@@ -30,15 +30,12 @@ impl Noun for Domains {
         )
         .detail("Prints the ID on standard output and the records on standard error. Publish the records with the domain's DNS provider, then run `domains verify`.")
         .fields(&[
-            Field::place_or_flag("name", "NAME", "Name of the domain, such as acme.test"),
-            Field::new("region", "REGION", "Region: us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]"),
-            Field::new("custom_return_path", "LABEL", "Subdomain label of the return path, which receives bounces [default: send]"),
-            OPENS, CLICKS, TRACKING, TLS, SENDING, RECEIVING,
+            NAME, REGION, RETURN_PATH, OPENS, CLICKS, TRACKING, TLS, SENDING, RECEIVING,
         ])
-        .fill(setup::capabilities)
+        .fill(capabilities)
         .hint("domains create acme.test")
         .unknown("the domain may have been registered; check: idempost domains list")
-        .then(|_, domain, context| Box::pin(async move {
+        .then(|_, _, domain, context| Box::pin(async move {
                 show_records(domain, context);
                 Ok(())
             }))
@@ -63,9 +60,9 @@ impl Noun for Domains {
             &Update(|client, ids, patch: &DomainPatch| client.domains().update(ids[0], patch)),
         )
         .detail("Settings not set by a flag stay unchanged. If the change adds DNS records, publish and verify them too.")
-        .ids(&[Field::place("id", "ID", "ID of the domain")])
+        .ids(DOMAIN)
         .fields(&[OPENS, CLICKS, TRACKING, TLS, SENDING, RECEIVING])
-        .fill(setup::capabilities)
+        .fill(capabilities)
         .clears("Clear a field: tracking-subdomain")
         .hint("domains update ID --open-tracking")
         .unknown("the domain may have been changed; check: idempost domains get {0}")
@@ -73,8 +70,17 @@ impl Noun for Domains {
             "domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking",
             "domains update d91cd9bd-1176-453e-8fc1-35364d380206 --open-tracking=false --clear tracking-subdomain",
         ]),
-        Verb::own("verify", &Own(|args: verify::Args, context| Box::pin(verify::run(args, context)))),
-        Verb::own("claim", &Nested(|command: claim::Command, context| Box::pin(claim::run(command, context)))),
+        Verb::new("verify", "Start verification of a domain's DNS records", &Act(|client, ids| client.domains().verify(ids[0])))
+            .detail("The service checks in the background; --wait waits for the outcome. Can be repeated at any time, and must be repeated after a change that adds records.")
+            .ids(DOMAIN)
+            .waits(verify::VERIFIED, "Wait until verification ends; exits with 3 if it fails")
+            .unknown("verification may have started; check: idempost domains get {0}")
+            .then(|given, plan, _, context| Box::pin(verify::wait(given.ids[0], plan.wait, context)))
+            .after("Examples:\n  \
+                idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
+                idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
+                Exit codes: 0 started, or with --wait verified; 3 verification failed; 8 timed out"),
+        Verb::own("claim", &Nested(|claim: Verbs<claim::Claim>, context| Box::pin(claim.run(context)))),
         Verb::delete(
             "Delete a domain",
             "the domain may have been deleted; check: idempost domains get {0}",
@@ -85,6 +91,18 @@ impl Noun for Domains {
     ];
 }
 
+const DOMAIN: &[Field] = &[Field::place("id", "ID", "ID of the domain")];
+const NAME: Field = Field::place_or_flag("name", "NAME", "Name of the domain, such as acme.test");
+const REGION: Field = Field::new(
+    "region",
+    "REGION",
+    "Region: us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]",
+);
+const RETURN_PATH: Field = Field::new(
+    "custom_return_path",
+    "LABEL",
+    "Subdomain label of the return path, which receives bounces [default: send]",
+);
 const OPENS: Field = Field::new(
     "open_tracking",
     "BOOL",
@@ -131,6 +149,13 @@ const TABLE: Table = Table {
     nothing: "no domains yet",
 };
 
+/// Maps a problem with both capabilities to the flags.
+fn capabilities(given: &Given<'_>, body: &mut Body) {
+    let (sending, receiving) = (given.text("sending"), given.text("receiving"));
+    let flag = if sending.is_some() { "--sending" } else { "--receiving" };
+    body.flags.field("/capabilities", flag, sending.or(receiving));
+}
+
 /// The domain, and its records as a table below it.
 fn lines(domain: &Value) -> Vec<String> {
     let mut rest = domain.clone();
@@ -155,9 +180,4 @@ fn show_records(domain: &Value, context: &Context) {
             context.out.note(line);
         }
     }
-}
-
-/// The command that shows one domain, for hints.
-fn show_command(id: &str) -> String {
-    format!("idempost domains get {id}")
 }

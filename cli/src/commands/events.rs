@@ -13,7 +13,7 @@ use crate::input::pair::Pair;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Create, Delete, Own, Pages, Paging, Show};
+use crate::rows::operation::{Checked, Create, Delete, Pages, Paging, Show};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -84,7 +84,31 @@ impl Noun for Events {
         .detail("Automations triggered by the event aren't deleted.")
         .ids(EVENT)
         .examples(&["events delete user.created"]),
-        Verb::own("send", &Own(|args: send::Args, context| Box::pin(send::run(args, context)))),
+        Verb::new(
+            "send",
+            "Send an event for a contact",
+            &Checked(|client, given| client.events().send(&send::occurrence(given, &mut Flags::default()))),
+        )
+        .detail("Starts a run of every enabled automation triggered by the event. Prints the event's name. The service has no idempotency key for this operation: an event sent twice starts two runs.")
+        .ids(&[Field::place("event", "EVENT", "Name of the event")])
+        .fields(&[
+            Field::new("contact_id", "ID", "ID of the contact").alias("contact"),
+            Field::new("email", "EMAIL", "Email address of the contact, who is created if unknown"),
+            Field::new("payload", "KEY=TEXT|JSON", "Payload field as a string, KEY=TEXT, or the whole payload as a JSON object; repeatable")
+                .list(&fields::Kind::Text)
+                .by_hand(),
+            Field::new("payload_json", "KEY=JSON", "Payload field as JSON: a number, a boolean, …; repeatable")
+                .list(&fields::Kind::Text)
+                .by_hand(),
+        ])
+        .fill(|given, body| drop(send::occurrence(given, &mut body.flags)))
+        .prints(0)
+        .hint("events send EVENT --email ada@example.com")
+        .unknown("the event may have been sent and may have started runs; check: idempost automations runs ID")
+        .examples(&[
+            "events send user.created --email ada@example.com --payload plan=pro --payload-json seats=5",
+            "events send user.created --contact-id e169aa45-1ecf-4183-9955-b1499d5701d3",
+        ]),
     ];
 }
 
@@ -110,7 +134,9 @@ fn update(given: &Given<'_>, body: &mut Body) {
     let fields = !given.texts("field").is_empty();
     match given.text("clear") {
         None if !fields && given.text("schema").is_none() => {
-            body.flags.missing("--field, --schema or --clear schema");
+            if body.get("schema").is_none() {
+                body.flags.missing("--field, --schema or --clear schema");
+            }
         }
         None => body.set("schema", schema.into()),
         Some("schema") if !fields => {}

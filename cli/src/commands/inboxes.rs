@@ -1,24 +1,20 @@
 //! `inboxes`: the mail of an address in threads, in beta. (`sandbox inbox` is another thing: the mails that the sandbox captured.)
 
-mod drafts;
-mod labels;
-mod messages;
-mod settings;
 mod threads;
 
-use idempost::inboxes::{InboxLabelPatch, InboxPatch, InboxThreadPatch, NewInbox, NewInboxLabel};
-use idempost::{Call, Client, problem::Problems};
-use serde::de::DeserializeOwned;
+use idempost::inboxes::{
+    InboxAgentPatch, InboxDraftPatch, InboxForward, InboxLabelPatch, InboxPatch, InboxReply,
+    InboxThreadPatch, NewInbox, NewInboxDraft, NewInboxLabel,
+};
+use idempost::types::fields::Kind::Text;
 
-use crate::actions::dry_run::Content;
-use crate::actions::mutation::{self, DryRunFlag, Mutation};
 use crate::actions::pages::Table;
-use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::operation::{Act, Create, Delete, Operation, Own, Pages, Paging, Show, Update};
+use crate::rows::field::{ATTACHMENTS, BODIES, Field};
+use crate::rows::given::Change;
+use crate::rows::operation::{
+    Act, Checked, Compose, Create, Delete, Operation, Pages, Paging, Repeat, Show, ShowOrUpdate, Update,
+};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -63,15 +59,48 @@ impl Noun for Inboxes {
         .detail("Its received and sent emails remain in their lists.")
         .ids(INBOX)
         .examples(&["inboxes delete support@acme.test"]),
-        Verb::own("agent", &Own(|args: settings::AgentArgs, context| Box::pin(settings::agent(args, context)))),
-        Verb::own("threads", &Own(|args: threads::ListArgs, context| Box::pin(threads::list(args, context)))),
-        Verb::own("search", &Own(|args: threads::SearchArgs, context| Box::pin(threads::search(args, context)))),
+        Verb::new(
+            "agent",
+            "Show the settings of an inbox's agent, or change them",
+            &ShowOrUpdate(
+                |client, ids| client.inboxes().agent(ids[0]),
+                |client, ids, patch: &InboxAgentPatch| client.inboxes().update_agent(ids[0], patch),
+            ),
+        )
+        .detail("Without flags it shows them. A sandbox stores the settings; no agent acts there.")
+        .ids(INBOX)
+        .fields(&[
+            Field::new("instructions", "TEXT", "Instructions, at most 4,000 characters"),
+            Field::new("tone", "TONE", "Tone: concise_professional, concise_casual, expanded_professional or expanded_casual"),
+            Field::new("actions", "ACTION", "Action that it may take, replacing all others: draft_reply, forward_thread, add_labels, assign_thread, mark_as_spam, archive or move_to_trash; repeatable")
+                .flag("action")
+                .empties()
+                .clear("actions"),
+        ])
+        .clears("Clear a field: instructions, tone or actions")
+        .unknown("the settings may have been changed; check: idempost inboxes agent {0}")
+        .examples(&[
+            "inboxes agent support@acme.test",
+            "inboxes agent support@acme.test --instructions 'Be kind' --tone concise_casual --action draft_reply --action archive",
+        ]),
+        Verb::new("threads", "List threads, most recently active first", &Pages(Paging::Usual, threads::list))
+            .ids(INBOX)
+            .fields(threads::FILTERS)
+            .table(&threads::TABLE)
+            .after(threads::LIST_HELP),
+        Verb::new("search", "Search threads, most recently active first", &Pages(Paging::Usual, threads::search))
+            .detail("All conditions must apply to one email of a thread. Quotes enclose a phrase, and - before a word or phrase excludes it; a query that starts with - comes after --. A sandbox examines the 1,000 most recently active threads of the folders.")
+            .ids(INBOX)
+            .fields(threads::CONDITIONS)
+            .table(&threads::TABLE)
+            .after(threads::SEARCH_HELP),
         Verb::new("thread", "Show one thread", &Show(|client, ids| client.inboxes().thread(ids[0], ids[1])))
             .ids(THREAD)
             .examples(&["inboxes thread support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"]),
         Verb::new("read", "Mark a thread with all its emails as read", UPDATE_THREAD)
             .ids(THREAD)
             .fields(&[Field::new("read", "", "Mark it as unread instead").flag("unread").switch().by_hand()])
+            .without_input()
             .fill(|given, body| body.set("read", (!given.switch("unread")).into()))
             .unknown(THREAD_CHANGED)
             .examples(&["inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12", "inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --unread"]),
@@ -79,6 +108,7 @@ impl Noun for Inboxes {
             .ids(THREAD)
             .fields(&[Field::place("folder", "FOLDER", "Folder: inbox, archive, spam or trash")
                 .choices(&["inbox", "archive", "spam", "trash"])])
+            .without_input()
             .unknown(THREAD_CHANGED)
             .examples(&["inboxes move support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 archive"]),
         Verb::new(
@@ -89,7 +119,34 @@ impl Noun for Inboxes {
         .ids(THREAD)
         .unknown("the thread may have been moved")
         .examples(&["inboxes trash support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"]),
-        Verb::own("label", &Own(|args: labels::LabelArgs, context| Box::pin(labels::label(args, context)))),
+        Verb::new(
+            "label",
+            "Add labels to a thread and print all of its labels",
+            &Checked(|client, given| {
+                let [inbox, thread] = [given.ids[0], given.ids[1]];
+                let labels = given.texts("labels");
+                if given.switch("replace") {
+                    client.inboxes().replace_labels(inbox, thread, labels)
+                } else {
+                    client.inboxes().add_labels(inbox, thread, labels)
+                }
+            }),
+        )
+        .ids(THREAD)
+        .fields(&[
+            Field::place("labels", "LABEL_ID", "ID of a label; repeatable, at most 10").list(&Text).several().optional(),
+            Field::new("replace", "", "Remove all other labels").switch(),
+        ])
+        .fill(|given, body| {
+            if given.texts("labels").is_empty() && !given.switch("replace") {
+                body.flags.field("/labels", "LABEL_ID", None);
+            }
+        })
+        .unknown("the labels may have been changed; repeating the command is safe")
+        .examples(&[
+            "inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34",
+            "inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --replace",
+        ]),
         Verb::new(
             "unlabel",
             "Remove a label from a thread and print those that remain",
@@ -114,26 +171,90 @@ impl Noun for Inboxes {
         )
         .ids(EMAIL)
         .examples(&["inboxes email support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60"]),
-        Verb::own("reply", &Own(|args: messages::ReplyArgs, context| Box::pin(messages::reply(args, context)))),
-        Verb::own("forward", &Own(|args: messages::ForwardArgs, context| Box::pin(messages::forward(args, context)))),
+        Verb::new(
+            "reply",
+            "Reply to an email of a thread and print the ID of the reply",
+            &Compose(Change::Create, InboxReply::attach, |client, ids, reply| {
+                client.inboxes().reply(ids[0], ids[1], ids[2], reply)
+            }),
+        )
+        .detail("It goes to the Reply-To address, else to the sender.")
+        .ids(EMAIL)
+        .fields(&[
+            BODIES,
+            Field::new("reply_all", "", "Send a copy to the other recipients of the email").switch(),
+            CC, BCC,
+            SUBJECT.help("Subject [default: that of the email with Re:]"),
+            ATTACHMENTS,
+        ])
+        .fill(|_, body| body.flags.field("", "--text or --html", None))
+        .examples(&[
+            "inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 --text 'On its way.'",
+            "inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    --html-file answer.html --attach invoice.pdf --reply-all",
+        ]),
+        Verb::new(
+            "forward",
+            "Forward an email of a thread with its attachments and print the ID of the new email",
+            &Compose(Change::Create, InboxForward::attach, |client, ids, forward| {
+                client.inboxes().forward(ids[0], ids[1], ids[2], forward)
+            }),
+        )
+        .ids(EMAIL)
+        .fields(&[TO, CC, BCC, SUBJECT.help("Subject [default: that of the email with Fwd:]"), BODIES, ATTACHMENTS])
+        .examples(&[
+            "inboxes forward support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    --to boss@acme.test --text 'Please decide.'",
+        ]),
         Verb::new(
             "drafts",
             "List drafts that weren't sent, newest first",
             &Pages(Paging::Usual, |client, given| client.inboxes().drafts(given.ids[0])),
         )
         .ids(INBOX)
-        .table(&drafts::TABLE)
+        .table(&DRAFTS)
         .examples(&["inboxes drafts support@acme.test"]),
         Verb::new("draft", "Show one draft", &Show(|client, ids| client.inboxes().draft(ids[0], ids[1])))
             .ids(DRAFT)
             .examples(&["inboxes draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"]),
-        Verb::own("create-draft", &Own(|args: drafts::CreateArgs, context| Box::pin(drafts::create(args, context)))),
-        Verb::own("update-draft", &Own(|args: drafts::UpdateArgs, context| Box::pin(drafts::update(args, context)))),
+        Verb::new(
+            "create-draft",
+            "Create a draft and print its ID",
+            &Compose(Change::Create, NewInboxDraft::attach, |client, ids, draft| client.inboxes().create_draft(ids[0], draft)),
+        )
+        .ids(INBOX)
+        .fields(&[
+            TO, CC, BCC, SUBJECT, BODIES, ATTACHMENTS,
+            Field::new("thread_id", "ID", "Thread that it replies to").flag("thread").requires("reply-to-email"),
+            Field::new("reply_to_email_id", "ID", "Email of the thread that it replies to").flag("reply-to-email").requires("thread"),
+        ])
+        .fill(|_, body| body.flags.field("", "--to, --cc, --bcc, --subject, --text, --html or --attach", None))
+        .examples(&[
+            "inboxes create-draft support@acme.test --to ada@example.com --subject Offer --text 'Dear Ada'",
+            "inboxes create-draft support@acme.test --thread 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 \\\n    --reply-to-email 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 --text-file answer.txt",
+        ]),
+        Verb::new(
+            "update-draft",
+            "Change a draft that wasn't sent",
+            &Compose(Change::Update, InboxDraftPatch::attach, |client, ids, patch| {
+                client.inboxes().update_draft(ids[0], ids[1], patch)
+            }),
+        )
+        .detail("Fields not set by a flag stay unchanged, except that a body replaces the other one, too, and the attached files replace all others.")
+        .ids(DRAFT)
+        .fields(&[TO, CC, BCC, SUBJECT, BODIES, ATTACHMENTS])
+        .clears("Clear a field: to, cc, bcc, subject, html, text or attachments")
+        .unknown("the draft may have been changed; check: idempost inboxes draft {0} {1}")
+        .examples(&["inboxes update-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21 --subject 'New offer' --clear cc"]),
         Verb::new("delete-draft", "Delete a draft", &Delete(|client, ids| client.inboxes().delete_draft(ids[0], ids[1])))
             .ids(DRAFT)
             .unknown("the draft may have been deleted; check: idempost inboxes drafts {0}")
             .examples(&["inboxes delete-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"]),
-        Verb::own("send-draft", &Own(|args: drafts::SendArgs, context| Box::pin(drafts::send(args, context)))),
+        Verb::new(
+            "send-draft",
+            "Send a draft, once, and print the ID of the email",
+            &Repeat(|client, ids| client.inboxes().send_draft(ids[0], ids[1])),
+        )
+        .ids(DRAFT)
+        .examples(&["inboxes send-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"]),
         Verb::new("labels", "List the labels of an inbox, oldest first", &Show(|client, ids| client.inboxes().labels(ids[0])))
             .ids(INBOX)
             .examples(&["inboxes labels support@acme.test --jq '.data[].name'"]),
@@ -177,6 +298,10 @@ const DRAFT: &[Field] = &[INBOX[0], Field::place("draft", "DRAFT_ID", "ID of the
 const LABEL: &[Field] = &[INBOX[0], Field::place("label", "LABEL_ID", "ID of the label")];
 const FROM_NAME: Field =
     Field::new("from_name", "TEXT", "Sender's name of its emails, at most 78 characters");
+const TO: Field = Field::new("to", "ADDRESS", "Recipients; several values or repeated flags").several();
+const CC: Field = Field::new("cc", "ADDRESS", "Cc recipients; several values or repeated flags").several();
+const BCC: Field = Field::new("bcc", "ADDRESS", "Bcc recipients; several values or repeated flags").several();
+const SUBJECT: Field = Field::new("subject", "TEXT", "Subject, at most 2,000 characters");
 const COLOR: Field = Field::new("color", "COLOR", "Color as #RRGGBB").flag("label-color");
 const UPDATE_THREAD: &dyn Operation =
     &Create(|client, ids, patch: &InboxThreadPatch| client.inboxes().update_thread(ids[0], ids[1], patch));
@@ -198,58 +323,18 @@ const TABLE: Table = Table {
     nothing: "no inboxes yet",
 };
 
-// A thread to read.
-#[derive(Debug, clap::Args)]
-pub(crate) struct ThreadArg {
-    /// ID or address of the inbox
-    #[arg(value_name = "INBOX")]
-    inbox: String,
-    /// ID of the thread
-    #[arg(value_name = "THREAD_ID")]
-    thread: String,
-}
-
-// An email to read.
-#[derive(Debug, clap::Args)]
-pub(crate) struct EmailArg {
-    #[command(flatten)]
-    thread: ThreadArg,
-    /// ID of the email
-    #[arg(value_name = "EMAIL_ID")]
-    email: String,
-}
-
-/// Executes a change and prints the IDs in its response.
-async fn change<T: DeserializeOwned + Send + 'static>(
-    flags: Flags,
-    checked: Result<(), Problems>,
-    dry_run: &DryRunFlag,
-    unknown_outcome: &str,
-    context: &Context,
-    make: impl Fn(&Client) -> Call<T>,
-) -> Result<(), Fail> {
-    change_with_files(flags, checked, dry_run, unknown_outcome, &[], context, make).await
-}
-
-/// The same with the contents of the attachments, for a dry run.
-async fn change_with_files<T: DeserializeOwned + Send + 'static>(
-    mut flags: Flags,
-    checked: Result<(), Problems>,
-    dry_run: &DryRunFlag,
-    unknown_outcome: &str,
-    contents: &[Content],
-    context: &Context,
-    make: impl Fn(&Client) -> Call<T>,
-) -> Result<(), Fail> {
-    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.add_problems(checked);
-    flags.finish()?;
-    let mutation = Mutation { dry_run, unknown_outcome, key: None, key_given: false, contents };
-    let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
-    let document = mutation::document(&response);
-    let items = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let ids =
-        std::iter::once(&document).chain(items).filter_map(|item| Some(item["id"].as_str()?.to_owned()));
-    let ids: Vec<_> = ids.collect();
-    mutation::report(context, || context.out.result(&ids, &document))
-}
+/// Columns of drafts; the first five are the default.
+const DRAFTS: Table = Table {
+    columns: &[
+        Column::new("id", "ID", Kind::Id),
+        Column::new("type", "TYPE", Kind::Text),
+        Column::new("to", "TO", Kind::Shrinks),
+        Column::new("subject", "SUBJECT", Kind::Shrinks),
+        Column::new("updated_at", "UPDATED", Kind::Time),
+        Column::new("snippet", "SNIPPET", Kind::Shrinks),
+        Column::new("thread_id", "THREAD", Kind::Id),
+        Column::new("reply_to_email_id", "REPLY TO", Kind::Id),
+    ],
+    shown: 5,
+    nothing: "no drafts",
+};

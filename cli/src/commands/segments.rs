@@ -2,10 +2,13 @@
 
 mod metrics;
 
+use idempost::segments::SegmentMetric;
+use idempost::types::fields::Kind;
+
 use crate::actions::pages::Table;
-use crate::output::table::{Column, Kind};
+use crate::output::table::{self, Column};
 use crate::rows::field::{Field, ID};
-use crate::rows::operation::{Delete, Name, Own, Pages, Paging, Show};
+use crate::rows::operation::{Delete, Name, Pages, Paging, Run, Show, Takes};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -58,9 +61,28 @@ impl Noun for Segments {
         )
         .detail("Without --limit, the service returns all of them.")
         .ids(SEGMENT)
-        .table(&super::contacts::table::TABLE)
+        .table(&super::contacts::TABLE)
         .examples(&["segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10"]),
-        Verb::own("metrics", &Own(|args: metrics::Args, context| Box::pin(metrics::run(args, context)))),
+        Verb::new(
+            "metrics",
+            "Show how many contacts are subscribed, in total and by segment",
+            &Run(Takes::Nothing, |given, context| Box::pin(metrics::run(given, context))),
+        )
+        .detail("Totals count a contact once, rows in each of its segments. Metrics: all_contacts, subscribers, unsubscribers.")
+        .fields(&[
+            Field::new("metrics", "METRICS", "Metrics to show, separated by commas [default: all]")
+                .list(&Kind::Choice(SegmentMetric::KNOWN))
+                .delimited(),
+            Field::new("dimensions", "DIMENSION", "Rows by this: segment").list(&Kind::Choice(&["segment"])).delimited(),
+            Field::new("segment_id", "ID", "Only contacts of these segments, separated by commas, at most 100")
+                .list(&Kind::Text)
+                .delimited()
+                .alias("segment"),
+        ])
+        .after("Columns with --dimensions: name, all_contacts, subscribers, unsubscribers, id\n\n\
+            Examples:\n  \
+            idempost segments metrics --dimensions segment\n  \
+            idempost segments metrics --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --jq .totals.subscribers"),
     ];
 }
 
@@ -69,9 +91,9 @@ const SEGMENT: &[Field] = &[Field::place("id", "ID", "ID of the segment")];
 /// Columns of a list of segments.
 pub(crate) const TABLE: Table = Table {
     columns: &[
-        Column::new("id", "ID", Kind::Id),
-        Column::new("name", "NAME", Kind::Shrinks),
-        Column::new("created_at", "CREATED", Kind::Time),
+        Column::new("id", "ID", table::Kind::Id),
+        Column::new("name", "NAME", table::Kind::Shrinks),
+        Column::new("created_at", "CREATED", table::Kind::Time),
     ],
     shown: 3,
     nothing: "no segments",

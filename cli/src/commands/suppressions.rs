@@ -1,6 +1,5 @@
 //! `suppressions`: addresses that the service sends no emails to.
 
-mod add;
 mod check;
 mod export;
 mod file;
@@ -10,13 +9,15 @@ mod import;
 mod remove;
 
 use idempost::suppressions::SuppressionOrigin;
+use idempost::types::fields::Kind::Text;
+use serde_json::Value;
 
 use crate::actions::pages::Table;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
-use crate::rows::operation::{Own, Pages, Paging, Show};
+use crate::rows::operation::{Checked, Own, Pages, Paging, Run, Show, Takes};
 use crate::rows::{Noun, Verb};
 
 /// Maximum number of addresses in one request.
@@ -47,7 +48,24 @@ impl Noun for Suppressions {
         )
         .choices(SuppressionOrigin::KNOWN)])
         .examples(&["suppressions list --origin bounce", "suppressions list --all --columns email"]),
-        Verb::own("add", &Own(|args: add::Args, context| Box::pin(add::run(args, context)))),
+        Verb::new(
+            "add",
+            "Add addresses to the suppression list",
+            &Checked(|client, given| match &given.texts("emails")[..] {
+                [one] => client.suppressions().add(one).typed::<Value>(),
+                // The count is checked by `fill`.
+                many => client.suppressions().add_batch(many.iter().take(BATCH)).typed(),
+            }),
+        )
+        .detail("Takes up to 100 addresses and adds all of them or none; `suppressions import` reads more from a file. An address on the list keeps its entry. Prints the ID of each entry.")
+        .fields(&[Field::place("emails", "EMAIL", "Address to add; repeatable").list(&Text).several()])
+        .fill(|given, body| {
+            let emails = given.texts("emails");
+            body.flags.field("/email", "EMAIL", emails.first().map(String::as_str));
+            check_count(&emails, "EMAIL", "; for more, use: idempost suppressions import FILE", &mut body.flags);
+        })
+        .unknown("the addresses may have been added; repeating the command is safe")
+        .examples(&["suppressions add ada@example.com", "suppressions add ada@example.com bob@example.com --dry-run"]),
         Verb::new(
             "get",
             "Show one entry of the suppression list",
@@ -58,9 +76,28 @@ impl Noun for Suppressions {
             "suppressions get ada@example.com",
             "suppressions get 520784e2-887d-4c25-b53c-4ad46ad38100 --jq .origin",
         ]),
-        Verb::own("remove", &Own(|args: remove::Args, context| Box::pin(remove::run(args, context))))
-            .alias("rm"),
-        Verb::own("check", &Own(|args: check::Args, context| Box::pin(check::run(args, context)))),
+        Verb::new(
+            "remove",
+            "Remove addresses from the suppression list",
+            &Run(Takes::DryRun, |given, context| Box::pin(remove::run(given, context))),
+        )
+        .alias("rm")
+        .detail("Takes up to 100 addresses, or as many IDs. The service sends to them again; the next permanent bounce or complaint adds them again. Prints the ID of each removed entry. The exit code is 5 if none was on the list, and 10 if only some were.")
+        .fields(&[Field::place("entries", "ID|EMAIL", "ID or address of the entry; repeatable").list(&Text).several().by_hand()])
+        .unknown("the entries may have been removed; check: idempost suppressions check EMAIL")
+        .examples(&["suppressions remove ada@example.com", "suppressions remove 520784e2-887d-4c25-b53c-4ad46ad38100 --yes"]),
+        Verb::new(
+            "check",
+            "Check whether an address is on the suppression list",
+            &Run(Takes::Nothing, |given, context| Box::pin(check::run(given, context))),
+        )
+        .detail("The exit code is 0 if it isn't, and 3 if it is: the service would drop the address from every email. Other codes are failures, such as 7 if the service can't be reached.")
+        .fields(&[Field::place("email", "EMAIL", "Address to look up")])
+        .examples(&[
+            "suppressions check ada@example.com",
+            "suppressions check ada@example.com --quiet && ./send-invoice ada@example.com",
+            "suppressions check ada@example.com --jq .suppression.origin",
+        ]),
         Verb::own("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
         Verb::own("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
     ];

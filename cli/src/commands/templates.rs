@@ -37,7 +37,7 @@ impl Noun for Templates {
         .fill(variable::fill)
         .hint("templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME")
         .unknown("the template may have been created; check: idempost templates list --limit 1")
-        .then(|given, template, context| Box::pin(created(given, template, context)))
+        .then(|given, _, template, context| Box::pin(created(given, template, context)))
         .examples(&[
             "templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish",
             "templates create Invoice --html-file invoice.html --variable TOTAL:number",
@@ -64,7 +64,7 @@ impl Noun for Templates {
         .fill(variable::fill)
         .hint("templates update welcome --subject '…'")
         .unknown("the template may have been changed; check: idempost templates get {0}")
-        .then(|given, template, context| Box::pin(changed(given, template, context)))
+        .then(|given, _, template, context| Box::pin(changed(given, template, context)))
         .examples(&[
             "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",
             "templates update welcome --html-file welcome.html --clear text",

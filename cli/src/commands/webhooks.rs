@@ -1,26 +1,23 @@
 //! `webhooks`: endpoints that events are delivered to.
 
-mod deliveries;
 mod listen;
 mod secrets;
 mod verify;
 
 use idempost::types::fields;
-use idempost::{
-    call::WithResponse,
-    webhooks::{CreatedWebhook, NewWebhook, WebhookPatch},
-};
+use idempost::webhooks::{CreatedWebhook, NewWebhook, WebhookPatch};
+use idempost::{Call, Client};
 
 use crate::actions::mutation;
 use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{DryRun, EVENT_TYPES_AND_ALL, event_types};
-use crate::output::secret::{self, SecretFile};
+use crate::input::flags::{EVENT_TYPES_AND_ALL, event_types};
+use crate::output::secret;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
-use crate::rows::given::Given;
-use crate::rows::operation::{Act, Delete, Own, Pages, Paging, Show, Update, With};
+use crate::rows::given::{Given, Plan};
+use crate::rows::operation::{Act, Delete, Own, Pages, Paging, Run, Show, Takes, Update, With};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -33,13 +30,15 @@ impl Noun for Webhooks {
         Verb::new(
             "create",
             "Create a webhook and print its ID",
-            &With(|webhook: NewWebhook, dry_run, given, context| Box::pin(create(webhook, dry_run, given, context))),
+            &With(|webhook: NewWebhook, plan, given, context| {
+                Box::pin(change_secret(plan, given, context, move |client| client.webhooks().create(&webhook)))
+            }),
         )
         .detail("The signing secret isn't printed: write it to a file with --secret-file, or show it with --json.")
         .fields(&[
             Field::place_or_flag("endpoint", "ENDPOINT", ENDPOINT),
             EVENTS,
-            Field::new("secret_file", "PATH", "New file for the signing secret, readable only by its owner").local().by_hand(),
+            SECRET_FILE,
         ])
         .hint("webhooks create https://acme.test/hooks --event email.delivered")
         .unknown("the webhook may have been created; check: idempost webhooks list --limit 1")
@@ -84,7 +83,7 @@ impl Noun for Webhooks {
             &Pages(Paging::Older, |client, given| client.webhooks().events(given.ids[0])),
         )
         .ids(WEBHOOK)
-        .table(&deliveries::EVENTS)
+        .table(&EVENT_LOG)
         .examples(&["webhooks events 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq '.data[] | select(.status == \"failed\").id'"]),
         Verb::new(
             "event",
@@ -99,7 +98,7 @@ impl Noun for Webhooks {
             &Pages(Paging::Older, |client, given| client.webhooks().attempts(given.ids[0], given.ids[1])),
         )
         .ids(EVENT)
-        .table(&deliveries::ATTEMPTS)
+        .table(&ATTEMPTS)
         .examples(&["webhooks attempts 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"]),
         Verb::new(
             "replay",
@@ -109,7 +108,20 @@ impl Noun for Webhooks {
         .ids(EVENT)
         .unknown("the event may be redelivered; check: idempost webhooks attempts {0} {1}")
         .examples(&["webhooks replay 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"]),
-        Verb::own("rotate-secret", &Own(|args: deliveries::RotateArgs, context| Box::pin(deliveries::rotate(args, context)))),
+        Verb::new(
+            "rotate-secret",
+            "Rotate a webhook's signing secret and print the webhook's ID",
+            &Run(Takes::DryRun, |given, context| Box::pin(async move {
+                let plan = given.plan_change(context).await?;
+                let id = given.ids[0].to_owned();
+                change_secret(plan, given, context, move |client| client.webhooks().rotate_secret(id.as_str())).await
+            })),
+        )
+        .detail("For 24 hours, deliveries are also signed with the old secret. The new one isn't printed: write it to a file with --secret-file, or show it with --json.")
+        .ids(WEBHOOK)
+        .fields(&[SECRET_FILE])
+        .unknown("the secret may have been rotated; check: idempost webhooks get {0}")
+        .examples(&["webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"]),
         Verb::own("listen", &Own(|args: listen::Args, context| Box::pin(listen::run(args, context)))).handles_signals(),
         Verb::own("verify", &Own(|args: verify::Args, context| Box::pin(async move { verify::run(&args, context) }))),
     ];
@@ -129,6 +141,11 @@ const EVENTS: Field = Field::new(
 .delimited()
 .map(event_types);
 
+const SECRET_FILE: Field =
+    Field::new("secret_file", "PATH", "New file for the signing secret, readable only by its owner")
+        .local()
+        .by_hand();
+
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -141,25 +158,40 @@ const TABLE: Table = Table {
     nothing: "no webhooks yet",
 };
 
-async fn create(
-    webhook: NewWebhook,
-    dry_run: Option<DryRun>,
+const EVENT_LOG: Table = Table {
+    columns: &[
+        Column::new("id", "ID", Kind::Text),
+        Column::new("type", "TYPE", Kind::Shrinks),
+        Column::new("status", "STATUS", Kind::State),
+        Column::new("created_at", "OCCURRED", Kind::Time),
+    ],
+    shown: 4,
+    nothing: "no events yet",
+};
+
+const ATTEMPTS: Table = Table {
+    columns: &[
+        Column::new("id", "ID", Kind::Text),
+        Column::new("http_status_code", "STATUS", Kind::Text),
+        Column::new("response", "RESPONSE", Kind::Shrinks),
+        Column::new("sent_at", "SENT", Kind::Time),
+    ],
+    shown: 4,
+    nothing: "no delivery attempts yet",
+};
+
+/// Executes a change that makes a new secret, and puts the secret where the flags say.
+async fn change_secret(
+    plan: Plan,
     given: Given<'_>,
     context: &Context,
+    make: impl Fn(&Client) -> Call<CreatedWebhook>,
 ) -> Result<(), Fail> {
-    let file = given.text("secret_file").filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
+    let file = given.text("secret_file").filter(|_| plan.dry_run.is_none()).map(secret::place).transpose()?;
     let unknown = given.unknown();
-    let done = mutation::execute(dry_run, &unknown, context, |client| client.webhooks().create(&webhook));
-    let Some(response) = done.await? else { return Ok(()) };
-    print_secret(&response, file, context)
-}
-
-/// Prints the ID of a webhook with a new secret, and puts the secret where the flags say.
-fn print_secret(
-    response: &WithResponse<CreatedWebhook>,
-    file: Option<SecretFile<'_>>,
-    context: &Context,
-) -> Result<(), Fail> {
+    let Some(response) = mutation::execute(plan.dry_run, &unknown, context, make).await? else {
+        return Ok(());
+    };
     let id = response.value.id.as_str();
     match file {
         Some(file) => {
@@ -168,12 +200,7 @@ fn print_secret(
             context.out.note(&format!("the secret is in {path}"));
         }
         _ if context.out.is_json() => {}
-        _ => context.out.note(&format!("show the secret: {} --jq .signing_secret", show_command(id))),
+        _ => context.out.note(&format!("show the secret: idempost webhooks get {id} --jq .signing_secret")),
     }
-    mutation::print(id, response, context)
-}
-
-/// The command that shows one webhook, for hints.
-fn show_command(id: &str) -> String {
-    format!("idempost webhooks get {id}")
+    mutation::print(id, &response, context)
 }

@@ -1,12 +1,12 @@
 //! The paths of a login's files, and the names that bind a record to its location.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use idempost::auth::StoreError;
 use sha2::{Digest as _, Sha256};
 
 use super::private_file;
+use crate::output::hex;
 use crate::settings::env::Env;
 use crate::settings::paths;
 use crate::settings::profiles::{self, CREDENTIALS, DEFAULT};
@@ -150,14 +150,6 @@ fn short_hash(parts: &[&str]) -> String {
         hash.update(part);
     }
     hex(&hash.finalize()[..8])
-}
-
-/// Bytes in hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").unwrap_or_default();
-        text
-    })
 }
 
 #[cfg(test)]

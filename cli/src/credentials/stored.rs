@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::place::{hex, host_id};
+use super::place::host_id;
+use crate::output::hex;
 
 /// The version of the format. A later one is rejected and left unchanged.
 const FORMAT_VERSION: u32 = 1;

@@ -3,16 +3,12 @@
 //! Validation reports problems by JSON pointer. The builder maps a pointer back to the flag, or to the position in the document, that
 //! set the value.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{collections::BTreeMap, ops::Range};
 
 use idempost::problem::Problems;
 use serde_json::{Map, Value, json};
 
-use super::{
-    json,
-    json_spans::{self, Target},
-    source::Source,
-};
+use super::{document::Document, json, json_spans::Target, source::Source};
 use crate::diagnostics::{Diagnostic, Origin, Problem};
 
 /// The order in which problems are reported.
@@ -39,7 +35,7 @@ pub(crate) struct BodyBuilder {
     fields: Map<String, Value>,
     /// The source of the value at each pointer.
     origins: BTreeMap<String, Origin>,
-    document: Option<(Source, Arc<str>)>,
+    document: Option<Document>,
     found: Vec<Diagnostic>,
     /// The number of problems not listed.
     omitted: usize,
@@ -52,36 +48,16 @@ pub(crate) struct BodyBuilder {
 impl BodyBuilder {
     /// Reads the document that the flags override. If it can't be read, adds a problem.
     pub(crate) fn read(&mut self, source: Source, flag: &str) {
-        let name = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
-        let at_flag = flag_origin(flag, 1, &name);
-        self.unread = true;
-        let text = match source.text() {
-            Ok(text) => text,
-            Err(rule) => {
-                return self.malformed("file", format!("couldn't read {source}: {rule}"), at_flag, None);
-            }
-        };
-        let whole = |span| source.origin(&text, span);
-        match json::read(&text) {
-            Err(error) => {
-                let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
-                self.malformed("json", error.message, whole(error.at..end), None);
-            }
-            Ok(json::Document { value: Value::Object(fields), repeated, omitted }) => {
+        match Document::read(source, flag) {
+            Ok((document, fields, repeated)) => {
                 self.fields = fields;
-                self.unread = false;
-                self.omitted += omitted;
-                let spans =
-                    json_spans::find(&text, repeated.iter().map(|pointer| (pointer.as_str(), Target::Key)));
-                for (pointer, span) in repeated.into_iter().zip(spans) {
-                    let rule = "this key is repeated";
-                    self.found.push(found(Problem::new(pointer, "repeated", rule), Some(whole(span)), None));
-                }
-                self.document = Some((source, text));
+                self.document = Some(document);
+                self.omitted += repeated.omitted;
+                self.found.extend(repeated.found);
             }
-            Ok(_) => {
-                let rule = "expected a JSON object";
-                self.malformed("type", rule.to_owned(), whole(first_byte(&text)), None);
+            Err(found) => {
+                self.unread = true;
+                self.found.push(*found);
             }
         }
     }
@@ -188,21 +164,18 @@ impl BodyBuilder {
             |problem: &Problem| self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer));
         let mut problems = problems.into_vec();
         problems.retain(|problem| !lacks_field(problem) && !is_placeholder(problem));
-        let flags: Vec<_> = problems.iter().map(|problem| self.flag(problem)).collect();
-        let of_document = problems.iter().zip(&flags).filter(|(_, flag)| flag.is_none());
-        let of_document = of_document.map(|(problem, _)| (problem.path.as_str(), part(problem)));
-        let mut places = match &self.document {
-            Some((source, text)) => {
-                let spans = json_spans::find(text, of_document);
-                spans.into_iter().map(|span| source.origin(text, span)).collect()
+        let mut of_document = Vec::new();
+        for problem in problems {
+            match (self.flag(&problem), &self.document) {
+                (None, Some(_)) => of_document.push(problem),
+                (origin, _) => self.found.push(found(problem, origin, None)),
             }
-            None => Vec::new(),
         }
-        .into_iter();
-        for (problem, flag) in problems.into_iter().zip(flags) {
-            let origin = flag.or_else(|| places.next());
-            let hint = hint(&problem, origin.as_ref());
-            self.found.push(found(problem, origin, hint));
+        if let Some(document) = &self.document {
+            self.found.extend(document.locate(of_document));
+        }
+        for one in &mut self.found {
+            one.hint = one.hint.take().or_else(|| hint(&one.problem, one.origin.as_ref()));
         }
     }
 
@@ -297,11 +270,6 @@ pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String>
 
 fn found(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Diagnostic {
     Diagnostic { problem, origin, hint }
-}
-
-fn first_byte(text: &str) -> Range<usize> {
-    let start = text.len() - text.trim_start().len();
-    start..text.ceil_char_boundary((start + 1).min(text.len()))
 }
 
 fn is_within(pointer: &str, outer: &str) -> bool {

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, Str, StringValueParser, TypedValueParser};
 use idempost::{
     problem::{Problem, Problems},
     webhooks::EventType,
@@ -13,7 +13,9 @@ use idempost::{
 use serde_json::{Map, Value};
 
 use super::body_builder::{flag_origin, narrowed};
-use super::json::{self, Document};
+use super::document::Document;
+use super::json;
+use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
 
 /// The output of a dry run.
@@ -51,9 +53,12 @@ impl clap::builder::ArgExt for Local {}
 
 /// The values of a flag for help, completions and `help --json`. The parser accepts any text: the command reports it with all other problems.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Choices(pub(crate) &'static [&'static str]);
+pub(crate) struct Choices<L = &'static [&'static str]>(pub(crate) L);
 
-impl TypedValueParser for Choices {
+impl<L> TypedValueParser for Choices<L>
+where
+    L: IntoIterator<Item: Into<Str>, IntoIter: 'static> + Clone + Send + Sync + 'static,
+{
     type Value = String;
 
     fn parse_ref(
@@ -66,28 +71,7 @@ impl TypedValueParser for Choices {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().map(PossibleValue::new)))
-    }
-}
-
-/// The same for values that are known at run time.
-#[derive(Debug, Clone)]
-pub(crate) struct Names(pub(crate) Vec<String>);
-
-impl TypedValueParser for Names {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+        Some(Box::new(self.0.clone().into_iter().map(PossibleValue::new)))
     }
 }
 
@@ -127,6 +111,8 @@ pub(crate) fn event_types(given: Vec<String>) -> Vec<String> {
 pub(crate) struct Flags {
     /// JSON pointer, flag, and the value if given.
     fields: Vec<(String, Cow<'static, str>, Option<Origin>)>,
+    /// The document that the flags override.
+    document: Option<Document>,
     report: Diagnostics,
 }
 
@@ -158,6 +144,26 @@ impl Flags {
         self.fields.push((pointer, flag.into(), Some(origin)));
     }
 
+    /// Reads the JSON object that the flags override; `None` if there is a problem with it.
+    pub(crate) fn document(
+        &mut self,
+        flag: &str,
+        name: &str,
+        stdin: &mut StdinReaders,
+    ) -> Option<Map<String, Value>> {
+        match stdin.claim(flag, name).and_then(|source| Document::read(source, flag)) {
+            Ok((document, object, repeated)) => {
+                self.document = Some(document);
+                self.take(Err::<(), _>(repeated));
+                Some(object)
+            }
+            Err(found) => {
+                self.push(*found);
+                None
+            }
+        }
+    }
+
     /// Adds a problem with a flag's value.
     pub(crate) fn wrong(&mut self, code: &'static str, rule: impl Into<String>, flag: &str, value: &str) {
         self.wrong_nth(code, rule, flag, 1, value);
@@ -179,10 +185,10 @@ impl Flags {
     /// Parses a flag's value as a JSON object.
     pub(crate) fn object(&mut self, flag: &'static str, n: usize, text: &str) -> Map<String, Value> {
         let rule = match json::read(text) {
-            Ok(Document { value: Value::Object(object), repeated, .. }) if repeated.is_empty() => {
+            Ok(json::Document { value: Value::Object(object), repeated, .. }) if repeated.is_empty() => {
                 return object;
             }
-            Ok(Document { value: Value::Object(_), .. }) => "a key is repeated".to_owned(),
+            Ok(json::Document { value: Value::Object(_), .. }) => "a key is repeated".to_owned(),
             Ok(_) => format!("{flag} must be a JSON object"),
             Err(error) => error.message,
         };
@@ -227,17 +233,22 @@ impl Flags {
     pub(crate) fn add_problems(&mut self, checked: Result<(), Problems>) {
         let Err(problems) = checked else { return };
         self.report.omitted += problems.omitted();
+        let mut of_document = Vec::new();
         for problem in problems.into_vec() {
             let exact = self.fields.iter().find(|(pointer, ..)| *pointer == problem.path);
-            match exact {
-                Some((_, flag, None)) if problem.code == "required" => {
-                    self.report.missing.push(Missing::at(problem.path, flag.as_ref()));
+            match (exact, self.origin(&problem)) {
+                (Some((_, flag, None)), None) if problem.code == "required" => {
+                    // Two fields can have one flag.
+                    if !self.report.missing.iter().any(|missing| missing.what == *flag) {
+                        self.report.missing.push(Missing::at(problem.path, flag.as_ref()));
+                    }
                 }
-                _ => {
-                    let origin = self.origin(&problem);
-                    self.report.found.push(Diagnostic { problem, origin, hint: None });
-                }
+                (_, None) if self.document.is_some() => of_document.push(problem),
+                (_, origin) => self.report.found.push(Diagnostic { problem, origin, hint: None }),
             }
+        }
+        if let Some(document) = &self.document {
+            self.report.found.extend(document.locate(of_document));
         }
     }
 

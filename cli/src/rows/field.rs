@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use clap::{Arg, ArgAction, Args as _};
 use idempost::types::fields::{self, Kind};
 
+use crate::actions::attachments::InboxArgs;
 use crate::input::bodies;
 use crate::input::flags::{BOOL, Choices, Local, Required};
 
@@ -21,6 +22,8 @@ pub(crate) struct Field {
     detail: &'static str,
     pub(super) form: Form,
     flag: Option<&'static str>,
+    /// Its name for `--clear`, if it isn't the flag's.
+    clear: Option<&'static str>,
     alias: Option<&'static str>,
     /// Its name in messages: `the status`.
     pub(super) called: Option<&'static str>,
@@ -31,11 +34,18 @@ pub(crate) struct Field {
     delimited: bool,
     pub(super) map: Option<fn(Vec<String>) -> Vec<String>>,
     conflicts: Option<&'static str>,
+    requires: Option<&'static str>,
     /// An empty list clears it.
     empties: bool,
     by_hand: bool,
     hyphens: bool,
     is_local: bool,
+    /// The command can't run without it, or can run without it, whatever the SDK declares.
+    required: Option<bool>,
+    /// Whether several values may follow one flag.
+    several: bool,
+    /// The setting `from` is the default.
+    pub(super) is_sender: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +57,8 @@ pub(super) enum Form {
     PlaceOrFlag,
     /// HTML and text, from flags, files or a command.
     Bodies,
+    /// Attachments, from files and URLs.
+    Attachments,
 }
 
 /// The ID of a resource.
@@ -54,6 +66,9 @@ pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")
 
 /// HTML and text bodies, given as text, in a file or by a command.
 pub(crate) const BODIES: Field = Field { form: Form::Bodies, ..Field::new("html", "", "") };
+
+/// Attachments, from files and URLs.
+pub(crate) const ATTACHMENTS: Field = Field { form: Form::Attachments, ..Field::new("attachments", "", "") };
 
 impl Field {
     /// A flag: `--default-subscription` for `default_subscription`.
@@ -66,6 +81,7 @@ impl Field {
             detail: "",
             form: Form::Flag,
             flag: None,
+            clear: None,
             alias: None,
             called: None,
             kind: None,
@@ -73,10 +89,14 @@ impl Field {
             delimited: false,
             map: None,
             conflicts: None,
+            requires: None,
             empties: false,
             by_hand: false,
             hyphens: false,
             is_local: false,
+            required: None,
+            several: false,
+            is_sender: false,
         }
     }
 
@@ -139,6 +159,12 @@ impl Field {
         self
     }
 
+    /// One value of JSON text.
+    pub(crate) const fn json(mut self) -> Self {
+        self.kind = Some(Kind::Json);
+        self
+    }
+
     /// A flag without a value, for `true`.
     pub(crate) const fn switch(mut self) -> Self {
         self.is_switch = true;
@@ -163,9 +189,45 @@ impl Field {
         self
     }
 
+    /// The parser accepts it only together with this argument.
+    pub(crate) const fn requires(mut self, other: &'static str) -> Self {
+        self.requires = Some(other);
+        self
+    }
+
+    /// The command can't run without it.
+    pub(crate) const fn required(mut self) -> Self {
+        self.required = Some(true);
+        self
+    }
+
+    /// The command can run without it.
+    pub(crate) const fn optional(mut self) -> Self {
+        self.required = Some(false);
+        self
+    }
+
+    /// Several values may follow one flag, or be positional arguments.
+    pub(crate) const fn several(mut self) -> Self {
+        self.several = true;
+        self
+    }
+
     /// `--clear` empties the list.
     pub(crate) const fn empties(mut self) -> Self {
         self.empties = true;
+        self
+    }
+
+    /// Its name for `--clear`, if it isn't the flag's.
+    pub(crate) const fn clear(mut self, name: &'static str) -> Self {
+        self.clear = Some(name);
+        self
+    }
+
+    /// The setting `from` is the default.
+    pub(crate) const fn sender(mut self) -> Self {
+        self.is_sender = true;
         self
     }
 
@@ -212,10 +274,20 @@ impl Field {
     }
 
     fn is_required(&self, known: &[fields::Field]) -> bool {
-        known.iter().any(|field| field.name == self.name && field.required)
+        self.required.unwrap_or_else(|| known.iter().any(|field| field.name == self.name && field.required))
     }
 
-    /// The flag's name, which is also the one for `--clear`.
+    /// Whether the command must report that it is missing: the SDK doesn't.
+    pub(super) fn is_missed(&self, known: &[fields::Field]) -> bool {
+        self.required == Some(true) && !known.iter().any(|field| field.name == self.name && field.required)
+    }
+
+    /// Its name for `--clear`.
+    pub(super) fn cleared(&self) -> Cow<'static, str> {
+        self.clear.map_or_else(|| self.long(), Cow::from)
+    }
+
+    /// The flag's name.
     pub(super) fn long(&self) -> Cow<'static, str> {
         match self.flag {
             Some(flag) => flag.into(),
@@ -230,6 +302,9 @@ impl Field {
             let required = self.is_required(known);
             return if required { command.mut_arg("html", |html| html.add(Required)) } else { command };
         }
+        if self.form == Form::Attachments {
+            return InboxArgs::augment_args(command);
+        }
         let kind = self.kind(known);
         let arg = Arg::new(self.id).value_name(self.value).help(self.help);
         let arg = if self.detail.is_empty() {
@@ -238,14 +313,15 @@ impl Field {
             arg.long_help(format!("{}\n\n{}", self.help, self.detail))
         };
         let arg = self.taking(arg, kind);
-        let arg = if self.is_required(known) && self.form != Form::Place { arg.add(Required) } else { arg };
-        let arg = match self.conflicts {
-            Some(other) => arg.conflicts_with(other),
-            None => arg,
-        };
+        // A body field can also stand in the file of `--input`: the SDK reports it if it is missing.
+        let is_required = self.is_required(known);
+        let is_parsed = self.form == Form::Place && self.required.is_none() && !is_required;
+        let arg = if is_required { arg.add(Required) } else { arg.required(is_parsed) };
+        let arg = self.conflicts.into_iter().fold(arg, Arg::conflicts_with);
+        let arg = self.requires.into_iter().fold(arg, Arg::requires);
         let arg = if self.is_local { arg.add(Local) } else { arg };
         match self.form {
-            Form::Place => command.arg(arg.required(true)),
+            Form::Place => command.arg(arg),
             Form::PlaceOrFlag => {
                 let flag = Arg::new(format!("{}_flag", self.id)).long(self.long().into_owned());
                 let flag = flag.value_name(self.value).help(format!("Same as {}", self.value));
@@ -277,6 +353,7 @@ impl Field {
             Kind::List(items) => {
                 let arg = arg.action(ArgAction::Append);
                 let arg = if self.delimited { arg.value_delimiter(',') } else { arg };
+                let arg = if self.several { arg.num_args(1..) } else { arg };
                 match items {
                     Kind::Choice(values) => choices(arg, values),
                     _ => arg,
@@ -288,10 +365,6 @@ impl Field {
 
     /// Whether it is read by the engine, from its own argument.
     pub(super) fn is_plain(&self) -> bool {
-        self.form != Form::Bodies && !self.by_hand
-    }
-
-    pub(super) fn is_bodies(&self) -> bool {
-        self.form == Form::Bodies
+        !matches!(self.form, Form::Bodies | Form::Attachments) && !self.by_hand
     }
 }

@@ -2,20 +2,24 @@
 
 use std::borrow::Cow;
 use std::ops::Index;
+use std::time::Duration;
 
 use clap::{ArgMatches, FromArgMatches as _};
 use idempost::problem::Problems;
 use idempost::types::fields::{self, Input, Kind};
+use idempost::{Attachment, IdempotencyKey};
 use serde_json::{Map, Value};
 
 use super::Verb;
 use super::field::{Field, Form};
-use crate::actions::html_command;
-use crate::actions::mutation::DryRunFlag;
+use crate::actions::attachments::{InboxArgs, contents_of};
+use crate::actions::dry_run::Content;
+use crate::actions::{html_command, wait};
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::bodies;
 use crate::input::flags::{DryRun, Flags};
+use crate::input::source::StdinReaders;
 
 /// A command with the values of its arguments.
 pub(crate) struct Given<'a> {
@@ -50,16 +54,34 @@ pub(crate) enum Change {
 pub(crate) struct Body {
     json: Map<String, Value>,
     pub(crate) flags: Flags,
+    /// The fields that flags set.
+    set: Vec<String>,
     /// A file or a command gave no body, so what is missing is unknown.
     unread: bool,
+    /// The file of `--input` couldn't be read, so no missing field is known.
+    is_unknown: bool,
     /// A flag was given, even if its value is malformed.
     pub(crate) is_touched: bool,
+    attachments: Vec<Attachment>,
+    contents: Vec<Content>,
+}
+
+/// How a change is executed.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) dry_run: Option<DryRun>,
+    /// The idempotency key, if the operation has one.
+    pub(super) key: Option<IdempotencyKey>,
+    /// The contents of the attachments, for a dry run.
+    pub(super) contents: Vec<Content>,
+    /// The timeout of `--wait`.
+    pub(crate) wait: Option<Duration>,
 }
 
 impl Body {
     /// Sets a field by its name or path.
     pub(crate) fn set(&mut self, path: &str, value: Value) {
-        self.is_touched = true;
+        self.touch(path);
         set(&mut self.json, path, value);
     }
 
@@ -70,15 +92,22 @@ impl Body {
 
     /// Sets a key of an object.
     pub(crate) fn put(&mut self, name: &str, key: &str, value: Value) {
-        self.is_touched = true;
+        self.touch(name);
         if let Value::Object(object) = self.json.entry(name).or_insert_with(|| Map::new().into()) {
             object.insert(key.to_owned(), value);
         }
     }
 
-    /// The text of a field; empty if it isn't set.
-    pub(super) fn text(&self, name: &str) -> String {
-        self.json.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    /// Reports a malformed value of a flag, from which missing fields follow.
+    pub(crate) fn malformed(&mut self, code: &'static str, rule: String, flag: &str, value: &str) {
+        self.is_touched = true;
+        self.is_unknown = true;
+        self.flags.wrong(code, rule, flag, value);
+    }
+
+    fn touch(&mut self, path: &str) {
+        self.is_touched = true;
+        self.set.extend(path.split('/').next().map(str::to_owned));
     }
 }
 
@@ -116,26 +145,74 @@ impl<'a> Given<'a> {
         })
     }
 
-    /// The value of `--dry-run`, for commands in which no other flag can be invalid.
-    pub(crate) fn dry_run(&self) -> Result<Option<DryRun>, Fail> {
-        self.dry_run_flag().plan()
+    /// Whether no argument sets a field.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_missing = |field: &Field| field.given(self).1.is_empty();
+        self.verb.fields.iter().all(is_missing) && self.texts("clear").is_empty() && self.input().is_none()
     }
 
-    fn dry_run_flag(&self) -> DryRunFlag {
-        DryRunFlag { dry_run: self.text("dry_run").map(str::to_owned) }
+    /// The file with the fields, and its flag.
+    fn input(&self) -> Option<(&'static str, &'a str)> {
+        let flag = self.verb.input?.flag;
+        Some((flag, self.text(flag)?))
     }
 
-    /// Reads the fields into an object.
+    /// The flags of every change.
+    pub(crate) fn flags_of_change(&self, flags: &mut Flags) -> Plan {
+        let key = self.text("idempotency_key");
+        flags.field("/idempotency_key", "--idempotency-key", key);
+        let key = match key {
+            Some(text) => IdempotencyKey::new(text)
+                .map_err(|problem| flags.wrong(problem.code, problem.message, "--idempotency-key", text))
+                .ok(),
+            None => None,
+        };
+        let wait = self.verb.waits.and_then(|state| {
+            let timeout = self.text("wait_timeout").unwrap_or_default();
+            flags.take(wait::plan(self.text("wait"), timeout, state)).flatten()
+        });
+        Plan { dry_run: flags.dry_run(self.text("dry_run")), key, wait, contents: Vec::new() }
+    }
+
+    /// Reads the arguments of a change without a body.
+    pub(crate) async fn plan_change(&self, context: &Context) -> Result<Plan, Fail> {
+        let mut flags = self.flags(context).await;
+        let plan = self.flags_of_change(&mut flags);
+        flags.finish()?;
+        Ok(plan)
+    }
+
+    /// Reads the arguments of a command without a body.
+    pub(crate) async fn flags(&self, context: &Context) -> Flags {
+        self.body(&[], context).await.flags
+    }
+
+    /// Reads the file of `--input` and the fields into an object.
     pub(super) async fn body(&self, known: &[fields::Field], context: &Context) -> Body {
         let mut body = Body::default();
+        let mut stdin = context.stdin();
         if let Some(hint) = self.verb.hint {
             body.flags.help(format!("idempost {hint}"));
         }
+        if let Some((flag, name)) = self.input() {
+            let json = body.flags.document(&format!("--{flag}"), name, &mut stdin);
+            body.is_unknown = json.is_none();
+            body.json = json.unwrap_or_default();
+            body.is_touched = body.is_unknown || !body.json.is_empty();
+            body.contents = contents_of(&body.json);
+        }
         for field in self.verb.fields {
-            if field.is_bodies() {
-                self.read_bodies(known, &mut body, context).await;
-            } else if field.is_plain() {
-                field.collect(self, known, &mut body);
+            // Settings that can't be read fail the call.
+            if let (true, Ok(settings)) = (field.is_sender, context.settings())
+                && let Some(from) = &settings.from
+            {
+                body.json.entry(field.name).or_insert_with(|| from.value.clone().into());
+            }
+            match field.form {
+                Form::Bodies => self.read_bodies(known, &mut body, &mut stdin).await,
+                Form::Attachments => self.read_attachments(&mut body, &mut stdin).await,
+                _ if field.is_plain() => field.collect(self, known, &mut body),
+                _ => {}
             }
         }
         if let Some(fill) = self.verb.fill {
@@ -144,10 +221,20 @@ impl<'a> Given<'a> {
         body
     }
 
-    async fn read_bodies(&self, known: &[fields::Field], body: &mut Body, context: &Context) {
+    async fn read_attachments(&self, body: &mut Body, stdin: &mut StdinReaders) {
+        let args = InboxArgs::from_arg_matches(self.matches).unwrap_or_default();
+        if args.is_empty() {
+            return;
+        }
+        body.touch("attachments");
+        body.json.remove("attachments");
+        (body.attachments, body.contents) = args.open(&mut body.flags, stdin).await;
+    }
+
+    async fn read_bodies(&self, known: &[fields::Field], body: &mut Body, stdin: &mut StdinReaders) {
         // The parser has the arguments: they were added with the same type.
         let args = bodies::Args::from_arg_matches(self.matches).unwrap_or_default();
-        let bodies = html_command::bodies(&args, &mut body.flags, &mut context.stdin()).await;
+        let bodies = html_command::bodies(&args, &mut body.flags, stdin).await;
         if known.iter().any(|field| field.name == "html" && field.required) {
             body.flags.field("/html", "--html or --html-file", None);
         }
@@ -166,12 +253,11 @@ impl<'a> Given<'a> {
             return;
         }
         let fields: Vec<_> = self.verb.clearable().collect();
-        let set: Vec<_> =
-            fields.iter().filter(|(_, name, _)| body.json.contains_key(*name)).cloned().collect();
+        let set = body.set.clone();
         for (i, word) in self.texts("clear").iter().enumerate() {
             body.is_touched = true;
             match fields.iter().find(|(flag, ..)| flag == word) {
-                Some((flag, name, _)) if set.iter().any(|(_, set, _)| set == name) => {
+                Some((flag, name, _)) if set.iter().any(|set| set == name) => {
                     let setters =
                         self.verb.fields.iter().filter(|field| field.setting(name).is_some()).count();
                     let rule = match setters {
@@ -192,26 +278,29 @@ impl<'a> Given<'a> {
     }
 
     /// Makes the input from the flags. All problems are reported at once, each at its flag.
-    pub(crate) async fn plan<I: Input>(
+    pub(super) async fn plan<I: Input>(
         &self,
         change: Change,
+        read: impl FnOnce(&Value, Vec<Attachment>) -> Result<I, Problems>,
         context: &Context,
-    ) -> Result<(I, Option<DryRun>), Fail> {
+    ) -> Result<(I, Plan), Fail> {
         let mut body = self.body(I::FIELDS, context).await;
         self.clear(&mut body);
-        let Body { json, mut flags, unread, is_touched } = body;
+        let Body { json, mut flags, unread, is_unknown, is_touched, attachments, contents, .. } = body;
         if change == Change::Update && !is_touched {
             flags.missing("a field to change");
         }
-        let dry_run = flags.dry_run(self.text("dry_run"));
-        let (input, shape) = I::read(&Value::Object(json));
-        let problems = Problems::merge(shape, input.check()).err();
+        let plan = Plan { contents, ..self.flags_of_change(&mut flags) };
+        let (input, problems) = match read(&Value::Object(json), attachments) {
+            Ok(input) => (Some(input), None),
+            Err(problems) => (None, Some(problems)),
+        };
         flags.omit(problems.as_ref().map_or(0, Problems::omitted));
         // That an update changes nothing has been reported above, and so has a body that couldn't be read.
         let follows = |path: &str| match path {
-            "" => unread || change == Change::Update,
-            "/html" => unread,
-            _ => false,
+            "" => unread || is_unknown || change == Change::Update,
+            "/html" => unread || is_unknown,
+            _ => is_unknown,
         };
         let problems = problems
             .into_iter()
@@ -219,7 +308,8 @@ impl<'a> Given<'a> {
             .filter(|one| one.code != "required" || !follows(&one.path));
         flags.add_problems(Problems::check(problems));
         flags.finish()?;
-        Ok((input, dry_run))
+        // An input is missing only if there are problems, or what they follow from.
+        input.map(|input| (input, plan)).ok_or_else(|| Fail::Usage(Diagnostics::default()))
     }
 }
 
@@ -234,7 +324,7 @@ impl Field {
         let flag = || Cow::from(format!("--{}", self.long()));
         let values = given.texts(self.id);
         match self.form {
-            Form::Flag | Form::Bodies => (flag(), values),
+            Form::Flag | Form::Bodies | Form::Attachments => (flag(), values),
             Form::PlaceOrFlag if values.is_empty() => match given.texts(&format!("{}_flag", self.id)) {
                 none if none.is_empty() => (self.value.into(), none),
                 values => (flag(), values),
@@ -254,6 +344,9 @@ impl Field {
         }
         let kind = self.kind(known);
         let (label, values) = self.given(given);
+        if values.is_empty() && self.is_missed(known) {
+            body.flags.missing(label.as_ref());
+        }
         if let Kind::List(_) = kind {
             let values = self.map.map_or_else(|| values.clone(), |map| map(values.clone()));
             body.flags.list(&pointer, label.clone(), &values);

@@ -5,18 +5,18 @@ use std::pin::Pin;
 
 use clap::{ArgMatches, Args, Subcommand};
 use idempost::page::Item;
-use idempost::types::fields::{self, Input};
-use idempost::{Call, Client, List};
+use idempost::problem::Problems;
+use idempost::types::fields::{self, Input, Named};
+use idempost::{Attachment, Call, Client, IdempotencyKey, List};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Verb;
-use super::given::{Change, Given, Ids};
-use crate::actions::mutation::{self, document};
+use super::given::{Change, Given, Ids, Plan};
+use crate::actions::mutation::{self, Mutation, document};
 use crate::actions::{pages, trace};
 use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::DryRun;
+use crate::diagnostics::{Fail, repeatable_with};
 
 /// A running command.
 pub(crate) type Done<'a> = Pin<Box<dyn Future<Output = Result<(), Fail>> + 'a>>;
@@ -48,6 +48,12 @@ pub(crate) enum Takes {
     Nothing,
     /// `--dry-run`
     DryRun,
+    /// `--input` and `--dry-run`
+    Body,
+    /// `--input`, `--idempotency-key` and `--dry-run`
+    Send,
+    /// `--idempotency-key` and `--dry-run`
+    Key,
     /// The paging flags.
     Pages(Paging),
 }
@@ -113,11 +119,39 @@ pub(crate) struct Name<T>(pub(crate) fn(&Client, &Ids<'_>, &str) -> Call<T>);
 /// A creation, or another change with a body.
 pub(crate) struct Create<I, T>(pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<T>);
 
+/// A change whose JSON has a reader of its own.
+pub(crate) struct Parse<I, T>(
+    pub(crate) fn(&Value) -> Result<I, Problems>,
+    pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<T>,
+);
+
 /// A change of some fields.
 pub(crate) struct Update<I, T>(pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<T>);
 
+/// A change with a body that files can be attached to. A creation has an idempotency key.
+pub(crate) struct Compose<I, T>(
+    pub(crate) Change,
+    pub(crate) fn(I, Attachment) -> I,
+    pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<T>,
+);
+
+/// A change without a body that has an idempotency key.
+pub(crate) struct Repeat<T>(pub(crate) fn(&Client, &Ids<'_>) -> Call<T>);
+
+/// Shows one resource, or changes it if a flag sets a field.
+pub(crate) struct ShowOrUpdate<I, T, U>(
+    pub(crate) fn(&Client, &Ids<'_>) -> Call<T>,
+    pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<U>,
+);
+
+/// A change without an input of its own; the call has the rules of its arguments.
+pub(crate) struct Checked<T>(pub(crate) fn(&Client, &Given<'_>) -> Call<T>);
+
 /// What a function does with an input.
-pub(crate) struct With<I>(pub(crate) for<'a> fn(I, Option<DryRun>, Given<'a>, &'a Context) -> Done<'a>);
+pub(crate) struct With<I>(pub(crate) for<'a> fn(I, Plan, Given<'a>, &'a Context) -> Done<'a>);
+
+/// What a function does with the arguments.
+pub(crate) struct Run(pub(crate) Takes, pub(crate) for<'a> fn(Given<'a>, &'a Context) -> Done<'a>);
 
 /// A command with a life of its own: its arguments and its function.
 pub(crate) struct Own<A>(pub(crate) for<'a> fn(A, &'a Context) -> Done<'a>);
@@ -166,8 +200,8 @@ impl<T: DeserializeOwned + Send + 'static> Operation for Act<T> {
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
         Box::pin(async move {
-            let dry_run = given.dry_run()?;
-            execute(&given, dry_run, context, |client| self.0(client, &given.ids)).await
+            let plan = given.plan_change(context).await?;
+            execute(&given, &plan, context, |client| self.0(client, &given.ids)).await
         })
     }
 }
@@ -180,36 +214,9 @@ impl<T: DeserializeOwned + Send + 'static> Operation for Delete<T> {
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
         Box::pin(async move {
             let make = |client: &Client| self.0(client, &given.ids);
-            let dry_run = given.dry_run()?;
-            mutation::confirm_delete(dry_run.is_some(), context, make).await?;
-            execute(&given, dry_run, context, make).await
-        })
-    }
-}
-
-/// The field of [`Name`].
-const NAME: &[fields::Field] = &[fields::Field::NAME];
-
-impl<T: DeserializeOwned + Send + 'static> Operation for Name<T> {
-    fn fields(&self) -> &'static [fields::Field] {
-        NAME
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::DryRun
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let mut body = given.body(NAME, context).await;
-            let dry_run = body.flags.dry_run(given.text("dry_run"));
-            let name = body.text("name");
-            let make = |client: &Client| self.0(client, &given.ids, &name);
-            if let Err(idempost::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
-                body.flags.add_problems(Err(problems));
-            }
-            body.flags.finish()?;
-            execute(&given, dry_run, context, make).await
+            let plan = given.plan_change(context).await?;
+            mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
+            execute(&given, &plan, context, make).await
         })
     }
 }
@@ -217,12 +224,60 @@ impl<T: DeserializeOwned + Send + 'static> Operation for Name<T> {
 /// Plans and executes a change.
 async fn change<I: Input, T: DeserializeOwned + Send + 'static>(
     kind: Change,
+    attach: fn(I, Attachment) -> I,
     make: fn(&Client, &Ids<'_>, &I) -> Call<T>,
     given: &Given<'_>,
     context: &Context,
 ) -> Result<(), Fail> {
-    let (input, dry_run) = given.plan::<I>(kind, context).await?;
-    execute(given, dry_run, context, |client| make(client, &given.ids, &input)).await
+    let read = |json: &Value, files| read_input(json, files, attach, I::check);
+    let (input, plan) = given.plan(kind, read, context).await?;
+    execute(given, &plan, context, |client| make(client, &given.ids, &input)).await
+}
+
+/// What the call would reject before it is sent.
+fn invalid<T: Send + 'static>(call: Call<T>) -> Result<(), Problems> {
+    match call.preview() {
+        Err(idempost::Error::Invalid(problems)) => Err(problems),
+        _ => Ok(()),
+    }
+}
+
+/// Reads and checks an input with its attachments.
+fn read_input<I: Input>(
+    json: &Value,
+    files: Vec<Attachment>,
+    attach: fn(I, Attachment) -> I,
+    check: impl FnOnce(&I) -> Result<(), Problems>,
+) -> Result<I, Problems> {
+    let (input, shape) = I::read(json);
+    let input = files.into_iter().fold(input, attach);
+    Problems::merge(shape, check(&input)).map(|()| input)
+}
+
+/// For inputs without attachments.
+fn unattached<I>(input: I, _: Attachment) -> I {
+    input
+}
+
+impl<T: DeserializeOwned + Send + 'static> Operation for Name<T> {
+    fn fields(&self) -> &'static [fields::Field] {
+        Named::FIELDS
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Body
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        Box::pin(async move {
+            let client = context.client_for_preview()?;
+            let check = |named: &Named| invalid(self.0(&client, &given.ids, &named.name));
+            let (named, plan) = given
+                .plan(Change::Create, |json, files| read_input(json, files, unattached, check), context)
+                .await?;
+            execute(&given, &plan, context, |client| self.0(client, &given.ids, &named.name)).await
+        })
+    }
 }
 
 impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Create<I, T> {
@@ -231,11 +286,11 @@ impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Cre
     }
 
     fn takes(&self) -> Takes {
-        Takes::DryRun
+        Takes::Body
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { change(Change::Create, self.0, &given, context).await })
+        Box::pin(async move { change(Change::Create, unattached, self.0, &given, context).await })
     }
 }
 
@@ -245,11 +300,11 @@ impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Upd
     }
 
     fn takes(&self) -> Takes {
-        Takes::DryRun
+        Takes::Body
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { change(Change::Update, self.0, &given, context).await })
+        Box::pin(async move { change(Change::Update, unattached, self.0, &given, context).await })
     }
 }
 
@@ -259,14 +314,109 @@ impl<I: Input + 'static> Operation for With<I> {
     }
 
     fn takes(&self) -> Takes {
+        Takes::Body
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        Box::pin(async move {
+            let read = |json: &Value, files| read_input(json, files, unattached, I::check);
+            let (input, plan) = given.plan(Change::Create, read, context).await?;
+            self.0(input, plan, given, context).await
+        })
+    }
+}
+
+impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Compose<I, T> {
+    fn fields(&self) -> &'static [fields::Field] {
+        I::FIELDS
+    }
+
+    fn takes(&self) -> Takes {
+        match self.0 {
+            Change::Create => Takes::Send,
+            Change::Update => Takes::Body,
+        }
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        Box::pin(async move { change(self.0, self.1, self.2, &given, context).await })
+    }
+}
+
+impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Parse<I, T> {
+    fn fields(&self) -> &'static [fields::Field] {
+        I::FIELDS
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Body
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        Box::pin(async move {
+            let (input, plan) = given.plan(Change::Create, |json, _| self.0(json), context).await?;
+            execute(&given, &plan, context, |client| self.1(client, &given.ids, &input)).await
+        })
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> Operation for Repeat<T> {
+    fn takes(&self) -> Takes {
+        Takes::Key
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        Box::pin(async move {
+            let plan = given.plan_change(context).await?;
+            execute(&given, &plan, context, |client| self.0(client, &given.ids)).await
+        })
+    }
+}
+
+impl<I: Input + 'static, T: DeserializeOwned + Send + 'static, U: DeserializeOwned + Send + 'static> Operation
+    for ShowOrUpdate<I, T, U>
+{
+    fn fields(&self) -> &'static [fields::Field] {
+        I::FIELDS
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Body
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        Box::pin(async move {
+            if given.is_empty() {
+                return mutation::show(context, |client| self.0(client, &given.ids)).await;
+            }
+            change(Change::Update, unattached, self.1, &given, context).await
+        })
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> Operation for Checked<T> {
+    fn takes(&self) -> Takes {
         Takes::DryRun
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
         Box::pin(async move {
-            let (input, dry_run) = given.plan::<I>(Change::Create, context).await?;
-            self.0(input, dry_run, given, context).await
+            let mut flags = given.flags(context).await;
+            let plan = given.flags_of_change(&mut flags);
+            flags.add_problems(invalid(self.0(&context.client_for_preview()?, &given)));
+            flags.finish()?;
+            execute(&given, &plan, context, |client| self.0(client, &given)).await
         })
+    }
+}
+
+impl Operation for Run {
+    fn takes(&self) -> Takes {
+        self.0
+    }
+
+    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
+        self.1(given, context)
     }
 }
 
@@ -297,12 +447,28 @@ impl<S: Subcommand> Operation for Nested<S> {
 /// Executes a change and prints the IDs in its response, or prints the request.
 pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     given: &Given<'_>,
-    dry_run: Option<DryRun>,
+    plan: &Plan,
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<(), Fail> {
-    let done = mutation::execute(dry_run, &given.unknown(), context, make).await?;
-    let Some(response) = done else { return Ok(()) };
+    let has_key = matches!(given.verb.operation.takes(), Takes::Send | Takes::Key);
+    let key = plan.key.clone().or_else(|| has_key.then(IdempotencyKey::random));
+    let unknown_outcome = match &key {
+        Some(key) => repeatable_with("the request may have been executed", key),
+        None => given.unknown(),
+    };
+    let mutation = Mutation {
+        dry_run: plan.dry_run,
+        unknown_outcome: &unknown_outcome,
+        key: key.as_ref(),
+        key_given: plan.key.is_some(),
+        contents: &plan.contents,
+    };
+    let make = |client: &Client| match &key {
+        Some(key) => make(client).idempotency_key(key.as_str()),
+        None => make(client),
+    };
+    let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let document = document(&response);
     let ids = match given.verb.prints {
         Some(argument) => vec![given.ids[argument].to_owned()],
@@ -314,7 +480,7 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     };
     mutation::report(context, || context.out.result(&ids, &document))?;
     match given.verb.then {
-        Some(then) => then(given, &document, context).await,
+        Some(then) => then(given, plan, &document, context).await,
         None => Ok(()),
     }
 }

@@ -79,5 +79,5 @@ fn all_problems_are_reported_at_once() {
         assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     let stderr = Idempost::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
-    assert!(stderr.contains("--permission sending_access"), "{stderr}");
+    assert!(stderr.contains("requires the permission `sending_access`"), "{stderr}");
 }

@@ -123,11 +123,11 @@ fn a_draft_needs_no_body_until_it_is_sent() {
 fn all_problems_are_reported_at_once_by_flag() {
     //
     let error = Idempost::new().run(&["broadcasts", "create", "--send", "--json"]).error(2);
-    assert_eq!(error["missing"], json!(["--subject", "--html or --text", "--segment-id", "--from"]));
+    assert_eq!(error["missing"], json!(["--segment-id", "--from", "--subject", "--html or --text"]));
     let problems = error["problems"].as_array().unwrap();
     assert!(problems.iter().all(|problem| problem["code"] == "required"), "{error}");
     let paths: Vec<_> = problems.iter().map(|problem| problem["path"].as_str().unwrap()).collect();
-    assert_eq!(paths, ["", "", "/segment_id", "/from"]);
+    assert_eq!(paths, ["/segment_id", "/from", "/subject", ""]);
     let error = Idempost::new()
         .run(&[
             "broadcasts",
@@ -152,7 +152,7 @@ fn all_problems_are_reported_at_once_by_flag() {
         .iter()
         .map(|problem| problem["origin"]["flag"].clone())
         .collect();
-    assert_eq!(flags, ["--html-file", "--scheduled-at", "--wait", "--from"]);
+    assert_eq!(flags, ["--html-file", "--wait", "--from", "--scheduled-at"]);
     let error = Idempost::new()
         .run(&["broadcasts", "update", "b", "--clear", "from", "--html", "x", "--clear", "html", "--json"])
         .error(2);

@@ -38,6 +38,7 @@ mod identity;
 #[cfg(unix)]
 mod inbox_page;
 mod inboxes;
+mod input_files;
 #[cfg(unix)]
 mod interruptions;
 mod layers;

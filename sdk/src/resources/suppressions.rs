@@ -1,10 +1,243 @@
 //! The suppression list: addresses that the service sends no emails to. (The specification doesn't have it; the shapes are Resend's.)
 
-mod batch;
-mod operations;
-mod record;
+use http::Method;
+use serde::{Deserialize, Serialize};
 
-pub use operations::Suppressions;
-pub use record::{AddedSuppressions, RemovedSuppressions, Suppression};
+use crate::{
+    call::{Call, Operation},
+    client::List,
+    problem::{Validator, address_fault, limits},
+    resources::shared::{Deleted, Reference},
+    types::{EmailId, SuppressionId, Timestamp},
+};
 
 pub use super::shared::SuppressionOrigin;
+
+#[derive(Serialize)]
+struct Address {
+    email: String,
+}
+
+impl Address {
+    fn validate(&self, v: &mut Validator) {
+        v.required("email", &self.email);
+        if !self.email.trim().is_empty() {
+            v.field("email", |v| check_address(v, &self.email));
+        }
+    }
+}
+
+validate!(private Address);
+
+fn check_address(v: &mut Validator, text: &str) {
+    let bare = !text.trim_end().ends_with('>') && text.trim() == text;
+    let fault = address_fault(text).or_else(|| {
+        (!bare).then_some(("address", "a suppressed address has neither a name nor white space around it"))
+    });
+    if let Some((code, rule)) = fault {
+        v.report_found(code, rule, text.escape_debug());
+    }
+}
+
+/// The addresses or the IDs of a batch.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Batch {
+    Emails(Vec<String>),
+    Ids(Vec<SuppressionId>),
+}
+
+impl Batch {
+    fn validate(&self, v: &mut Validator) {
+        let (name, count) = match self {
+            Self::Emails(emails) => {
+                v.each("emails", emails, |v, email| check_address(v, email));
+                ("emails", emails.len())
+            }
+            Self::Ids(ids) => {
+                v.each("ids", ids, |v, id| {
+                    if id.as_str().is_empty() {
+                        v.report("empty", "an id must not be empty");
+                    }
+                });
+                ("ids", ids.len())
+            }
+        };
+        let max = limits::SUPPRESSIONS_PER_BATCH;
+        if count == 0 || count > max {
+            v.field(name, |v| {
+                v.report_found("count", format!("a batch must have 1 to {max} entries"), count);
+            });
+        }
+    }
+}
+
+validate!(private Batch);
+
+record! {
+    /// An entry of the suppression list.
+    pub struct Suppression {
+        /// The entry's ID.
+        pub id: SuppressionId,
+        /// The address.
+        pub email: String,
+        /// Why the address is on the list.
+        pub origin: Option<SuppressionOrigin>,
+        /// The email that bounced or was reported as spam.
+        pub source_id: Option<EmailId>,
+        /// When the address was added.
+        pub created_at: Option<Timestamp>,
+    }
+}
+
+items!(Suppression);
+
+/// The response to [`Suppressions::add_batch`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AddedSuppressions {
+    /// The entries in the order of the request. An address that was on the list before keeps its entry.
+    pub data: Vec<Reference<SuppressionId>>,
+}
+
+/// The response to [`Suppressions::remove_batch`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RemovedSuppressions {
+    /// The removed entries, without those that weren't on the list.
+    pub data: Vec<Deleted<SuppressionId>>,
+}
+
+operations! {
+    /// The operations on the suppression list: [`Client::suppressions`](crate::Client::suppressions).
+    ///
+    /// The list fills itself: a permanent bounce and a spam complaint add the address. The service drops recipients on the list from every
+    /// email, single, batch or broadcast, whichever domain sends it.
+    ///
+    /// ```
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::suppressions::SuppressionOrigin;
+    ///
+    /// client.suppressions().add("ada@example.com").await?;
+    /// for entry in client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data {
+    ///     println!("{} since {:?}", entry.email, entry.created_at);
+    /// }
+    /// client.suppressions().remove("ada@example.com").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Suppressions;
+
+    /// Returns the operations on the suppression list.
+    accessor suppressions;
+
+    /// Lists the suppression list, newest first: `GET /suppressions`, 20 per page by default. [`List::origin`] filters it.
+    fn list() -> List<Suppression> = GET["/suppressions"];
+
+    /// Gets an entry by its ID or its address: `GET /suppressions/{id_or_email}`. An address that isn't on the list is not found.
+    fn get(entry: SuppressionId) -> Call<Suppression> = GET["/suppressions/" entry];
+
+    /// Removes an entry by its ID or its address: `DELETE /suppressions/{id_or_email}`. Another bounce or complaint adds the address again.
+    fn remove(entry: SuppressionId) -> Call<Deleted<SuppressionId>> = DELETE["/suppressions/" entry];
+}
+
+impl Suppressions<'_> {
+    /// Adds an address: `POST /suppressions`. An address on the list keeps its entry, so the client retries when the outcome is unknown.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if it isn't an address, before anything is sent.
+    pub fn add(&self, email: impl Into<String>) -> Call<Reference<SuppressionId>> {
+        let address = Address { email: email.into() };
+        let operation = Operation::new("suppressions.add", Method::POST, "/suppressions").idempotent();
+        Call::new(&self.client.core, operation.validated(&address).with_json(&address))
+    }
+
+    /// Adds 1 to 100 addresses, all of them or none: `POST /suppressions/batch/add`. It can be repeated, like [`add`](Self::add).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one isn't an address, before anything is sent.
+    pub fn add_batch<T: Into<String>>(&self, emails: impl IntoIterator<Item = T>) -> Call<AddedSuppressions> {
+        let batch = Batch::Emails(emails.into_iter().map(Into::into).collect());
+        let operation = Operation::new("suppressions.add_batch", Method::POST, "/suppressions/batch/add");
+        Call::new(&self.client.core, operation.idempotent().validated(&batch).with_json(&batch))
+    }
+
+    /// Removes 1 to 100 addresses: `POST /suppressions/batch/remove`. Addresses that aren't on the list are ignored.
+    ///
+    /// The client retries it when its outcome is unknown; the response then lacks what an earlier attempt has removed.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one isn't an address, before anything is sent.
+    pub fn remove_batch<T: Into<String>>(
+        &self,
+        emails: impl IntoIterator<Item = T>,
+    ) -> Call<RemovedSuppressions> {
+        self.remove_all(&Batch::Emails(emails.into_iter().map(Into::into).collect()))
+    }
+
+    /// Removes 1 to 100 entries by their IDs: [`remove_batch`](Self::remove_batch), with `ids` in the body.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one is empty, before anything is sent.
+    pub fn remove_batch_by_id<T: Into<SuppressionId>>(
+        &self,
+        ids: impl IntoIterator<Item = T>,
+    ) -> Call<RemovedSuppressions> {
+        self.remove_all(&Batch::Ids(ids.into_iter().map(Into::into).collect()))
+    }
+
+    fn remove_all(self, batch: &Batch) -> Call<RemovedSuppressions> {
+        let operation =
+            Operation::new("suppressions.remove_batch", Method::POST, "/suppressions/batch/remove");
+        Call::new(&self.client.core, operation.idempotent().validated(batch).with_json(batch))
+    }
+}
+
+/// Filters of [`Suppressions::list`].
+impl List<Suppression> {
+    /// Lists only entries with this origin.
+    #[expect(clippy::needless_pass_by_value, reason = "an origin is named where it is given")]
+    pub fn origin(self, origin: SuppressionOrigin) -> Self {
+        self.with_query("origin", origin.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::problem::Validate as _;
+
+    fn codes(batch: &Batch) -> Vec<(String, &'static str)> {
+        let found = batch.check().err().map(crate::problem::Problems::into_vec).unwrap_or_default();
+        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
+    }
+
+    #[test]
+    fn a_batch_has_one_to_a_hundred_entries() {
+        let emails = |count: usize| Batch::Emails(vec!["ada@example.com".to_owned(); count]);
+        assert_eq!(codes(&emails(1)), []);
+        assert_eq!(codes(&emails(100)), []);
+        for count in [0, 101] {
+            assert_eq!(codes(&emails(count)), [("/emails".to_owned(), "count")]);
+        }
+        assert_eq!(codes(&Batch::Ids(Vec::new())), [("/ids".to_owned(), "count")]);
+    }
+
+    #[test]
+    fn every_invalid_entry_is_reported() {
+        let emails = ["ada@example.com", "nobody", ""].map(str::to_owned).to_vec();
+        let places: Vec<_> = codes(&Batch::Emails(emails)).into_iter().map(|(path, _)| path).collect();
+        assert_eq!(places, ["/emails/1", "/emails/2"]);
+        assert_eq!(codes(&Batch::Ids(vec!["".into()])), [("/ids/0".to_owned(), "empty")]);
+        assert!(Address { email: "nobody".to_owned() }.check().is_err());
+    }
+
+    #[test]
+    fn the_body_has_either_addresses_or_ids() {
+        let body = |batch: &Batch| serde_json::to_value(batch).unwrap();
+        assert_eq!(body(&Batch::Ids(vec!["s1".into()])), json!({ "ids": ["s1"] }));
+        assert_eq!(body(&Batch::Emails(vec!["a@b.c".to_owned()])), json!({ "emails": ["a@b.c"] }));
+    }
+}

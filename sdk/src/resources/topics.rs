@@ -1,13 +1,196 @@
 //! Topics, which contacts opt in to and out of. (The specification names them and is silent on their fields.)
 
-mod new;
-mod operations;
-mod patch;
-mod record;
-
-pub use new::NewTopic;
-pub use operations::Topics;
-pub use patch::TopicPatch;
-pub use record::{Topic, Visibility};
+use crate::{
+    call::Call,
+    client::List,
+    problem::{Validator, limits},
+    resources::shared::{Deleted, Reference, check_subscription},
+    types::{Timestamp, TopicId},
+};
 
 pub use super::shared::Subscription;
+
+input! {
+    /// A topic to create with [`Topics::create`].
+    pub struct NewTopic {
+        /// Creates a topic with a name of at most 50 characters and the default subscription of contacts, which can't be changed
+        /// later.
+        new(name: String, default_subscription: Subscription);
+        optional {
+            /// Sets the description, at most 200 characters.
+            description: String,
+            /// Sets which contacts see the topic on the preference page; [`Visibility::Private`] by default.
+            visibility: Visibility,
+        }
+    }
+}
+
+impl NewTopic {
+    fn validate(&self, v: &mut Validator) {
+        v.required("name", &self.name);
+        v.max_length("name", Some(&self.name), limits::TOPIC_NAME_CHARS);
+        v.field("default_subscription", |v| check_subscription(v, &self.default_subscription));
+        v.max_length("description", self.description.as_deref(), limits::TOPIC_DESCRIPTION_CHARS);
+        check_visibility(v, self.visibility.as_ref());
+    }
+}
+
+validate!(NewTopic);
+
+fn check_visibility(v: &mut Validator, visibility: Option<&Visibility>) {
+    if let Some(Visibility::Unknown(value)) = visibility {
+        v.field("visibility", |v| {
+            v.report_found("type", "`visibility` must be public or private", value.as_str());
+        });
+    }
+}
+
+patch! {
+    /// Changes to a topic: [`Topics::update`]. Fields that aren't set keep their value.
+    pub struct TopicPatch {
+        /// Sets the name, at most 50 characters.
+        name: String,
+        /// Sets the description, at most 200 characters.
+        description: String |
+        /// Removes the description.
+        clear_description,
+        /// Sets which contacts see the topic on the preference page.
+        visibility: Visibility,
+    }
+}
+
+impl TopicPatch {
+    fn validate(&self, v: &mut Validator) {
+        v.not_blank("name", self.name.text());
+        v.max_length("name", self.name.text(), limits::TOPIC_NAME_CHARS);
+        v.max_length("description", self.description.text(), limits::TOPIC_DESCRIPTION_CHARS);
+        check_visibility(v, self.visibility.value());
+    }
+}
+
+validate!(TopicPatch);
+
+record! {
+    /// A topic.
+    pub struct Topic {
+        /// The topic's ID.
+        pub id: TopicId,
+        /// The topic's name.
+        pub name: String,
+        /// The topic's description.
+        pub description: Option<String>,
+        /// The subscription of contacts without an explicit one.
+        pub default_subscription: Option<Subscription>,
+        /// Which contacts see the topic on the preference page.
+        pub visibility: Option<Visibility>,
+        /// When the topic was created.
+        pub created_at: Option<Timestamp>,
+    }
+}
+
+items!(Topic);
+
+open_enum! {
+    /// Which contacts see a topic on the preference page.
+    Visibility {
+        /// All contacts.
+        Public = "public",
+        /// Only contacts that already have an explicit subscription.
+        Private = "private",
+    }
+}
+
+operations! {
+    /// The operations on topics: [`Client::topics`](crate::Client::topics).
+    pub struct Topics;
+
+    /// Returns the operations on topics.
+    accessor topics;
+
+    /// Creates a topic: `POST /topics`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewTopic::check`] finds, before anything is sent.
+    fn create() with (topic: &NewTopic) -> Call<Reference<TopicId>> = POST["/topics"];
+
+    /// Lists topics, newest first: `GET /topics`, 20 per page by default.
+    fn list() -> List<Topic> = GET["/topics"];
+
+    /// Gets a topic: `GET /topics/{id}`.
+    fn get(id: TopicId) -> Call<Topic> = GET["/topics/" id];
+
+    /// Updates a topic: `PATCH /topics/{id}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`TopicPatch::check`] finds, before anything is sent.
+    fn update(id: TopicId) with (patch: &TopicPatch) -> Call<Reference<TopicId>> = PATCH["/topics/" id];
+
+    /// Deletes a topic with all its subscriptions: `DELETE /topics/{id}`.
+    fn delete(id: TopicId) -> Call<Deleted<TopicId>> = DELETE["/topics/" id];
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::problem::Problems;
+
+    #[test]
+    fn only_fields_that_were_set_are_sent() {
+        let topic = NewTopic::new("News", Subscription::OptIn);
+        let expected = json!({ "name": "News", "default_subscription": "opt_in" });
+        assert_eq!(serde_json::to_value(&topic).unwrap(), expected);
+        let topic = serde_json::to_value(topic.description("x").visibility(Visibility::Public)).unwrap();
+        assert_eq!((&topic["description"], &topic["visibility"]), (&json!("x"), &json!("public")));
+    }
+
+    #[test]
+    fn names_and_descriptions_have_a_maximum_length() {
+        let new = |name: usize, description: usize| {
+            NewTopic::new("é".repeat(name), Subscription::OptOut).description("é".repeat(description)).check()
+        };
+        let codes = |checked: Result<(), Problems>| -> Vec<_> {
+            checked.unwrap_err().iter().map(|problem| (problem.path.clone(), problem.code)).collect()
+        };
+        assert!(new(50, 200).is_ok());
+        assert_eq!(
+            codes(new(51, 201)),
+            [("/name".to_owned(), "length"), ("/description".to_owned(), "length")]
+        );
+        assert_eq!(codes(new(0, 0)), [("/name".to_owned(), "required")]);
+        let unknown = NewTopic::new("x", "no").visibility("all");
+        let expected = [("/default_subscription".to_owned(), "type"), ("/visibility".to_owned(), "type")];
+        assert_eq!(codes(unknown.check()), expected);
+    }
+
+    #[test]
+    fn only_fields_that_were_set_or_cleared_are_sent() {
+        assert_eq!(
+            serde_json::to_value(TopicPatch::new().clear_description()).unwrap(),
+            json!({ "description": null })
+        );
+    }
+
+    #[test]
+    fn changed_names_and_descriptions_have_a_maximum_length() {
+        let codes = |patch: TopicPatch| -> Vec<_> {
+            patch
+                .check()
+                .err()
+                .map(crate::problem::Problems::into_vec)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|problem| (problem.path, problem.code))
+                .collect()
+        };
+        let patch = |name: usize, description: usize| {
+            TopicPatch::new().name("x".repeat(name)).description("x".repeat(description))
+        };
+        assert!(patch(50, 200).check().is_ok());
+        let both = [("/name".to_owned(), "length"), ("/description".to_owned(), "length")];
+        assert_eq!(codes(patch(51, 201)), both);
+        assert_eq!(codes(patch(0, 0)), [("/name".to_owned(), "empty")]);
+        assert_eq!(codes(TopicPatch::new().visibility("all")), [("/visibility".to_owned(), "type")]);
+    }
+}

@@ -53,10 +53,29 @@ pub trait Input: Validate + Sized {
     fn read(json: &Value) -> (Self, Result<(), Problems>);
 }
 
-impl Field {
-    /// The only field of a change that names something.
-    pub const NAME: Self = Self::required::<String>("name");
+/// The body of a change that only names something. The operation knows the rules of the name.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Named {
+    /// The name.
+    pub name: String,
+}
 
+impl Input for Named {
+    const FIELDS: &'static [Field] = &[Field::required::<String>("name")];
+
+    fn read(json: &Value) -> (Self, Result<(), Problems>) {
+        Reader::input(json, |fields| Self { name: fields.required("name") })
+    }
+}
+
+impl Validate for Named {
+    fn check(&self) -> Result<(), Problems> {
+        Ok(())
+    }
+}
+
+impl Field {
     pub(crate) const fn required<T: FieldValue>(name: &'static str) -> Self {
         Self { required: true, ..Self::optional::<T>(name) }
     }
@@ -100,18 +119,25 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the object at the current location.
+    /// Reads the object at the current location, which has these fields.
     pub(crate) fn object<T>(
         v: &mut Validator,
         json: &Value,
+        names: &[&str],
         read: impl FnOnce(&mut Reader<'_>) -> T,
     ) -> Option<T> {
         let json = v.object(json, "the value")?;
-        Some(read(&mut Reader { v, json }))
+        let object = read(&mut Reader { v, json });
+        v.known(json, "the object", names);
+        Some(object)
     }
 
-    /// The `fallback_value` of a definition with this type.
+    /// The `fallback_value` of a definition with this type, `string` or `number`; empty if the type is missing.
     pub(crate) fn fallback(&mut self, kind: &str) -> Option<Value> {
+        if !matches!(kind, "" | "string" | "number") {
+            let rule = "`type` must be string or number";
+            self.v.field("type", |v| v.report_found("type", rule, kind.escape_debug()));
+        }
         let value = present(self.json, "fallback_value")?;
         let (fits, rule) = match kind {
             "number" => (value.is_number(), "`fallback_value` must be a number"),
@@ -140,6 +166,12 @@ impl Reader<'_> {
             return Patch::Clear;
         }
         self.optional(name).map_or(Patch::Keep, Patch::Set)
+    }
+
+    /// A field with a default, which reads `null` if it can be cleared.
+    pub(crate) fn other<T: FieldValue + Default>(&mut self, name: &str, clears: &[&str]) -> T {
+        let value = if clears.is_empty() { present(self.json, name) } else { self.json.get(name) };
+        value.and_then(|value| self.value(name, value)).unwrap_or_default()
     }
 
     fn value<T: FieldValue>(&mut self, name: &str, value: &Value) -> Option<T> {
@@ -192,6 +224,12 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(v: &mut Validator, value
 text_field!(String => Kind::Text, ScheduledAt => Kind::Time);
 json_field!(Value, Number);
 
+/// The values if each of them is readable. All are read, so that each unreadable one is reported.
+fn all<T, C: FromIterator<T>>(values: impl Iterator<Item = Option<T>>) -> Option<C> {
+    let values: Vec<_> = values.collect();
+    values.into_iter().collect()
+}
+
 impl FieldValue for bool {
     const KIND: Kind = Kind::Boolean;
 
@@ -238,7 +276,7 @@ impl<T: FieldValue> FieldValue for Vec<T> {
             v.wrong_type("expected an array", value);
             return None;
         };
-        items.iter().enumerate().map(|(i, item)| v.item(i, |v| T::read(v, item))).collect()
+        all(items.iter().enumerate().map(|(i, item)| v.item(i, |v| T::read(v, item))))
     }
 }
 
@@ -247,6 +285,6 @@ impl<T: FieldValue> FieldValue for BTreeMap<String, T> {
 
     fn read(v: &mut Validator, value: &Value) -> Option<Self> {
         let entries = v.object(value, "the value")?;
-        entries.iter().map(|(key, value)| Some((key.clone(), v.field(key, |v| T::read(v, value))?))).collect()
+        all(entries.iter().map(|(key, value)| Some((key.clone(), v.field(key, |v| T::read(v, value))?))))
     }
 }

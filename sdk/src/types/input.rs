@@ -3,39 +3,36 @@
 /// Declares the input of a create, with a setter for each optional field.
 ///
 /// `new(…)` lists the required fields. Fields under `optional` are left out of the request until they are set; each has a setter that takes
-/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters; those under `apart` too, and JSON can't set
-/// them. `field: T as "path"` names the function that serializes the field.
+/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters. `field: T as "path"` names the function that
+/// serializes the field.
 macro_rules! input {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
             $(#[$new_doc:meta])*
-            new($($required:ident: $required_ty:ty $(as $required_with:literal)?),+ $(,)?);
+            new($($required:ident: $required_ty:ty $(as $required_with:literal)?),* $(,)?);
             $(optional { $($(#[$doc:meta])* $field:ident: $ty:ty $(as $with:literal)?,)* })?
             $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
-            $(apart { $($(#[$apart_attr:meta])* $apart:ident: $apart_ty:ty,)* })?
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         pub struct $name {
-            $($(#[serde(serialize_with = $required_with)])? $required: $required_ty,)+
+            $($(#[serde(serialize_with = $required_with)])? $required: $required_ty,)*
             $($(
                 #[serde(skip_serializing_if = "Option::is_none" $(, serialize_with = $with)?)]
                 $field: Option<$ty>,
             )*)?
             $($($(#[$other_attr])* $other: $other_ty,)*)?
-            $($($(#[$apart_attr])* $apart: $apart_ty,)*)?
         }
 
         impl $name {
             $(#[$new_doc])*
-            pub fn new($($required: impl Into<$required_ty>),+) -> Self {
+            pub fn new($($required: impl Into<$required_ty>),*) -> Self {
                 Self {
-                    $($required: $required.into(),)+
+                    $($required: $required.into(),)*
                     $($($field: None,)*)?
                     $($($other: Default::default(),)*)?
-                    $($($apart: Default::default(),)*)?
                 }
             }
 
@@ -44,17 +41,16 @@ macro_rules! input {
 
         impl $crate::types::fields::Input for $name {
             const FIELDS: &'static [$crate::types::fields::Field] = &[
-                $($crate::types::fields::Field::required::<$required_ty>(stringify!($required)),)+
+                $($crate::types::fields::Field::required::<$required_ty>(stringify!($required)),)*
                 $($($crate::types::fields::Field::optional::<$ty>(stringify!($field)),)*)?
                 $($($crate::types::fields::Field::optional::<$other_ty>(stringify!($other)),)*)?
             ];
 
             fn read(json: &serde_json::Value) -> (Self, Result<(), $crate::problem::Problems>) {
                 $crate::types::fields::Reader::input(json, |fields| Self {
-                    $($required: fields.required(stringify!($required)),)+
+                    $($required: fields.required(stringify!($required)),)*
                     $($($field: fields.optional(stringify!($field)),)*)?
-                    $($($other: fields.optional(stringify!($other)).unwrap_or_default(),)*)?
-                    $($($apart: Default::default(),)*)?
+                    $($($other: fields.other(stringify!($other), &[]),)*)?
                 })
             }
         }
@@ -64,15 +60,14 @@ macro_rules! input {
 /// Declares the input of an update, which changes only the fields that are set.
 ///
 /// Each field has a setter that takes `impl Into<T>`; `field: T | clear_field` adds a setter that removes the value (`null` on the wire).
-/// Fields under `other`, after the struct, have handwritten setters; those under `apart` too, and JSON can't set them.
+/// Fields under `other`, after the struct, have handwritten setters; `field: Patch<T> | null` also reads `null`.
 macro_rules! patch {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
             $($(#[$doc:meta])* $field:ident: $ty:ty $(as $with:literal)? $(| $(#[$clear_doc:meta])* $clear:ident)?,)*
         }
-        $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty,)* })?
-        $(apart { $($(#[$apart_attr:meta])* $apart:ident: $apart_ty:ty,)* })?
+        $(other { $($(#[$other_attr:meta])* $other:ident: $other_ty:ty $(| $null:ident)?,)* })?
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
@@ -82,7 +77,6 @@ macro_rules! patch {
                 $field: $crate::types::Patch<$ty>,
             )*
             $($($(#[$other_attr])* $other: $other_ty,)*)?
-            $($($(#[$apart_attr])* $apart: $apart_ty,)*)?
         }
 
         impl $name {
@@ -109,14 +103,13 @@ macro_rules! patch {
         impl $crate::types::fields::Input for $name {
             const FIELDS: &'static [$crate::types::fields::Field] = &[
                 $($crate::types::fields::Field::patch::<$ty>(stringify!($field), &[$(stringify!($clear))?]),)*
-                $($($crate::types::fields::Field::optional::<$other_ty>(stringify!($other)),)*)?
+                $($($crate::types::fields::Field::patch::<$other_ty>(stringify!($other), &[$(stringify!($null))?]),)*)?
             ];
 
             fn read(json: &serde_json::Value) -> (Self, Result<(), $crate::problem::Problems>) {
                 $crate::types::fields::Reader::input(json, |fields| Self {
                     $($field: fields.patch(stringify!($field), &[$(stringify!($clear))?]),)*
-                    $($($other: fields.optional(stringify!($other)).unwrap_or_default(),)*)?
-                    $($($apart: Default::default(),)*)?
+                    $($($other: fields.other(stringify!($other), &[$(stringify!($null))?]),)*)?
                 })
             }
         }
@@ -155,7 +148,8 @@ macro_rules! keyed_input {
             const KIND: $crate::types::fields::Kind = $crate::types::fields::Kind::Json;
 
             fn read(v: &mut $crate::problem::Validator, value: &serde_json::Value) -> Option<Self> {
-                $crate::types::fields::Reader::object(v, value, Self::read_fields)
+                let names = ["key", "type", "fallback_value"];
+                $crate::types::fields::Reader::object(v, value, &names, Self::read_fields)
             }
         }
 

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use idempost::{
-    BroadcastId, Client,
-    broadcasts::{Broadcast, BroadcastStatus},
-};
+use idempost::Client;
+use idempost::broadcasts::{Broadcast, BroadcastStatus};
+use serde_json::Value;
 
-use super::show_command;
 use crate::actions::confirm;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::output::count;
 
 /// The state to wait for.
 pub(super) const SENT: &str = "sent";
@@ -26,6 +25,19 @@ pub(super) struct SendSummary {
     pub(super) when: Option<String>,
 }
 
+impl SendSummary {
+    /// The summary of a broadcast's JSON; `when` if the command sets the time.
+    pub(super) fn new(broadcast: &Value, when: Option<&str>) -> Self {
+        let text = |field: &str| broadcast[field].as_str().unwrap_or_default().to_owned();
+        Self {
+            subject: text("subject"),
+            from: text("from"),
+            segment: text("segment_id"),
+            when: when.or(broadcast["scheduled_at"].as_str()).map(str::to_owned),
+        }
+    }
+}
+
 /// Asks for confirmation.
 pub(super) async fn confirm(summary: &SendSummary, context: &Context) -> Result<(), Fail> {
     let SendSummary { subject, from, segment, when } = summary;
@@ -33,41 +45,35 @@ pub(super) async fn confirm(summary: &SendSummary, context: &Context) -> Result<
     let readers = if context.global.yes || !confirm::is_interactive(context)? {
         "all contacts".to_owned()
     } else {
-        count(&context.client()?, segment).await
+        contacts(&context.client()?, segment).await
     };
     let question = format!("Send {subject:?} from {from} to {readers} of segment {segment}{when}?");
     confirm::confirm(&question, context).await
 }
 
 /// The number of contacts in a segment, as far as one request shows.
-async fn count(client: &Client, segment: &str) -> String {
+async fn contacts(client: &Client, segment: &str) -> String {
     match client.segments().contacts(segment).page_size(100).await {
         Ok(page) if page.has_more => format!("more than {} contacts", page.data.len()),
-        Ok(page) => match page.data.len() {
-            0 => "no contacts".to_owned(),
-            1 => "1 contact".to_owned(),
-            n => format!("{n} contacts"),
-        },
+        Ok(page) if page.data.is_empty() => "no contacts".to_owned(),
+        Ok(page) => count(page.data.len() as u64, "contact"),
         // The question works without the number.
         Err(_) => "all contacts".to_owned(),
     }
 }
 
-/// Waits until the broadcast is sent.
-pub(super) async fn wait(
-    client: &Client,
-    id: BroadcastId,
-    timeout: Duration,
-    context: &Context,
-) -> Result<(), Fail> {
+/// Waits until the broadcast of the response is sent, if there is a timeout.
+pub(super) async fn wait(timeout: Option<Duration>, response: &Value, context: &Context) -> Result<(), Fail> {
+    let Some(timeout) = timeout else { return Ok(()) };
+    let id = response["id"].as_str().unwrap_or_default();
     let words = Messages {
         interrupted: "sending continues in the background".to_owned(),
         timed_out: "the broadcast isn't sent".to_owned(),
         continues: "sending continues in the background".to_owned(),
         failed: "the broadcast failed".to_owned(),
-        check: show_command(id.as_str()),
+        check: format!("idempost broadcasts get {id}"),
     };
-    wait::until(client.broadcasts().wait(id), timeout, &words, context, end).await.map(drop)
+    wait::until(context.client()?.broadcasts().wait(id), timeout, &words, context, end).await.map(drop)
 }
 
 fn end(broadcast: &Broadcast) -> End {

@@ -2,21 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::HumanCount;
-
-/// `1,000,000`.
-pub(super) fn number(n: u64) -> String {
-    HumanCount(n).to_string()
-}
-
-/// `1 row`, `1,000 rows`.
-pub(super) fn count(n: u64, one: &str) -> String {
-    match (n, one) {
-        (1, _) => format!("1 {one}"),
-        (n, "batch") => format!("{} batches", number(n)),
-        (n, _) => format!("{} {one}s", number(n)),
-    }
-}
+pub(super) use crate::output::{count, number};
 
 /// `0.4 s`, `12 s`, `17 min`, `3 h 20 min`.
 pub(super) fn duration(time: Duration) -> String {

@@ -1,82 +1,95 @@
-//! `inboxes threads` and `search`, and the columns of emails.
+//! The filters of `inboxes threads` and `search`, and the columns of threads and emails.
 
-use idempost::inboxes::InboxFolder;
+use idempost::inboxes::{InboxFolder, InboxThreadMatch, InboxThreadSummary};
+use idempost::types::fields::Kind::{Choice, Text};
+use idempost::{Client, List};
 
-use crate::actions::pages::{self, Table};
-use crate::context::Context;
-use crate::diagnostics::Fail;
-use crate::input::flags::{Choices, Flags};
+use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
+use crate::rows::field::Field;
+use crate::rows::given::Given;
 
-// The filters of threads; no doc comment, which would replace the command's own.
-#[derive(Debug, clap::Args)]
-#[group(skip)]
-pub(crate) struct Filters {
-    /// Folder: inbox, archive, spam, sent or trash; repeatable [default: inbox; with --label: inbox, archive, sent]
-    #[arg(long, value_name = "FOLDER", value_parser = Choices(InboxFolder::KNOWN), hide_possible_values = true)]
-    folder: Vec<String>,
-    /// Only threads with this label; repeatable, any of them
-    #[arg(long, value_name = "ID")]
-    label: Vec<String>,
-    /// Only threads that were read
-    #[arg(long, conflicts_with = "unread")]
-    read: bool,
-    /// Only threads that weren't read
-    #[arg(long)]
-    unread: bool,
+const FOLDER: Field = Field::new(
+    "folder",
+    "FOLDER",
+    "Folder: inbox, archive, spam, sent or trash; repeatable [default: inbox; with --label: inbox, archive, sent]",
+)
+.list(&Choice(InboxFolder::KNOWN));
+const LABEL: Field = filter("label", "ID", "Only threads with this label; repeatable, any of them");
+const READ: Field = Field::new("read", "", "Only threads that were read").switch().conflicts("unread");
+const UNREAD: Field = Field::new("unread", "", "Only threads that weren't read").switch();
+
+/// The filters of threads.
+pub(super) const FILTERS: &[Field] = &[FOLDER, LABEL, READ, UNREAD];
+
+/// The conditions of a search, before the filters.
+pub(super) const CONDITIONS: &[Field] = &[
+    Field::place(
+        "query",
+        "QUERY",
+        "Words in subject, body, addresses or names of attachments, at most 256 characters",
+    )
+    .optional(),
+    filter("from", "TEXT", "Part of the sender; repeatable, any of them"),
+    filter("to", "TEXT", "Part of a To address; repeatable"),
+    filter("cc", "TEXT", "Part of a Cc address; repeatable"),
+    filter("bcc", "TEXT", "Part of a Bcc address; repeatable"),
+    Field::new("has_attachment", "", "Only emails with attachments").switch(),
+    Field::new("since", "DATE", "Only emails since this date (UTC) or ISO 8601 time"),
+    Field::new("until", "DATE", "Only emails until this date, included as a whole, or ISO 8601 time"),
+    FOLDER,
+    LABEL,
+    READ,
+    UNREAD,
+];
+
+const fn filter(name: &'static str, value: &'static str, help: &'static str) -> Field {
+    Field::new(name, value, help).list(&Text)
 }
+
+pub(super) const LIST_HELP: &str = "Columns: id, from, subject, email_count, received_at, folder, read, labels, to, cc, bcc, has_attachment, has_draft\n\n\
+    Examples:\n  \
+    idempost inboxes threads support@acme.test --unread\n  \
+    idempost inboxes threads support@acme.test --folder archive --folder sent --all";
+pub(super) const SEARCH_HELP: &str = "Columns: those of `inboxes threads`, and matched_email_id\n\n\
+    Examples:\n  \
+    idempost inboxes search support@acme.test '\"unpaid invoice\" -draft'\n  \
+    idempost inboxes search support@acme.test --from ada@example.com --since 2026-09-01 --has-attachment";
 
 /// Applies the filters to a list or a search, which have the same methods.
 macro_rules! filtered {
-    ($filters:expr, $list:expr) => {{
-        let Filters { folder, label, read, unread } = $filters;
-        let mut list = $list;
-        if !folder.is_empty() {
-            list = list.folders(folder.into_iter().map(InboxFolder::from));
-        }
-        if !label.is_empty() {
-            list = list.labels(label);
-        }
-        if read || unread {
-            list = list.read(read);
-        }
-        list
+    ($given:expr, $list:expr) => {{
+        let list = $list;
+        let list = texts($given, "folder")
+            .fold(list, |list, folders| list.folders(folders.into_iter().map(InboxFolder::from)));
+        let list = texts($given, "label").fold(list, |list, labels| list.labels(labels));
+        if $given.switch("read") || $given.switch("unread") { list.read($given.switch("read")) } else { list }
     }};
 }
 
-impl Filters {
-    fn check(&self) -> Result<(), Fail> {
-        let mut flags = Flags::default();
-        for (i, folder) in self.folder.iter().enumerate() {
-            if !InboxFolder::KNOWN.contains(&folder.as_str()) {
-                let rule = format!("--folder must be one of {}", InboxFolder::KNOWN.join(", "));
-                flags.wrong_nth("type", rule, "--folder", i + 1, folder);
-            }
-        }
-        flags.finish()
-    }
+/// The values of a filter, if it is given.
+fn texts(given: &Given<'_>, id: &str) -> impl Iterator<Item = Vec<String>> + use<> {
+    Some(given.texts(id)).filter(|texts| !texts.is_empty()).into_iter()
 }
 
-/// List threads, most recently active first
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Columns: id, from, subject, email_count, received_at, folder, read, labels, to, cc, bcc, has_attachment, has_draft\n\n\
-    Examples:\n  \
-    idempost inboxes threads support@acme.test --unread\n  \
-    idempost inboxes threads support@acme.test --folder archive --folder sent --all"
-)]
-pub(crate) struct ListArgs {
-    /// ID or address of the inbox
-    #[arg(value_name = "INBOX")]
-    inbox: String,
-    #[command(flatten)]
-    filters: Filters,
-    #[command(flatten)]
-    part: pages::Args,
+pub(super) fn list(client: &Client, given: &Given<'_>) -> List<InboxThreadSummary> {
+    filtered!(given, client.inboxes().threads(given.ids[0]))
+}
+
+pub(super) fn search(client: &Client, given: &Given<'_>) -> List<InboxThreadMatch> {
+    let list = filtered!(given, client.inboxes().search(given.ids[0]));
+    let list = texts(given, "from").fold(list, List::from);
+    let list = texts(given, "to").fold(list, List::to);
+    let list = texts(given, "cc").fold(list, List::cc);
+    let list = texts(given, "bcc").fold(list, List::bcc);
+    let list = given.text("query").into_iter().fold(list, List::query);
+    let list = given.text("since").into_iter().fold(list, List::start_date);
+    let list = given.text("until").into_iter().fold(list, List::end_date);
+    if given.switch("has_attachment") { list.has_attachment(true) } else { list }
 }
 
 /// Columns of threads; the first five are the default.
-const TABLE: Table = Table {
+pub(super) const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
         Column::new("from", "FROM", Kind::Shrinks),
@@ -96,89 +109,6 @@ const TABLE: Table = Table {
     shown: 5,
     nothing: "no threads",
 };
-
-pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
-    let ListArgs { inbox, filters, part } = args;
-    filters.check()?;
-    pages::list(part, &TABLE, context, |client| filtered!(filters, client.inboxes().threads(inbox))).await
-}
-
-/// Search threads, most recently active first
-///
-/// All conditions must apply to one email of a thread. Quotes enclose a phrase, and - before a word or phrase excludes it; a query that starts
-/// with - comes after --. A sandbox examines the 1,000 most recently active threads of the folders.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: those of `inboxes threads`, and matched_email_id\n\n\
-    Examples:\n  \
-    idempost inboxes search support@acme.test '\"unpaid invoice\" -draft'\n  \
-    idempost inboxes search support@acme.test --from ada@example.com --since 2026-09-01 --has-attachment")]
-pub(crate) struct SearchArgs {
-    /// ID or address of the inbox
-    #[arg(value_name = "INBOX")]
-    inbox: String,
-    /// Words in subject, body, addresses or names of attachments, at most 256 characters
-    #[arg(value_name = "QUERY")]
-    query: Option<String>,
-    /// Part of the sender; repeatable, any of them
-    #[arg(long, value_name = "TEXT")]
-    from: Vec<String>,
-    /// Part of a To address; repeatable
-    #[arg(long, value_name = "TEXT")]
-    to: Vec<String>,
-    /// Part of a Cc address; repeatable
-    #[arg(long, value_name = "TEXT")]
-    cc: Vec<String>,
-    /// Part of a Bcc address; repeatable
-    #[arg(long, value_name = "TEXT")]
-    bcc: Vec<String>,
-    /// Only emails with attachments
-    #[arg(long)]
-    has_attachment: bool,
-    /// Only emails since this date (UTC) or ISO 8601 time
-    #[arg(long, value_name = "DATE")]
-    since: Option<String>,
-    /// Only emails until this date, included as a whole, or ISO 8601 time
-    #[arg(long, value_name = "DATE")]
-    until: Option<String>,
-    #[command(flatten)]
-    filters: Filters,
-    #[command(flatten)]
-    part: pages::Args,
-}
-
-pub(super) async fn search(args: SearchArgs, context: &Context) -> Result<(), Fail> {
-    let SearchArgs { inbox, query, from, to, cc, bcc, has_attachment, since, until, filters, part } = args;
-    filters.check()?;
-    pages::list(part, &TABLE, context, |client| {
-        let mut list = filtered!(filters, client.inboxes().search(inbox));
-        if let Some(query) = query {
-            list = list.query(query);
-        }
-        if !from.is_empty() {
-            list = list.from(from);
-        }
-        if !to.is_empty() {
-            list = list.to(to);
-        }
-        if !cc.is_empty() {
-            list = list.cc(cc);
-        }
-        if !bcc.is_empty() {
-            list = list.bcc(bcc);
-        }
-        if has_attachment {
-            list = list.has_attachment(true);
-        }
-        if let Some(since) = since {
-            list = list.start_date(since);
-        }
-        if let Some(until) = until {
-            list = list.end_date(until);
-        }
-        list
-    })
-    .await
-}
 
 /// Columns of emails; the first five are the default.
 pub(super) const EMAILS: Table = Table {

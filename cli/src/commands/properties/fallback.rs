@@ -33,30 +33,30 @@ pub(super) fn update(given: &Given<'_>, body: &mut Body) {
 /// Sets type and fallback of a new property, which must match.
 pub(super) fn create(given: &Given<'_>, body: &mut Body) {
     let fallback = read(given, body);
-    let is_given = given.text("fallback").is_some() || given.text("fallback-number").is_some();
-    let kind = match (given.text("type"), fallback) {
-        (kind @ (None | Some("string")), Some(fallback @ Value::String(_)))
-        | (kind @ (None | Some("number")), Some(fallback @ Value::Number(_))) => {
-            let kind = kind.unwrap_or(if fallback.is_string() { "string" } else { "number" });
-            body.set("fallback_value", fallback);
-            kind
-        }
-        (Some(kind @ ("string" | "number")), None) => kind,
-        (Some(kind @ ("string" | "number")), Some(_)) => {
+    let kind = match (given.text("type"), &fallback) {
+        (Some("string"), Some(Value::Number(_))) | (Some("number"), Some(Value::String(_))) => {
             let rule = "for a string use --fallback, for a number --fallback-number";
+            let kind = given.text("type").unwrap_or_default();
             body.flags.wrong("type", rule, "--type", kind);
-            kind
+            return body.set("type", kind.into());
         }
+        (Some(kind @ ("string" | "number")), _) => Some(kind),
         (Some(other), _) => {
             body.flags.wrong("type", "--type must be string or number", "--type", other);
-            "string"
+            Some("string")
         }
+        // The file can have the type.
+        (None, _) if body.get("type").is_some() => None,
+        (None, Some(Value::Number(_))) => Some("number"),
+        (None, Some(_)) => Some("string"),
         // An invalid fallback has been reported.
-        (None, _) if is_given => "string",
-        (None, _) => {
-            body.flags.missing("--type");
-            "string"
-        }
+        (None, None) if given.text("fallback-number").is_some() => Some("number"),
+        (None, None) => None,
     };
-    body.set("type", kind.into());
+    body.flags.field("/type", "--type", None);
+    for (field, value) in [("type", kind.map(Value::from)), ("fallback_value", fallback)] {
+        if let Some(value) = value {
+            body.set(field, value);
+        }
+    }
 }

@@ -6,35 +6,18 @@ use serde_json::{Value, json};
 use crate::actions::{mutation, trace};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::rows::given::Given;
 
-/// Check whether an address is on the suppression list
-///
-/// The exit code is 0 if it isn't, and 3 if it is: the service would drop the address from every email. Other codes are failures, such as 7
-/// if the service can't be reached.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    idempost suppressions check ada@example.com\n  \
-    idempost suppressions check ada@example.com --quiet && ./send-invoice ada@example.com\n  \
-    idempost suppressions check ada@example.com --jq .suppression.origin")]
-pub(crate) struct Args {
-    /// Address to look up
-    #[arg(value_name = "EMAIL")]
-    email: String,
-}
-
-pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let email = args.email;
-    let mut flags = Flags::default();
-    flags.field("/email", "EMAIL", Some(&email));
+pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail> {
+    let email = given.text("email").unwrap_or_default();
+    let mut flags = given.flags(context).await;
     // An ID would be a valid path, and a misspelled address never on the list.
-    if let Err(Error::Invalid(problems)) = context.client_for_preview()?.suppressions().add(&email).preview()
-    {
+    if let Err(Error::Invalid(problems)) = context.client_for_preview()?.suppressions().add(email).preview() {
         flags.add_problems(Err(problems));
     }
     flags.finish()?;
     let client = context.client()?;
-    let found = match trace::execute(context, || client.suppressions().get(&email)).await {
+    let found = match trace::execute(context, || client.suppressions().get(email)).await {
         Ok(response) => mutation::document(&response),
         // Another service's 404 has no such name, and says nothing about the address.
         Err(Error::Api(api)) if api.kind() == ApiErrorKind::NotFound && api.name == "not_found" => {

@@ -5,38 +5,26 @@ use std::collections::HashSet;
 use idempost::{Call, Client, suppressions::RemovedSuppressions};
 
 use super::check_count;
-use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::mutation;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::rows::given::Given;
+use crate::rows::operation;
 
-/// Remove addresses from the suppression list
-///
-/// Takes up to 100 addresses, or as many IDs. The service sends to them again; the next permanent bounce or complaint adds them again. Prints
-/// the ID of each removed entry. The exit code is 5 if none was on the list, and 10 if only some were.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  idempost suppressions remove ada@example.com\n  \
-    idempost suppressions remove 520784e2-887d-4c25-b53c-4ad46ad38100 --yes")]
-pub(crate) struct Args {
-    /// ID or address of the entry; repeatable
-    #[arg(value_name = "ID|EMAIL", required = true)]
-    entries: Vec<String>,
-    #[command(flatten)]
-    dry_run: DryRunFlag,
-}
-
-pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     const FLAG: &str = "ID|EMAIL";
-    let Args { mut entries, dry_run } = args;
+    let mut entries = given.texts("entries");
     let mut seen = HashSet::new();
     entries.retain(|entry| seen.insert(entry.to_ascii_lowercase()));
-    let unknown_outcome = "the entries may have been removed; check: idempost suppressions check EMAIL";
+    let mut flags = given.flags(context).await;
+    let plan = given.flags_of_change(&mut flags);
+    let unknown = given.unknown();
     if let [entry] = &entries[..] {
+        flags.finish()?;
         let make = |client: &Client| client.suppressions().remove(entry);
-        return mutation::delete(&dry_run, unknown_outcome, context, make).await;
+        mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
+        return operation::execute(&given, &plan, context, make).await;
     }
-    let mut flags = Flags::default();
-    let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.list("/emails", FLAG, &entries);
     flags.list("/ids", FLAG, &entries);
     check_count(&entries, FLAG, "", &mut flags);
@@ -47,7 +35,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     flags.finish()?;
     let question = format!("Remove {} entries from the suppression list?", entries.len());
-    mutation::confirm(dry_run.is_some(), &question, context).await?;
+    mutation::confirm(plan.dry_run.is_some(), &question, context).await?;
     let make = |client: &Client| -> Call<RemovedSuppressions> {
         if addresses > 0 {
             client.suppressions().remove_batch(&entries)
@@ -55,7 +43,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             client.suppressions().remove_batch_by_id(&entries)
         }
     };
-    let Some(response) = mutation::execute(dry_run, unknown_outcome, context, make).await? else {
+    let Some(response) = mutation::execute(plan.dry_run, &unknown, context, make).await? else {
         return Ok(());
     };
     let ids: Vec<_> = response.value.data.iter().map(|entry| entry.id.to_string()).collect();

@@ -85,6 +85,9 @@ impl NewBroadcast {
             v.report("required", "`html` or `text` is required to send it");
         }
         v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
+        if self.scheduled_at.is_some() && self.send != Some(true) {
+            v.report_at("scheduled_at", "exclusive", "`scheduled_at` requires `send`");
+        }
         v.schedule(self.scheduled_at.as_ref().map(ScheduledAt::as_str));
     }
 }

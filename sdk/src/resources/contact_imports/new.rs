@@ -13,7 +13,7 @@ use crate::error::{Error, FileError};
 use crate::{
     body::{Body, FileSource, StreamSource},
     problem::{Validator, limits},
-    resources::shared::{Choice, Subscription, check_id, named_by_id},
+    resources::shared::{Choice, Memberships, Subscription},
     types::{SegmentId, TopicId},
 };
 
@@ -59,7 +59,7 @@ pub struct NewContactImport {
     source: Source,
     columns: ColumnMap,
     on_conflict: Option<ImportConflict>,
-    segments: Vec<SegmentId>,
+    segments: Memberships,
     topics: Vec<Choice>,
 }
 
@@ -94,7 +94,7 @@ struct PropertyColumn {
 
 impl NewContactImport {
     fn new(source: Source) -> Self {
-        let (segments, topics) = (Vec::new(), Vec::new());
+        let (segments, topics) = (Memberships::default(), Vec::new());
         Self { source, columns: ColumnMap::default(), on_conflict: None, segments, topics }
     }
 
@@ -184,9 +184,6 @@ impl NewContactImport {
 
     /// Returns the boundary and the body. The boundary is random, so that no content has it.
     pub(super) fn form(&self) -> (String, Body) {
-        #[derive(Serialize)]
-        struct Named<'a>(#[serde(serialize_with = "named_by_id")] &'a [SegmentId]);
-
         let boundary = format!("idempost-{:032x}", rand::random::<u128>());
         let mut text = String::new();
         let mut part = |name: &str, content: &str| {
@@ -210,7 +207,7 @@ impl NewContactImport {
             part("on_conflict", conflict.as_str());
         }
         if !self.segments.is_empty() {
-            part("segments", &json(serde_json::to_string(&Named(&self.segments))));
+            part("segments", &json(serde_json::to_string(&self.segments)));
         }
         if !self.topics.is_empty() {
             part("topics", &json(serde_json::to_string(&self.topics)));
@@ -264,7 +261,7 @@ impl NewContactImport {
             let rule = "`on_conflict` must be upsert or skip";
             v.field("on_conflict", |v| v.report_found("type", rule, conflict.as_str()));
         }
-        v.each("segments", &self.segments, |v, segment| check_id(v, segment.as_str()));
+        self.segments.validate(v);
         v.each("topics", &self.topics, |v, topic| topic.validate(v));
     }
 }

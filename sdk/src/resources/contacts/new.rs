@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::property;
 use crate::{
     problem::{Validator, address_fault},
-    resources::shared::{Choice, Subscription, check_id, named_by_id},
+    resources::shared::{Choice, Memberships, Subscription},
     types::{Scalar, SegmentId, TopicId},
 };
 
@@ -37,8 +37,8 @@ input! {
         other {
             #[serde(skip_serializing_if = "BTreeMap::is_empty")]
             properties: BTreeMap<String, Scalar>,
-            #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "named_by_id")]
-            segments: Vec<SegmentId>,
+            #[serde(skip_serializing_if = "Memberships::is_empty")]
+            segments: Memberships,
             #[serde(skip_serializing_if = "Vec::is_empty")]
             topics: Vec<Choice>,
         }
@@ -78,7 +78,7 @@ impl NewContact {
                 v.field(key, |v| property::check(v, key, Some(value)));
             }
         });
-        v.each("segments", &self.segments, |v, segment| check_id(v, segment.as_str()));
+        self.segments.validate(v);
         v.each("topics", &self.topics, |v, topic| topic.validate(v));
     }
 }

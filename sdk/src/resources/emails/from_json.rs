@@ -1,13 +1,12 @@
 //! Parsing of emails from JSON, with the location of every shape error. Field rules are validated afterwards.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
 use super::{message::Message, record::Tag};
 use crate::{
     problem::{Validator, present},
     resources::shared::Attachment,
-    types::{Recipients, ScheduledAt},
+    types::{Recipients, ScheduledAt, fields::FieldValue as _},
 };
 
 const FIELDS: [&str; 14] = [
@@ -60,7 +59,7 @@ pub(super) fn message(v: &mut Validator, json: &Value) -> Message {
     v.each("tags", tags, |v, value| message.tags.push(tag(v, value).unwrap_or_default()));
     let attachments = v.list(fields, "attachments").unwrap_or_default();
     v.each("attachments", attachments, |v, value| {
-        let attachment = attachment(v, value);
+        let attachment = Attachment::read(v, value);
         message.attachments.push(attachment.unwrap_or_else(|| Attachment::without_name(Vec::new())));
     });
     v.known(fields, "an email", &FIELDS);
@@ -88,38 +87,6 @@ fn tag(v: &mut Validator, value: &Value) -> Option<Tag> {
         v.text(tag, name).unwrap_or_default().to_owned()
     };
     Some(Tag { name: field("name"), value: field("value") })
-}
-
-fn attachment(v: &mut Validator, value: &Value) -> Option<Attachment> {
-    let fields = v.object(value, "an attachment")?;
-    v.known(fields, "an attachment", &["content", "filename", "path", "content_type", "content_id"]);
-    let source = match (v.text(fields, "content"), v.text(fields, "path")) {
-        (Some(_), Some(_)) => {
-            v.report_at("path", "exclusive", "`path` and `content` are mutually exclusive");
-            None
-        }
-        (None, None) => {
-            if present(fields, "content").is_none() && present(fields, "path").is_none() {
-                v.report("required", "`content` or `path` is required");
-            }
-            None
-        }
-        (None, Some(url)) => Some(Attachment::from_url(url)),
-        (Some(text), None) => match STANDARD.decode(text) {
-            Ok(bytes) => Some(Attachment::without_name(bytes)),
-            Err(error) => {
-                let rule = "`content` must be Base64 (RFC 4648, with padding)";
-                v.field("content", |v| v.report_found("base64", rule, error));
-                None
-            }
-        },
-    };
-    let [filename, content_type, content_id] =
-        ["filename", "content_type", "content_id"].map(|name| v.text(fields, name));
-    let mut attachment = source?;
-    attachment = filename.into_iter().fold(attachment, Attachment::filename);
-    attachment = content_type.into_iter().fold(attachment, Attachment::content_type);
-    Some(content_id.into_iter().fold(attachment, Attachment::content_id))
 }
 
 fn recipients(v: &mut Validator, fields: &Map<String, Value>, name: &str) -> Recipients {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{
     message::{body, check_attachments, check_headers, check_recipients},
@@ -17,35 +17,38 @@ use crate::{
 
 const FIELDS: &str = "`to`, `cc`, `bcc`, `subject`, `html`, `text` and `attachments`";
 
-/// A draft to create with [`Inboxes::create_draft`](super::Inboxes::create_draft). It needs any content.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct NewInboxDraft {
-    #[serde(skip_serializing_if = "Recipients::is_empty")]
-    to: Recipients,
-    #[serde(skip_serializing_if = "Recipients::is_empty")]
-    cc: Recipients,
-    #[serde(skip_serializing_if = "Recipients::is_empty")]
-    bcc: Recipients,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    html: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thread_id: Option<InboxThreadId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_to_email_id: Option<InboxEmailId>,
-    #[serde(skip)]
-    attachments: Vec<Attachment>,
+input! {
+    /// A draft to create with [`Inboxes::create_draft`](super::Inboxes::create_draft). It needs any content.
+    #[derive(Default)]
+    pub struct NewInboxDraft {
+        /// Creates a draft without content.
+        new();
+        optional {
+            /// Sets the subject, at most 2,000 characters.
+            subject: String,
+            /// Sets the HTML body.
+            html: String,
+            /// Sets the plain-text body.
+            text: String,
+        }
+        other {
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            to: Recipients,
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            cc: Recipients,
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            bcc: Recipients,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            thread_id: Option<InboxThreadId>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reply_to_email_id: Option<InboxEmailId>,
+            #[serde(skip)]
+            attachments: Vec<Attachment>,
+        }
+    }
 }
 
 impl NewInboxDraft {
-    /// Creates a draft without content.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     setters! {
         /// Adds recipients.
         to += Recipients => to;
@@ -53,12 +56,6 @@ impl NewInboxDraft {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Sets the subject, at most 2,000 characters.
-        subject: String;
-        /// Sets the HTML body.
-        html: String;
-        /// Sets the plain-text body.
-        text: String;
         /// Attaches a file, at most 10 of 25 MB in all.
         attach += Attachment => attachments;
     }
@@ -130,15 +127,12 @@ patch! {
     }
     other {
         #[serde(skip_serializing_if = "Patch::is_keep")]
-        thread_id: Patch<InboxThreadId>,
+        thread_id: Patch<InboxThreadId> | null,
         #[serde(skip_serializing_if = "Patch::is_keep")]
-        reply_to_email_id: Patch<InboxEmailId>,
-    }
-    apart {
-        #[serde(rename = "attachments", skip_serializing_if = "Patch::is_keep")]
-        no_attachments: Patch<()>,
-        #[serde(skip)]
-        attachments: Vec<Attachment>,
+        reply_to_email_id: Patch<InboxEmailId> | null,
+        // New ones are written after the other fields: they can be streams.
+        #[serde(skip_serializing_if = "is_not_cleared", serialize_with = "null")]
+        attachments: Patch<Vec<Attachment>> | null,
     }
 }
 
@@ -162,28 +156,30 @@ impl InboxDraftPatch {
     /// Attaches a file. The attached files replace all attachments of the draft.
     #[must_use]
     pub fn attach(mut self, attachment: Attachment) -> Self {
-        self.no_attachments = Patch::Keep;
-        self.attachments.push(attachment);
+        match &mut self.attachments {
+            Patch::Set(attachments) => attachments.push(attachment),
+            others => *others = Patch::Set(vec![attachment]),
+        }
         self
     }
 
     /// Removes all attachments.
     #[must_use]
     pub fn clear_attachments(mut self) -> Self {
-        self.no_attachments = Patch::Clear;
-        self.attachments.clear();
+        self.attachments = Patch::Clear;
         self
     }
 
+    fn attached(&self) -> &[Attachment] {
+        self.attachments.value().map(Vec::as_slice).unwrap_or_default()
+    }
+
     pub(super) fn body(&self) -> Body {
-        body(self, &self.attachments)
+        body(self, self.attached())
     }
 
     fn validate(&self, v: &mut Validator) {
-        let is_untouched = self.is_untouched()
-            && self.thread_id.is_keep()
-            && self.no_attachments.is_keep()
-            && self.attachments.is_empty();
+        let is_untouched = self.is_untouched() && self.thread_id.is_keep() && self.attachments.is_keep();
         check_touched(v, is_untouched, FIELDS);
         let none = Recipients::default();
         let lists = [("to", &self.to), ("cc", &self.cc), ("bcc", &self.bcc)];
@@ -191,11 +187,19 @@ impl InboxDraftPatch {
         check_subject(v, self.subject.text());
         v.not_empty("thread_id", self.thread_id.value().map(InboxThreadId::as_str));
         v.not_empty("reply_to_email_id", self.reply_to_email_id.value().map(InboxEmailId::as_str));
-        check_attachments(v, &self.attachments);
+        check_attachments(v, self.attached());
     }
 }
 
 validate!(InboxDraftPatch);
+
+fn is_not_cleared<T>(patch: &Patch<T>) -> bool {
+    !matches!(patch, Patch::Clear)
+}
+
+fn null<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_none()
+}
 
 /// The options of sending a draft.
 #[derive(Serialize)]

@@ -14,48 +14,43 @@ use crate::{
 /// Headers that the service sets itself.
 const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
 
-/// A reply to an email of a thread: [`Inboxes::reply`](super::Inboxes::reply).
-///
-/// It goes to the email's `Reply-To`, else to its sender. It needs [`html`](Self::html), [`text`](Self::text) or both.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct InboxReply {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    html: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Recipients::is_empty")]
-    cc: Recipients,
-    #[serde(skip_serializing_if = "Recipients::is_empty")]
-    bcc: Recipients,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_all: Option<bool>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    headers: BTreeMap<String, String>,
-    #[serde(skip)]
-    attachments: Vec<Attachment>,
+input! {
+    /// A reply to an email of a thread: [`Inboxes::reply`](super::Inboxes::reply).
+    ///
+    /// It goes to the email's `Reply-To`, else to its sender. It needs [`html`](Self::html), [`text`](Self::text) or both.
+    #[derive(Default)]
+    pub struct InboxReply {
+        /// Creates a reply without a body.
+        new();
+        optional {
+            /// Sets the HTML body.
+            html: String,
+            /// Sets the plain-text body.
+            text: String,
+            /// Sets the subject; by default that of the email with `Re: `.
+            subject: String,
+            /// Sets whether the other recipients of the email get a copy.
+            reply_all: bool,
+        }
+        other {
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            cc: Recipients,
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            bcc: Recipients,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            headers: BTreeMap<String, String>,
+            #[serde(skip)]
+            attachments: Vec<Attachment>,
+        }
+    }
 }
 
 impl InboxReply {
-    /// Creates a reply without a body.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     setters! {
-        /// Sets the HTML body.
-        html: String;
-        /// Sets the plain-text body.
-        text: String;
         /// Adds `Cc` recipients.
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Sets the subject; by default that of the email with `Re: `.
-        subject: String;
-        /// Sets whether the other recipients of the email get a copy.
-        reply_all: bool;
         /// Attaches a file, at most 10 of 25 MB in all.
         attach += Attachment => attachments;
     }
@@ -84,43 +79,35 @@ impl InboxReply {
 
 validate!(InboxReply);
 
-/// An email of a thread to forward: [`Inboxes::forward`](super::Inboxes::forward).
-///
-/// The service appends the email with its attachments; [`html`](Self::html) and [`text`](Self::text) come before it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct InboxForward {
-    to: Recipients,
-    #[serde(skip_serializing_if = "Recipients::is_empty")]
-    cc: Recipients,
-    #[serde(skip_serializing_if = "Recipients::is_empty")]
-    bcc: Recipients,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    html: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    headers: BTreeMap<String, String>,
-    #[serde(skip)]
-    attachments: Vec<Attachment>,
+input! {
+    /// An email of a thread to forward: [`Inboxes::forward`](super::Inboxes::forward).
+    ///
+    /// The service appends the email with its attachments; [`html`](Self::html) and [`text`](Self::text) come before it.
+    pub struct InboxForward {
+        /// Creates a forward to these recipients.
+        new(to: Recipients);
+        optional {
+            /// Sets HTML that comes before the email.
+            html: String,
+            /// Sets text that comes before the email.
+            text: String,
+            /// Sets the subject; by default that of the email with `Fwd: `.
+            subject: String,
+        }
+        other {
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            cc: Recipients,
+            #[serde(skip_serializing_if = "Recipients::is_empty")]
+            bcc: Recipients,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            headers: BTreeMap<String, String>,
+            #[serde(skip)]
+            attachments: Vec<Attachment>,
+        }
+    }
 }
 
 impl InboxForward {
-    /// Creates a forward to these recipients.
-    pub fn new(to: impl Into<Recipients>) -> Self {
-        Self {
-            to: to.into(),
-            cc: Recipients::default(),
-            bcc: Recipients::default(),
-            html: None,
-            text: None,
-            subject: None,
-            headers: BTreeMap::new(),
-            attachments: Vec::new(),
-        }
-    }
-
     setters! {
         /// Adds recipients.
         to += Recipients => to;
@@ -128,12 +115,6 @@ impl InboxForward {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Sets HTML that comes before the email.
-        html: String;
-        /// Sets text that comes before the email.
-        text: String;
-        /// Sets the subject; by default that of the email with `Fwd: `.
-        subject: String;
         /// Attaches another file, at most 10 of 25 MB in all.
         attach += Attachment => attachments;
     }

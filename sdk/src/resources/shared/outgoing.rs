@@ -8,13 +8,15 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::{Serialize, Serializer, ser::Error as _};
+use serde_json::Value;
 use url::Url;
 
 #[cfg(not(target_family = "wasm"))]
 use crate::error::{Error, FileError};
 use crate::{
     body::{Body, FileSource, StreamSource, encoded_len},
-    problem::Validator,
+    problem::{Validator, present},
+    types::fields::{FieldValue, Kind},
 };
 
 /// A file attached to an email, or an inline image of its HTML.
@@ -204,6 +206,42 @@ impl Attachment {
         {
             v.field("path", |v| v.report_found("url", rule, without_userinfo(url)));
         }
+    }
+}
+
+impl FieldValue for Attachment {
+    const KIND: Kind = Kind::Json;
+
+    fn read(v: &mut Validator, value: &Value) -> Option<Self> {
+        let fields = v.object(value, "an attachment")?;
+        v.known(fields, "an attachment", &["content", "filename", "path", "content_type", "content_id"]);
+        let source = match (v.text(fields, "content"), v.text(fields, "path")) {
+            (Some(_), Some(_)) => {
+                v.report_at("path", "exclusive", "`path` and `content` are mutually exclusive");
+                None
+            }
+            (None, None) => {
+                if present(fields, "content").is_none() && present(fields, "path").is_none() {
+                    v.report("required", "`content` or `path` is required");
+                }
+                None
+            }
+            (None, Some(url)) => Some(Self::from_url(url)),
+            (Some(text), None) => match STANDARD.decode(text) {
+                Ok(bytes) => Some(Self::without_name(bytes)),
+                Err(error) => {
+                    let rule = "`content` must be Base64 (RFC 4648, with padding)";
+                    v.field("content", |v| v.report_found("base64", rule, error));
+                    None
+                }
+            },
+        };
+        let [filename, content_type, content_id] =
+            ["filename", "content_type", "content_id"].map(|name| v.text(fields, name));
+        let mut attachment = source?;
+        attachment = filename.into_iter().fold(attachment, Self::filename);
+        attachment = content_type.into_iter().fold(attachment, Self::content_type);
+        Some(content_id.into_iter().fold(attachment, Self::content_id))
     }
 }
 

@@ -1,10 +1,14 @@
 //! Subscriptions to topics.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     problem::Validator,
-    types::{SegmentId, TopicId},
+    types::{
+        TopicId,
+        fields::{FieldValue, Kind, Reader},
+    },
 };
 
 open_enum! {
@@ -24,28 +28,28 @@ pub(crate) fn check_subscription(v: &mut Validator, subscription: &Subscription)
 }
 
 /// A contact's subscription to one topic.
-#[derive(Clone, Debug, PartialEq, Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Choice {
     pub(crate) id: TopicId,
     pub(crate) subscription: Subscription,
 }
 
-json_field!(Choice);
+impl FieldValue for Choice {
+    const KIND: Kind = Kind::Json;
+
+    fn read(v: &mut Validator, value: &Value) -> Option<Self> {
+        Reader::object(v, value, &["id", "subscription"], |fields| Self {
+            id: fields.required("id"),
+            subscription: fields.required("subscription"),
+        })
+    }
+}
 
 impl Choice {
     pub(crate) fn validate(&self, v: &mut Validator) {
         check_id(v, self.id.as_str());
         v.field("subscription", |v| check_subscription(v, &self.subscription));
     }
-}
-
-/// Writes segments as the service reads them: `{id}`.
-pub(crate) fn named_by_id<S: Serializer>(segments: &[SegmentId], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Named<'a> {
-        id: &'a SegmentId,
-    }
-    serializer.collect_seq(segments.iter().map(|id| Named { id }))
 }
 
 pub(crate) fn check_id(v: &mut Validator, id: &str) {

@@ -1,0 +1,80 @@
+//! A JSON object from a file or standard input, and the locations of its values.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::body_builder::{flag_origin, part};
+use super::json;
+use super::json_spans::{self, Target};
+use super::source::Source;
+use crate::diagnostics::{Diagnostic, Diagnostics, Origin, Problem};
+
+/// The text of a JSON object.
+#[derive(Debug)]
+pub(crate) struct Document {
+    source: Source,
+    text: Arc<str>,
+}
+
+impl Document {
+    /// Reads the object that a flag names. Returns also the problems of repeated keys.
+    pub(crate) fn read(
+        source: Source,
+        flag: &str,
+    ) -> Result<(Self, Map<String, Value>, Diagnostics), Box<Diagnostic>> {
+        let wrong = |code, rule, origin| {
+            Err(Box::new(Diagnostic {
+                problem: Problem::new("", code, rule),
+                origin: Some(origin),
+                hint: None,
+            }))
+        };
+        let text = match source.text() {
+            Ok(text) => text,
+            Err(rule) => {
+                let name = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
+                return wrong("file", format!("couldn't read {source}: {rule}"), flag_origin(flag, 1, &name));
+            }
+        };
+        let json::Document { value, repeated, omitted } = match json::read(&text) {
+            Ok(document) => document,
+            Err(error) => {
+                let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
+                return wrong("json", error.message, source.origin(&text, error.at..end));
+            }
+        };
+        let Value::Object(object) = value else {
+            return wrong(
+                "type",
+                "expected a JSON object".to_owned(),
+                source.origin(&text, first_byte(&text)),
+            );
+        };
+        let document = Self { source, text };
+        let repeated: Vec<_> =
+            repeated.into_iter().map(|path| Problem::new(path, "repeated", "this key is repeated")).collect();
+        let found = document.locate(repeated);
+        Ok((document, object, Diagnostics { found, omitted, ..Diagnostics::default() }))
+    }
+
+    /// Adds the location to each problem.
+    pub(crate) fn locate(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
+        let places = problems.iter().map(|problem| (problem.path.as_str(), part(problem)));
+        let spans = json_spans::find(&self.text, places.collect::<Vec<(&str, Target)>>());
+        let located = problems.into_iter().zip(spans);
+        located
+            .map(|(problem, span)| Diagnostic { problem, origin: Some(self.origin(span)), hint: None })
+            .collect()
+    }
+
+    fn origin(&self, span: Range<usize>) -> Origin {
+        self.source.origin(&self.text, span)
+    }
+}
+
+fn first_byte(text: &str) -> Range<usize> {
+    let start = text.len() - text.trim_start().len();
+    start..text.ceil_char_boundary((start + 1).min(text.len()))
+}
