@@ -360,7 +360,7 @@ async fn request(
 /// The endpoints from the service's metadata, or the specification's defaults.
 async fn server(base_url: &Url, context: &Context) -> Result<AuthorizationServer, Fail> {
     let transport = context.transport()?;
-    match AuthorizationServer::discover_with(base_url.as_str(), Arc::clone(&transport)).await {
+    match AuthorizationServer::discovery().transport(Arc::clone(&transport)).issuer(base_url.as_str()).await {
         Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
             Ok(AuthorizationServer::new(base_url.as_str())?.transport(transport))
         }

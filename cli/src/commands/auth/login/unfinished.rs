@@ -41,7 +41,7 @@ pub(super) async fn begin(
     credentials: &Credentials,
     context: &Context,
 ) -> Result<(), Fail> {
-    let server = super::server(&plan.base_url).await?;
+    let server = super::server(&plan.base_url, context).await?;
     let request = super::request(&server, PASTE_REDIRECT_URI.to_owned(), plan, context).await?;
     let unfinished = Unfinished {
         begun_at: Timestamp::now(),
@@ -121,7 +121,7 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
             return Err(refused(&error));
         }
     };
-    let server = super::server(&unfinished.base_url).await?;
+    let server = super::server(&unfinished.base_url, context).await?;
     // A code is sent at most once: its reuse would revoke the grant.
     if !credentials.take_unfinished().map_err(|error| of_store(&error))? {
         return Err(none("another command is finishing this login".to_owned()));
