@@ -379,18 +379,36 @@ fn the_browser_inherits_no_file_of_the_login() {
 }
 
 #[test]
-fn an_unknown_client_is_registered_once() {
-    let service = Service::with(Settings { seed: Some(0), oauth_clients: Vec::new(), ..Settings::default() });
-    service.core().listens_at(&service.base_url());
-    let service = service.unjudged();
+fn a_registered_client_belongs_to_the_login_at_its_server() {
+    let unregistered = || {
+        let settings = Settings { oauth_clients: Vec::new(), ..Settings::default() };
+        let service = Service::with(settings);
+        service.core().listens_at(&service.base_url());
+        service.unjudged()
+    };
+    let service = unregistered();
     let idempost = without_credentials(&service);
-    let registered = || asked_for(&service, "/oauth/register");
-    Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), false).fails(4);
-    let id = idempost.run(&["config", "get", "client_id"]).ok();
+    let registered = |service: &Service| asked_for(service, "/oauth/register");
+    let first = Login::begin(&idempost, &[]);
+    let id = first.parameter("client_id");
+    first.decided(&Person::of("sb_test"), true).ok();
+    idempost.run(&["config", "get", "client_id"]).fails(4);
     let again = Login::begin(&idempost, &[]);
-    assert_eq!(again.parameter("client_id"), id.trim());
+    assert_eq!(again.parameter("client_id"), id);
     again.decided(&Person::of("sb_test"), true).ok();
-    assert_eq!(registered(), 1);
+    assert_eq!((registered(&service), asked_for(&service, "/oauth/authorize")), (1, 2), "only the browser's");
+
+    // Another server, and a profile of its own for it.
+    let other = unregistered();
+    let elsewhere = ["--profile", "other", "--base-url", &other.base_url()];
+    let login = Login::begin(&idempost, &elsewhere);
+    assert_ne!(login.parameter("client_id"), id);
+    login.decided(&Person::of("sb_test"), true).ok();
+    assert_eq!(registered(&other), 1);
+    // A denied login leaves nothing.
+    let idempost = without_credentials(&service);
+    Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    idempost.run(&["config", "get", "client_id"]).fails(4);
     let given = Login::begin(&idempost, &["--client-id", "mine", "--login-timeout", "1s"]);
     assert_eq!(given.parameter("client_id"), "mine");
     given.end().fails(4);

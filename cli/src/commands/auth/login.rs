@@ -309,7 +309,12 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
     let server = server(&plan.base_url, context).await?;
     let may_paste = is_interactive(context)?;
     let receiver = match RedirectListener::bind_to(plan.port).await {
-        Ok(receiver) => Some(receiver),
+        Ok(receiver) => {
+            let warn = context.out.warner();
+            Some(receiver.on_rejected(move |why| {
+                warn(&format!("rejected a request to the redirect URI: {why}; still waiting"));
+            }))
+        }
         Err(error) if may_paste => {
             context.out.warn(&crate::output::report::sdk_message(&error));
             None
@@ -345,12 +350,11 @@ async fn request(
     plan: &Plan,
     context: &Context,
 ) -> Result<AuthorizationRequest, Fail> {
-    let who = client::resolve(server, plan.client_id.as_deref(), &redirect_uri).await?;
-    if who.is_new {
-        // Stored at once: each registration creates another client, even if this login fails.
-        profile::write(profile::named(context)?, &[("client_id", &who.client_id)], context)?;
-    }
-    let mut authorizing = server.authorize(who.client_id, redirect_uri);
+    let last = context.credentials()?.overview().ok().flatten().map(|last| last.metadata);
+    let last = last.filter(|last| last.origin == server.origin() && !last.client_id.is_empty());
+    let last = last.as_ref().map(|last| last.client_id.as_str());
+    let client_id = client::resolve(server, plan.client_id.as_deref(), last).await?;
+    let mut authorizing = server.authorize(client_id, redirect_uri);
     for scope in &plan.scopes {
         authorizing = authorizing.scope(Scope::from(scope.clone()));
     }

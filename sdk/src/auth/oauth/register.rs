@@ -9,7 +9,7 @@ use url::Url;
 use super::{server::AuthorizationServer, token_response::oauth_error};
 use crate::{
     auth::scope::Scope,
-    error::{AuthError, Result, printable},
+    error::{AuthError, OAuthErrorCode, Result, printable},
     transport::endpoint::is_loopback,
 };
 
@@ -105,28 +105,29 @@ pub struct OAuthClient {
 }
 
 impl AuthorizationServer {
-    /// Returns whether the server knows a client with this redirect URI, for a program that may have to register first.
+    /// Returns whether the server knows a client, for a program that may have to register first.
     ///
-    /// Sends an authorization request without a challenge. For an unknown client or redirect URI the server responds with an error; otherwise it
-    /// redirects, possibly with an error (`SPEC.md`, GET /oauth/authorize). No page is shown to a user.
+    /// Sends a code that the server never issued to the token endpoint: an unknown client is an `invalid_client`, to a known one the code is
+    /// invalid (RFC 6749, 5.2). The authorization endpoint is for browsers only.
     ///
     /// # Errors
     /// The server can't be reached, or fails.
-    pub async fn is_registered(&self, client_id: &str, redirect_uri: &str) -> Result<bool> {
-        let mut url = self.authorization.clone();
-        url.query_pairs_mut()
-            .append_pair("client_id", client_id)
-            .append_pair("redirect_uri", redirect_uri)
-            .append_pair("response_type", "code");
-        let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
-        let status = response.status;
-        if status.is_redirection() {
-            return Ok(true);
+    pub async fn is_registered(&self, client_id: &str) -> Result<bool> {
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", "none"),
+            ("code_verifier", "0000000000000000000000000000000000000000000"),
+            ("redirect_uri", "http://127.0.0.1/callback"),
+            ("client_id", client_id),
+        ];
+        let response = self.http.post_form(&self.token, &form).await.map_err(AuthError::Unreachable)?;
+        let error = oauth_error(&response).filter(|_| response.status.is_client_error());
+        match error.filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS) {
+            Some(error) => {
+                Ok(![OAuthErrorCode::InvalidClient, OAuthErrorCode::UnauthorizedClient].contains(&error.code))
+            }
+            None => Err(response.unexpected(&self.token).into()),
         }
-        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
-            return Ok(false);
-        }
-        Err(response.unexpected(&url).into())
     }
 
     /// Registers a client. Each registration creates another client, so register once and store the ID.
@@ -160,26 +161,26 @@ mod tests {
     /// Responds to every request with this status and body.
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
         let script = ScriptedTransport::from_fn(move |request| {
-            // The request shows no page to a user, and its URL holds no secret.
-            assert_eq!(request.query("code_challenge"), None);
+            // A program never requests a page that is for the user.
+            assert_eq!(request.method(), "POST");
             Reply::bytes(status, body)
         });
         AuthorizationServer::new("https://api.example.com").unwrap().transport(script)
     }
 
     #[tokio::test]
-    async fn a_redirect_means_that_the_client_is_registered_and_an_error_that_it_is_not() {
-        for (status, expected) in [
-            (302, Some(true)),
-            (303, Some(true)),
-            (400, Some(false)),
-            (401, Some(false)),
-            (429, None),
-            (500, None),
-            (200, None),
+    async fn the_token_endpoint_tells_whether_it_knows_a_client() {
+        for (status, body, expected) in [
+            (400, r#"{"error":"invalid_grant"}"#, Some(true)),
+            (400, r#"{"error":"invalid_request"}"#, Some(true)),
+            (401, r#"{"error":"invalid_client"}"#, Some(false)),
+            (400, r#"{"error":"unauthorized_client"}"#, Some(false)),
+            (429, r#"{"error":"too_many_requests"}"#, None),
+            (500, r#"{"error":"server_error"}"#, None),
+            (404, "<html>", None),
+            (200, "<html>", None),
         ] {
-            let known = server(status, "").is_registered("c", "http://127.0.0.1:1/callback").await;
-            assert_eq!(known.ok(), expected, "{status}");
+            assert_eq!(server(status, body).is_registered("c").await.ok(), expected, "{status} {body}");
         }
     }
 

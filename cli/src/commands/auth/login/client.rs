@@ -10,23 +10,20 @@ const DEFAULT_CLIENT_ID: &str = "idempost-cli";
 /// The redirect URIs; the port is chosen at run time (RFC 8252, 7.3).
 const REDIRECTS: [&str; 2] = ["http://127.0.0.1/callback", "http://[::1]/callback"];
 
-/// A client ID, and whether it was registered just now.
-pub(super) struct ResolvedClient {
-    pub(super) client_id: String,
-    pub(super) is_new: bool,
-}
-
-/// Returns the ID that was given or stored; otherwise the default one if the service knows it; otherwise registers a client.
+/// Returns the ID that was given; otherwise that of the profile's last login, or the default one, if the server knows it; otherwise registers
+/// a client. A new ID is stored with the login, and so belongs to one server and one profile; a login that is abandoned leaves none.
 pub(super) async fn resolve(
     server: &AuthorizationServer,
     given: Option<&str>,
-    redirect_uri: &str,
-) -> Result<ResolvedClient, Fail> {
+    last: Option<&str>,
+) -> Result<String, Fail> {
     if let Some(given) = given {
-        return Ok(ResolvedClient { client_id: given.to_owned(), is_new: false });
+        return Ok(given.to_owned());
     }
-    if server.is_registered(DEFAULT_CLIENT_ID, redirect_uri).await.map_err(failed)? {
-        return Ok(ResolvedClient { client_id: DEFAULT_CLIENT_ID.to_owned(), is_new: false });
+    for known in last.into_iter().chain([DEFAULT_CLIENT_ID]) {
+        if server.is_registered(known).await.map_err(failed)? {
+            return Ok(known.to_owned());
+        }
     }
     if !server.supports_registration() {
         return Err(Fail::Auth {
@@ -36,6 +33,5 @@ pub(super) async fn resolve(
         });
     }
     let client = NewOAuthClient::new("idempost", REDIRECTS[0]).redirect_uri(REDIRECTS[1]);
-    let client = server.register(&client).await.map_err(failed)?;
-    Ok(ResolvedClient { client_id: client.client_id, is_new: true })
+    Ok(server.register(&client).await.map_err(failed)?.client_id)
 }
