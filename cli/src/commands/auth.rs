@@ -67,7 +67,11 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// A failure of a login attempt.
 fn failed(error: idempost::Error) -> Fail {
     match error {
-        idempost::Error::Auth(error) if !matches!(*error, AuthError::NotSaved(_)) => refused(&error),
+        idempost::Error::Auth(error)
+            if !matches!(*error, AuthError::NotSaved(_) | AuthError::Throttled { status: 429, .. }) =>
+        {
+            refused(&error)
+        }
         other => Fail::Sdk(other),
     }
 }
@@ -109,6 +113,7 @@ fn refused(error: &AuthError) -> Fail {
         AuthError::Ended(Ended { reason: EndReason::LoggedOut, .. }) => {
             auth(text, "to revoke it: idempost auth logout; to log in again: idempost auth login")
         }
+        AuthError::NotOAuthEndpoint { .. } => Fail::Unavailable { message: text, hint: None },
         error if error.is_retryable() => Fail::Unavailable { message: text, hint: None },
         AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
         _ => auth(text, LOGIN),

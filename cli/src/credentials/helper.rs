@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use idempost::auth::{AuthError, OAuthError, RefreshRequest, Session, SessionEvent, StoreError};
 use serde::{Deserialize, Serialize};
@@ -28,13 +29,62 @@ struct Report {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Failure {
-    message: String,
-    retryable: bool,
+enum Failure {
     /// The new tokens were lost when the helper exited.
-    not_saved: bool,
-    /// The code and description of the service's rejection.
-    rejection: Option<(String, Option<String>)>,
+    NotSaved(String),
+    Rejected {
+        code: String,
+        description: Option<String>,
+    },
+    Throttled {
+        status: u16,
+        retry_after: Option<Duration>,
+    },
+    NotOAuthEndpoint {
+        status: u16,
+        path: String,
+    },
+    Other {
+        message: String,
+        retryable: bool,
+    },
+}
+
+impl From<&idempost::Error> for Failure {
+    fn from(error: &idempost::Error) -> Self {
+        let auth = match error {
+            idempost::Error::Auth(auth) => Some(&**auth),
+            _ => None,
+        };
+        match auth {
+            Some(AuthError::Rejected(error)) => {
+                let code = error.code.as_str().to_owned();
+                Self::Rejected { code, description: error.description.clone() }
+            }
+            Some(AuthError::Throttled { status, retry_after }) => {
+                Self::Throttled { status: *status, retry_after: *retry_after }
+            }
+            Some(AuthError::NotOAuthEndpoint { status, path }) => {
+                Self::NotOAuthEndpoint { status: *status, path: path.clone() }
+            }
+            _ => Self::Other {
+                message: report::sdk_message(error),
+                retryable: auth.is_some_and(AuthError::is_retryable),
+            },
+        }
+    }
+}
+
+impl From<Failure> for AuthError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotSaved(message) => Self::NotSaved(StoreError::unavailable(message)),
+            Failure::Rejected { code, description } => Self::Rejected(OAuthError::new(code, description)),
+            Failure::Throttled { status, retry_after } => Self::Throttled { status, retry_after },
+            Failure::NotOAuthEndpoint { status, path } => Self::NotOAuthEndpoint { status, path },
+            Failure::Other { message, retryable } => Self::Delegate { message, retryable },
+        }
+    }
 }
 
 /// Starts a helper that refreshes a profile's login. Dropping the future leaves the helper running.
@@ -64,16 +114,7 @@ pub(crate) async fn renew(
         return Err(failed(format!("the token refresh was interrupted ({})", output.status)));
     };
     report.notices.iter().for_each(|notice| warn(notice));
-    match report.trouble {
-        None => Ok(()),
-        Some(Failure { message, not_saved: true, .. }) => {
-            Err(AuthError::NotSaved(StoreError::unavailable(message)))
-        }
-        Some(Failure { rejection: Some((code, description)), .. }) => {
-            Err(AuthError::Rejected(OAuthError::new(code, description)))
-        }
-        Some(Failure { message, retryable, .. }) => Err(AuthError::Delegate { message, retryable }),
-    }
+    report.trouble.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// Runs as the helper if the arguments say so.
@@ -119,22 +160,8 @@ async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
     };
     // The session has retried several times, and the tokens are lost when this process exits.
     let trouble = match (locked(&unsaved).take(), done) {
-        (Some(message), _) => Some(Failure { message, retryable: false, not_saved: true, rejection: None }),
-        (None, Ok(())) => None,
-        (None, Err(error)) => Some(Failure {
-            message: report::sdk_message(&error),
-            retryable: matches!(&error, idempost::Error::Auth(error) if error.is_retryable()),
-            not_saved: false,
-            rejection: match &error {
-                idempost::Error::Auth(error) => match &**error {
-                    AuthError::Rejected(error) => {
-                        Some((error.code.as_str().to_owned(), error.description.clone()))
-                    }
-                    _ => None,
-                },
-                _ => None,
-            },
-        }),
+        (Some(message), _) => Some(Failure::NotSaved(message)),
+        (None, done) => done.err().as_ref().map(Failure::from),
     };
     Report { notices: std::mem::take(&mut *locked(&notices)), trouble }
 }

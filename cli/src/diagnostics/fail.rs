@@ -347,6 +347,9 @@ fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
             Kind::Usage
         }
         Error::Auth(error) if matches!(**error, AuthError::NotSaved(_)) => Kind::CredentialNotSaved,
+        Error::Auth(error) if matches!(**error, AuthError::Throttled { status: 429, .. }) => Kind::Limited,
+        // A proxy's page: the login is intact.
+        Error::Auth(error) if matches!(**error, AuthError::NotOAuthEndpoint { .. }) => Kind::Unavailable,
         error => match (error.recovery(), error) {
             (Recovery::Wait, Error::RateLimit(_)) => Kind::Limited,
             (Recovery::Wait, Error::Api(api))

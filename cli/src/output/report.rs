@@ -332,7 +332,12 @@ fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
                 "once the account and its domain permit it, repeat the same command: idempost domains list",
             ),
         },
-        Error::Auth(auth) if !matches!(**auth, AuthError::Unreachable(_)) => Some(LOG_IN),
+        Error::Auth(auth) if matches!(**auth, AuthError::Throttled { .. }) => None,
+        Error::Auth(auth)
+            if !matches!(**auth, AuthError::Unreachable(_) | AuthError::NotOAuthEndpoint { .. }) =>
+        {
+            Some(LOG_IN)
+        }
         _ => Some(CHECK_CONNECTION),
     }
 }

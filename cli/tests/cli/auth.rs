@@ -65,7 +65,9 @@ impl Login {
 
     /// The browser is redirected with this query and the valid state.
     fn back_with(self, query: &str) -> Ran {
-        visit(&format!("{}?state={}&{query}", self.parameter("redirect_uri"), self.parameter("state")));
+        let issuer = self.page.origin().ascii_serialization();
+        let (back, state) = (self.parameter("redirect_uri"), self.parameter("state"));
+        visit(&format!("{back}?state={state}&iss={issuer}&{query}"));
         self.end()
     }
 
@@ -197,7 +199,11 @@ fn each_authorization_error_has_its_own_message() {
         assert!(message.contains(expected), "{name}: {message}");
         assert!(!message.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{message:?}");
     }
-    assert_eq!(asked_for(&service, "/oauth/token"), 0);
+    assert_eq!(
+        asked_for(&service, "/oauth/token"),
+        5,
+        "each login asks whether the client is known, and sends no code"
+    );
 }
 
 #[test]
@@ -211,14 +217,15 @@ fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
         (refusal(401, "invalid_client"), 4),
         (Action::answer(500, "{}"), 4),
         (Action::answer(200, "<html>"), 4),
-        (Action::answer(200, r#"{"access_token":"a","token_type":"Bearer"}"#), 4),
+        (Action::answer(200, r#"{"access_token":"a","token_type":"DPoP"}"#), 4),
         (Action::DropAfter, 4),
         (Action::DropBefore, 4),
     ] {
         let what = format!("{action:?}");
+        let login = Login::begin(&idempost, &[]);
         let before = asked_for(&service, "/oauth/token");
         service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
-        let message = Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true).fails(code);
+        let message = login.decided(&Person::of("sb_test"), true).fails(code);
         assert!(message.contains("help: "), "{what}: {message}");
         assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
         assert_eq!(service.core().faults().pending(), 0, "{what}: not requested");
@@ -236,11 +243,10 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
     ] {
         let idempost = without_credentials(&service);
         let answer = json!({ "access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": scope });
-        service
-            .core()
-            .faults()
-            .add(Rule::new(Action::answer(200, answer.to_string())).on(Method::POST, "/oauth/token"));
-        let ran = Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true);
+        let login = Login::begin(&idempost, &[]);
+        let rule = Rule::new(Action::answer(200, answer.to_string())).on(Method::POST, "/oauth/token");
+        service.core().faults().add(rule);
+        let ran = login.decided(&Person::of("sb_test"), true);
         assert!(ran.stderr.contains(expected), "{ran:?}");
         ran.ok();
         assert_eq!(idempost.run(&["auth", "status", "--json"]).json()["scope"], scope);
@@ -293,12 +299,13 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     // F-04
     let service = service();
     let idempost = without_credentials(&service);
+    let login = Login::begin(&idempost, &[]);
+    let before = asked_for(&service, "/oauth/token");
     let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
-    let login = Login::begin(&idempost, &[]);
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);
-    wait_until("the code is sent", || asked_for(&service, "/oauth/token") > 0);
+    wait_until("the code is sent", || asked_for(&service, "/oauth/token") > before);
     signal(&login.child, Signal::INT);
     login.end().fails(130);
     idempost.run(&SEND).ok();
@@ -392,7 +399,7 @@ fn a_registered_client_belongs_to_the_login_at_its_server() {
     let first = Login::begin(&idempost, &[]);
     let id = first.parameter("client_id");
     first.decided(&Person::of("sb_test"), true).ok();
-    idempost.run(&["config", "get", "client_id"]).fails(4);
+    idempost.run(&["config", "get", "client_id"]).fails(5);
     let again = Login::begin(&idempost, &[]);
     assert_eq!(again.parameter("client_id"), id);
     again.decided(&Person::of("sb_test"), true).ok();
@@ -408,7 +415,7 @@ fn a_registered_client_belongs_to_the_login_at_its_server() {
     // A denied login leaves nothing.
     let idempost = without_credentials(&service);
     Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), false).fails(4);
-    idempost.run(&["config", "get", "client_id"]).fails(4);
+    idempost.run(&["config", "get", "client_id"]).fails(5);
     let given = Login::begin(&idempost, &["--client-id", "mine", "--login-timeout", "1s"]);
     assert_eq!(given.parameter("client_id"), "mine");
     given.end().fails(4);

@@ -288,6 +288,21 @@ fn a_login_keeps_the_base_url_of_the_environment() {
 }
 
 #[test]
+fn a_limited_or_intercepted_refresh_keeps_the_login() {
+    let service = service();
+    let idempost = logged_in(&service, &[]);
+    service.core().clock().advance(Duration::from_secs(901));
+    let limited = Action::answer(429, r#"{"error":"too_many_requests"}"#).header("retry-after", "3600");
+    for (action, code) in [(limited, 6), (Action::answer(403, "<html>"), 7)] {
+        service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
+        let message = idempost.run(&SEND).fails(code);
+        assert!(!message.contains("auth login"), "{message}");
+        assert_eq!(service.core().faults().pending(), 0);
+    }
+    idempost.run(&SEND).ok();
+}
+
+#[test]
 fn a_refresh_with_more_scopes_logs_in_again_and_keeps_the_login_until_then() {
     let service = service();
     let idempost = logged_in(&service, &[]);
