@@ -1,28 +1,18 @@
 """PyPI Authlib, as its documentation uses it: the code flow with PKCE, a refresh, a revocation."""
 
 import os
-import re
-from urllib.parse import urljoin
 
 import requests
 from authlib.common.security import generate_token
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 
+from consent import allow
+
 # Allows plain http for loopback; other hosts would use https.
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 base = os.environ["PEER_BASE_URL"]
 redirect = "http://127.0.0.1:4711/callback"
-
-
-def allow(address):
-    """A person with a browser: opens the consent page, allows, and says where the browser is sent back to."""
-    browser = requests.Session()
-    page = browser.get(address)
-    form = dict(re.findall(r'<input[^>]*?name=(\w+) value="([^"]*)"', page.text))
-    answer = browser.post(page.url, data={**form, "decision": "allow"}, allow_redirects=False)
-    return urljoin(page.url, answer.headers["location"])
-
 
 metadata = requests.get(f"{base}/.well-known/oauth-authorization-server", timeout=10).json()
 verifier = generate_token(64)
