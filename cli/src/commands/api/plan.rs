@@ -87,7 +87,7 @@ fn fill(path: &str, segments: &[String], flags: &mut Flags) -> String {
         let name = &path[open + 1..close];
         match pairs.iter().find(|(_, pair)| pair.name == name) {
             None => {
-                flags.wrong_at("required", format!("--path {name}=… is missing"), at_path(open..close + 1))
+                flags.wrong_at("required", format!("--path {name}=… is missing"), at_path(open..close + 1));
             }
             Some((i, pair)) => {
                 used.insert(name);
