@@ -7,7 +7,7 @@ use idempost::{Call, Client, IdempotencyKey, error::PagingError};
 use serde_json::{Value, json};
 
 use crate::actions::dry_run;
-use crate::actions::mutation::{self, Mutation};
+use crate::actions::mutation::{self, DryRunFlag, Mutation};
 use crate::actions::pages::has_more;
 use crate::actions::trace;
 use crate::context::Context;
@@ -59,9 +59,8 @@ pub(crate) struct Args {
     /// Fetch all pages of a list and show them as one
     #[arg(long)]
     all: bool,
-    /// Validate everything and show the request without sending it; =curl shows a curl command
-    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
-    dry_run: Option<String>,
+    #[command(flatten)]
+    dry_run: DryRunFlag,
 }
 
 /// A validated request.

@@ -4,17 +4,17 @@ mod export;
 mod fields;
 pub(crate) mod import;
 mod imports;
+pub(crate) mod table;
 mod topics;
 
 use idempost::contacts::{ContactPatch, NewContact};
 use idempost::types::fields::Kind;
 
-use crate::actions::pages::Table;
 use crate::input::flags::Flags;
-use crate::output::table::{self, Column};
 use crate::rows::field::Field;
 use crate::rows::operation::{Act, Checked, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
 use crate::rows::{Noun, Verb, Verbs};
+use table::TABLE;
 
 /// The commands.
 #[derive(Debug)]
@@ -190,17 +190,3 @@ const PROPERTY_JSON: Field =
 const PROPERTIES: Field =
     Field::new("properties", "JSON", "Properties as one JSON object of strings, numbers and booleans")
         .by_hand();
-
-/// Columns of a list of contacts.
-pub(crate) const TABLE: Table = Table {
-    columns: &[
-        Column::new("id", "ID", table::Kind::Id),
-        Column::new("email", "EMAIL", table::Kind::Shrinks),
-        Column::new("first_name", "FIRST NAME", table::Kind::Shrinks),
-        Column::new("last_name", "LAST NAME", table::Kind::Shrinks),
-        Column::new("unsubscribed", "UNSUBSCRIBED", table::Kind::State),
-        Column::new("created_at", "CREATED", table::Kind::Time),
-    ],
-    shown: 6,
-    nothing: "no contacts",
-};

@@ -61,7 +61,7 @@ impl Noun for Segments {
         )
         .detail("Without --limit, the service returns all of them.")
         .ids(SEGMENT)
-        .table(&super::contacts::TABLE)
+        .table(&super::contacts::table::TABLE)
         .examples(&["segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10"]),
         Verb::new(
             "metrics",

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, ops::Range};
 use idempost::problem::Problems;
 use serde_json::{Map, Value, json};
 
-use super::{document::Document, json, json_spans::Target, source::Source};
+use super::{document::Document, json, source::Source};
 use crate::diagnostics::{Diagnostic, Origin, Problem};
 
 /// The order in which problems are reported.
@@ -48,7 +48,7 @@ pub(crate) struct BodyBuilder {
 impl BodyBuilder {
     /// Reads the document that the flags override. If it can't be read, adds a problem.
     pub(crate) fn read(&mut self, source: Source, flag: &str) {
-        match Document::read(source, flag) {
+        match Document::object(source, flag) {
             Ok((document, fields, repeated)) => {
                 self.fields = fields;
                 self.document = Some(document);
@@ -231,21 +231,6 @@ pub(crate) fn flag_origin(flag: &str, n: usize, value: &str) -> Origin {
 /// The same with the relevant bytes of the value.
 pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -> Origin {
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: Some(span) }
-}
-
-/// Whether a problem concerns the key or the value.
-pub(crate) fn part(problem: &Problem) -> Target {
-    let keyed = problem.path.contains("/headers/") || problem.path.contains("/template/variables/");
-    match problem.code {
-        "unknown" | "repeated" | "unsupported" => Target::Key,
-        "charset" | "reserved" if keyed => Target::Key,
-        "length" | "header"
-            if keyed && (problem.message.contains("key") || problem.message.contains("name")) =>
-        {
-            Target::Key
-        }
-        _ => Target::Value,
-    }
 }
 
 /// A hint for a problem, if there is more to say than the rule.

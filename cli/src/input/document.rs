@@ -1,17 +1,16 @@
-//! A JSON object from a file or standard input, and the locations of its values.
+//! JSON from a file or standard input, and the locations of its values.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::body_builder::{flag_origin, part};
 use super::json;
-use super::json_spans::{self, Target};
+use super::json_spans::{self, Target, part};
 use super::source::Source;
 use crate::diagnostics::{Diagnostic, Diagnostics, Origin, Problem};
 
-/// The text of a JSON object.
+/// The text of a JSON document.
 #[derive(Debug)]
 pub(crate) struct Document {
     source: Source,
@@ -19,11 +18,8 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Reads the object that a flag names. Returns also the problems of repeated keys.
-    pub(crate) fn read(
-        source: Source,
-        flag: &str,
-    ) -> Result<(Self, Map<String, Value>, Diagnostics), Box<Diagnostic>> {
+    /// Reads the JSON that a flag names. Returns also the problems of repeated keys.
+    pub(crate) fn read(source: Source, flag: &str) -> Result<(Self, Value, Diagnostics), Box<Diagnostic>> {
         let wrong = |code, rule, origin| {
             Err(Box::new(Diagnostic {
                 problem: Problem::new("", code, rule),
@@ -34,8 +30,12 @@ impl Document {
         let text = match source.text() {
             Ok(text) => text,
             Err(rule) => {
-                let name = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
-                return wrong("file", format!("couldn't read {source}: {rule}"), flag_origin(flag, 1, &name));
+                let value = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
+                return wrong(
+                    "file",
+                    format!("couldn't read {source}: {rule}"),
+                    Origin::Flag { name: flag.to_owned(), n: 1, value, span: None },
+                );
             }
         };
         let json::Document { value, repeated, omitted } = match json::read(&text) {
@@ -45,18 +45,25 @@ impl Document {
                 return wrong("json", error.message, source.origin(&text, error.at..end));
             }
         };
-        let Value::Object(object) = value else {
-            return wrong(
-                "type",
-                "expected a JSON object".to_owned(),
-                source.origin(&text, first_byte(&text)),
-            );
-        };
         let document = Self { source, text };
         let repeated: Vec<_> =
             repeated.into_iter().map(|path| Problem::new(path, "repeated", "this key is repeated")).collect();
         let found = document.locate(repeated);
-        Ok((document, object, Diagnostics { found, omitted, ..Diagnostics::default() }))
+        Ok((document, value, Diagnostics { found, omitted, ..Diagnostics::default() }))
+    }
+
+    /// The same for JSON that must be an object.
+    pub(crate) fn object(
+        source: Source,
+        flag: &str,
+    ) -> Result<(Self, Map<String, Value>, Diagnostics), Box<Diagnostic>> {
+        let (document, value, repeated) = Self::read(source, flag)?;
+        let Value::Object(object) = value else {
+            let problem = Problem::new("", "type", "expected a JSON object");
+            let origin = Some(document.origin(first_byte(&document.text)));
+            return Err(Box::new(Diagnostic { problem, origin, hint: None }));
+        };
+        Ok((document, object, repeated))
     }
 
     /// Adds the location to each problem.

@@ -99,7 +99,7 @@ impl Documents {
 
     fn spans(&self, problems: &[Problem]) -> Vec<Range<usize>> {
         let Some(lines) = &self.lines else {
-            let places = problems.iter().map(|problem| (problem.path.as_str(), body_builder::part(problem)));
+            let places = problems.iter().map(|problem| (problem.path.as_str(), json_spans::part(problem)));
             return json_spans::find(&self.text, places);
         };
         // Each line is a separate text, parsed once for all its problems.
@@ -114,7 +114,7 @@ impl Documents {
             let inner = members.iter().map(|i| {
                 let path = problems[*i].path.as_str();
                 let rest = path.get(1..).and_then(|path| path.find('/')).map_or("", |at| &path[at + 1..]);
-                (rest, body_builder::part(&problems[*i]))
+                (rest, json_spans::part(&problems[*i]))
             });
             for (i, span) in members.iter().zip(json_spans::find(&self.text[line.clone()], inner)) {
                 spans[*i] = line.start + span.start..line.start + span.end;

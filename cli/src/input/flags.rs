@@ -17,6 +17,7 @@ use super::document::Document;
 use super::json;
 use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
+use crate::settings::keys;
 
 /// The output of a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +152,7 @@ impl Flags {
         name: &str,
         stdin: &mut StdinReaders,
     ) -> Option<Map<String, Value>> {
-        match stdin.claim(flag, name).and_then(|source| Document::read(source, flag)) {
+        match stdin.claim(flag, name).and_then(|source| Document::object(source, flag)) {
             Ok((document, object, repeated)) => {
                 self.document = Some(document);
                 self.take(Err::<(), _>(repeated));
@@ -162,6 +163,11 @@ impl Flags {
                 None
             }
         }
+    }
+
+    /// Adds a problem at this origin.
+    pub(crate) fn wrong_at(&mut self, code: &'static str, rule: impl Into<String>, origin: Origin) {
+        self.push(Diagnostic { problem: Problem::new("", code, rule), origin: Some(origin), hint: None });
     }
 
     /// Adds a problem with a flag's value.
@@ -178,8 +184,7 @@ impl Flags {
         n: usize,
         value: &str,
     ) {
-        let origin = Some(flag_origin(flag, n, value));
-        self.report.found.push(Diagnostic { problem: Problem::new("", code, rule), origin, hint: None });
+        self.wrong_at(code, rule, flag_origin(flag, n, value));
     }
 
     /// Parses a flag's value as a JSON object.
@@ -248,8 +253,19 @@ impl Flags {
             }
         }
         if let Some(document) = &self.document {
-            self.report.found.extend(document.locate(of_document));
+            for mut found in document.locate(of_document) {
+                found.hint = self.meant(&found.problem);
+                self.report.found.push(found);
+            }
         }
+    }
+
+    /// The known field with a name like that of an unknown one.
+    fn meant(&self, problem: &Problem) -> Option<String> {
+        let name = problem.path.strip_prefix('/').filter(|_| problem.code == "unknown")?;
+        let known = self.fields.iter().filter_map(|(pointer, ..)| pointer.strip_prefix('/'));
+        let meant = keys::nearest(name, known.filter(|name| !name.contains('/')))?;
+        Some(format!("did you mean `{meant}`?"))
     }
 
     /// Parses the value of `--dry-run`.

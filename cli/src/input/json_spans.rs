@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
+use idempost::problem::Problem;
 use jsonc_parser::{
     CollectOptions, ParseOptions,
     ast::{ObjectProp, Value},
@@ -16,6 +17,21 @@ pub(crate) enum Target {
     Value,
     /// The key that the pointer ends with.
     Key,
+}
+
+/// Whether a problem concerns the key or the value.
+pub(crate) fn part(problem: &Problem) -> Target {
+    let keyed = problem.path.contains("/headers/") || problem.path.contains("/template/variables/");
+    match problem.code {
+        "unknown" | "repeated" | "unsupported" => Target::Key,
+        "charset" | "reserved" if keyed => Target::Key,
+        "length" | "header"
+            if keyed && (problem.message.contains("key") || problem.message.contains("name")) =>
+        {
+            Target::Key
+        }
+        _ => Target::Value,
+    }
 }
 
 /// The bytes of the value at each JSON pointer, or of the nearest enclosing value. Parses the text once for all of them.

@@ -89,9 +89,14 @@ fn all_problems_of_a_file_and_the_flags_beside_it_are_reported_at_once() {
         assert!(found.iter().any(|problem| problem == expected), "{expected}: {found:?}");
     }
     let shown = idempost.run_with(&[&create[..], &["--input", "-"]].concat(), input).fails(2);
-    for part in
-        ["7", "\"secret\"", "the request has no field `default`", "missing: --default-subscription", "4:3"]
-    {
+    for part in [
+        "7",
+        "\"secret\"",
+        "the request has no field `default`",
+        "did you mean `default_subscription`?",
+        "missing: --default-subscription",
+        "4:3",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let contact = json!({ "email": "ada@example.com", "segments": [{ "id": 1 }], "topics": [1, { "id": "t", "x": 1 }] });

@@ -148,7 +148,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         ["topics", "update", UNKNOWN, "--description", "x", "--clear", "description", "--clear", "name"];
     fails(&both, &["can't be used together", "--clear must be"]);
     fails(&["topics", "update", UNKNOWN, "--name", "", "--dry-run=xml"], &["--name", "json or curl"]);
-    fails(&["properties", "create"], &["missing: --type", "KEY"]);
+    fails(&["properties", "create"], &["missing: KEY, --type"]);
     fails(
         &["properties", "create", "--key", "EMAIL", "--type", "boolean"],
         &["reserved", "string or number"],
