@@ -2,12 +2,15 @@
 //!
 //! The parser checks only the form. Values are validated afterwards, so that all problems are reported at once.
 
+mod examples;
+
 use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
+use self::examples::folded;
 use crate::actions::repeat::KeyFlag;
 use crate::commands;
 use crate::global::Global;
@@ -29,8 +32,7 @@ const STYLES: Styles = Styles::styled()
     styles = STYLES,
     disable_help_subcommand = true,
     subcommand_required = true,
-    after_help = "Try it without an account:\n  \
-        idempost --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi\n\
+    after_help = "Try it without an account: idempost sandbox serve\n\
         More: idempost help COMMAND, idempost help exit-codes, idempost help options"
 )]
 pub(crate) struct Cli {
@@ -197,7 +199,7 @@ fn refer(command: clap::Command, parent: &str) -> clap::Command {
     let path = format!("{parent} {}", command.get_name());
     let command = command.mut_subcommands(|child| refer(child, &path));
     let end = |text: Option<&StyledStr>| {
-        let text = text.map(|text| format!("{}\n\n", text.ansi())).unwrap_or_default();
+        let text = text.map(|text| folded(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
         StyledStr::from(text + "Global options: idempost help options")
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));

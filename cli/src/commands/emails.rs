@@ -16,7 +16,7 @@ use crate::rows::field::Field;
 use crate::rows::operation::{Act, Own, Show};
 use crate::rows::{Noun, Verb, Verbs};
 
-/// The commands, and the ones of `received` under their path in the API.
+// The commands, and the ones of `received` under their path in the API. No doc comment, which would replace the description.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]

@@ -26,7 +26,7 @@ use crate::input::name::argument_or_flag;
     idempost automations create --definition series.json\n  \
     idempost automations create 'Welcome series' --definition series.json --status enabled\n  \
     idempost automations create Welcome --connections '[{\"from\":\"start\",\"to\":\"mail\"}]' \\\n      \
-    --steps '[{\"key\":\"start\",\"type\":\"trigger\",\"config\":{\"event_name\":\"user.created\"}}, …]'\n  \
+    --steps \"$(cat steps.json)\"\n  \
     idempost automations get ID --jq '{name, steps, connections}' | idempost automations create --definition -")]
 pub(crate) struct CreateArgs {
     /// Display name of the automation
