@@ -53,25 +53,25 @@ pub(crate) async fn follow<T: Item>(
     context: &Context,
 ) -> Result<(), Fail> {
     context.out.note(&format!("waiting for new {}; stop with Ctrl-C", view.items));
-    let (mut last, mut outage) = (None, Outage::default());
+    let (mut seen, mut outage) = (None, Outage::default());
     loop {
-        match newer(list(), last.as_deref()).await {
+        match newer(list(), seen.as_deref()).await {
             Ok((rows, has_more)) => {
                 outage.is_over(context);
-                for row in rows.iter().filter(|row| last.is_some() && matches(row)) {
+                for row in rows.iter().filter(|row| seen.is_some() && matches(row)) {
                     pages::item(row, view.columns, view.fields, context)?;
                 }
-                last = rows.last().map(|row| at(row, "/id")).or(last).or(Some(String::new()));
+                seen = rows.last().map(|row| at(row, "/id")).or(seen).or(Some(String::new()));
                 if has_more {
                     continue;
                 }
             }
-            Err(Error::Api(error)) if last.is_some() && matches!(error.status.as_u16(), 400 | 404 | 422) => {
+            Err(Error::Api(error)) if seen.is_some() && matches!(error.status.as_u16(), 400 | 404 | 422) => {
                 let items = view.items;
                 context
                     .out
                     .warn(&format!("the service no longer has the last of the {items}; some may be missing"));
-                last = None;
+                seen = None;
                 continue;
             }
             Err(error) => outage.wait_out(error.into(), context).await?,
