@@ -13,5 +13,6 @@ pub(crate) mod outage;
 pub(crate) mod pages;
 pub(crate) mod repeat;
 pub(crate) mod shell;
+pub(crate) mod tail;
 pub(crate) mod trace;
 pub(crate) mod wait;

@@ -2,6 +2,8 @@
 //!
 //! The parser checks only the form. Values are validated afterwards, so that all problems are reported at once.
 
+mod examples;
+
 use std::ffi::OsString;
 
 use clap::builder::StyledStr;
@@ -9,6 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
+use self::examples::folded;
 use crate::actions::repeat::KeyFlag;
 use crate::commands;
 use crate::global::Global;
@@ -33,7 +36,8 @@ const MAX_SUGGESTED: usize = 5;
     styles = STYLES,
     disable_help_subcommand = true,
     subcommand_required = true,
-    after_help = "Try: idempost --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hi\n\
+    after_help = "Try: idempost --sandbox emails send --from hi@acme.test --to ada@example.com \\\n      \
+         --subject Hi --text Hi\n\
         More: idempost help COMMAND, idempost help exit-codes, idempost help options"
 )]
 pub(crate) struct Cli {
@@ -234,7 +238,7 @@ fn refer(command: clap::Command, parent: &str) -> clap::Command {
     let path = format!("{parent} {}", command.get_name());
     let command = command.mut_subcommands(|child| refer(child, &path));
     let end = |text: Option<&StyledStr>| {
-        let text = text.map(|text| format!("{}\n\n", text.ansi())).unwrap_or_default();
+        let text = text.map(|text| folded(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
         StyledStr::from(text + "Global options: idempost help options")
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));

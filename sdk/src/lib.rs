@@ -96,6 +96,7 @@
 //! | `oauth` | no | the authorization code flow, sessions and token stores |
 //! | `redirect-listener` | no | a loopback server that receives the browser's redirect; implies `oauth` |
 //! | `gzip` | no | compressed responses: smaller pages of long lists; implies `reqwest` |
+//! | `socks` | no | SOCKS proxies; implies `reqwest` |
 //! | `otel` | no | OpenTelemetry: `traceparent` on requests, and metrics of calls, attempts, waits and refreshes |
 //! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
@@ -105,7 +106,7 @@
 //! For WebAssembly in JavaScript (`wasm32-unknown-unknown`), use the feature `reqwest` without the default ones: the host's `fetch` sends, and
 //! its timers wait. Redirects are followed there before the call fails, a failed connection counts as [`Outcome::Unknown`], and bodies are held in
 //! memory. What needs files, sockets or threads isn't compiled: `from_file`, `auth::FileStore`, `ClientBuilder::connect_timeout`,
-//! `ReqwestTransport::configured`, and the features `blocking` and `redirect-listener`.
+//! `ReqwestTransport::configured`, `ReqwestTransport::proxy`, and the features `blocking` and `redirect-listener`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

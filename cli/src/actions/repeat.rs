@@ -31,14 +31,13 @@ pub(crate) struct Repeat {
 impl Repeat {
     /// The step after a failure, if its request may have been executed and had an idempotency key.
     pub(crate) fn next(&self, fail: &Fail, in_flight: Option<&Operation>) -> Option<NextStep> {
-        let (outcome, key) = match in_flight {
-            Some(operation) => (operation.outcome, operation.idempotency_key.as_deref()?),
-            None => {
-                let error = fail.sdk()?;
-                let unread = matches!(fail, Fail::UnknownOutcome { .. });
-                let outcome = if unread { Outcome::Unknown } else { error.outcome() };
-                (outcome, error.idempotency_key()?.as_str())
-            }
+        let (outcome, key) = if let Some(operation) = in_flight {
+            (operation.outcome, operation.idempotency_key.as_deref()?)
+        } else {
+            let error = fail.sdk()?;
+            let unread = matches!(fail, Fail::UnknownOutcome { .. });
+            let outcome = if unread { Outcome::Unknown } else { error.outcome() };
+            (outcome, error.idempotency_key()?.as_str())
         };
         // The arguments of a tool aren't words for a shell, and an edited body isn't among the arguments.
         if outcome != Outcome::Unknown

@@ -46,7 +46,7 @@ impl Noun for Automations {
         .examples(&[
             "automations create --definition series.json",
             "automations create 'Welcome series' --definition series.json --status enabled",
-            "automations create Welcome --connections '[{\"from\":\"start\",\"to\":\"mail\"}]' \\\n      --steps '[{\"key\":\"start\",\"type\":\"trigger\",\"config\":{\"event_name\":\"user.created\"}}, …]'",
+            "automations create Welcome --connections '[{\"from\":\"start\",\"to\":\"mail\"}]' \\\n      --steps \"$(cat steps.json)\"",
             "automations get ID --jq '{name, steps, connections}' | idempost automations create --definition -",
         ]),
         Verb::list(

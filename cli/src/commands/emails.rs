@@ -7,6 +7,7 @@ mod metrics;
 mod reschedule;
 pub(crate) mod send;
 mod share;
+mod tail;
 
 use crate::actions::pages::Table;
 use crate::context::Context;
@@ -16,7 +17,7 @@ use crate::rows::field::Field;
 use crate::rows::operation::{Act, Own, Show};
 use crate::rows::{Noun, Verb, Verbs};
 
-/// The commands, and the ones of `received` under their path in the API.
+// The commands, and the ones of `received` under their path in the API. No doc comment, which would replace the description.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]
@@ -70,6 +71,8 @@ impl Noun for Emails {
                 "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
                 "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html",
             ]),
+        Verb::own("tail", &Own(|args: tail::Args, context| Box::pin(tail::run(args, context))))
+            .ends_by_signal(),
         Verb::own(
             "attachments",
             &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),

@@ -128,6 +128,39 @@ fn the_help_of_a_command_shows_its_own_flags_and_refers_to_the_global_ones() {
 }
 
 #[test]
+fn every_example_can_be_pasted_at_80_columns() {
+    fn paths(command: &Value, found: &mut Vec<String>) {
+        found.push(command["command"].as_str().unwrap().to_owned());
+        command["commands"].as_array().unwrap().iter().for_each(|command| paths(command, found));
+    }
+    let idempost = Idempost::new().env("COLUMNS", "80");
+    let mut pages = Vec::new();
+    paths(&idempost.run(&["help", "--json"]).json(), &mut pages);
+    let (mut examples, mut wrapped) = (0, Vec::new());
+    for page in pages {
+        // The short help of other commands has the same examples.
+        for flag in if page == "idempost emails send" { &["-h", "--help"][..] } else { &["--help"] } {
+            let path: Vec<_> = page.split(' ').skip(1).chain([*flag]).collect();
+            let help = idempost.run(&path).ok();
+            // The last part of a page, of which an example is an indented line with those that a backslash continues.
+            let start = ["\nExample:\n", "\nExamples:\n"].iter().find_map(|start| help.find(start));
+            let lines =
+                help[start.unwrap_or(help.len())..].lines().skip(2).take_while(|line| line.starts_with("  "));
+            let joined = lines.collect::<Vec<_>>().join("\n").replace("\\\n", " ");
+            for example in joined.lines() {
+                examples += 1;
+                let is_whole = ['\'', '"'].iter().all(|quote| example.matches(*quote).count() % 2 == 0);
+                if !is_whole || !example.contains("idempost ") {
+                    wrapped.push(format!("{page} {flag}: {example}"));
+                }
+            }
+        }
+    }
+    assert!(examples > 300, "{examples}");
+    assert!(wrapped.is_empty(), "{wrapped:#?}");
+}
+
+#[test]
 fn every_flag_reported_as_missing_is_in_the_usage_line() {
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
     let mut commands = Vec::new();

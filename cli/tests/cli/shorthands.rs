@@ -105,6 +105,35 @@ fn the_log_is_followed_until_a_signal() {
 
 #[cfg(unix)]
 #[test]
+fn sent_emails_are_followed_until_a_signal() {
+    use std::io::{BufRead as _, BufReader};
+
+    use crate::support::SEND;
+
+    let service = Service::start();
+    let idempost = service.idempost();
+    idempost.run(&SEND).ok();
+    let tail =
+        ["emails", "tail", "--interval", "20ms", "--to", "EXAMPLE", "-o", "ndjson", "--jq", ".subject"];
+    let mut child = idempost.command().args(tail).spawn().unwrap();
+    let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap())).lines();
+    assert!(stderr.next().unwrap().unwrap().contains("waiting for new emails; stop with Ctrl-C"));
+    let before = service.asked();
+    wait_until("the list is polled", || service.asked() >= before + 2);
+    for (to, subject) in
+        [("ada@example.com", "First"), ("ada@other.test", "No"), ("bob@example.com", "Second")]
+    {
+        idempost.run(&[&SEND[..4], &["--to", to, "--subject", subject], &SEND[8..]].concat()).ok();
+    }
+    let mut lines = BufReader::new(Limited(child.stdout.take().unwrap())).lines();
+    assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["First", "Second"]);
+    crate::support::signal(&child, rustix::process::Signal::TERM);
+    assert_eq!(exit_code(&mut child), Some(0));
+    idempost.run(&["emails", "tail", "--interval", "soon"]).fails(2);
+}
+
+#[cfg(unix)]
+#[test]
 fn html_is_read_from_a_command_whose_failure_sends_nothing() {
     let send = |command: &str| {
         [

@@ -35,6 +35,9 @@ pub(crate) struct Args {
     part: pages::Args,
     #[command(flatten)]
     filter: FilterArgs,
+    /// Last event, such as delivered or bounced; several separated by commas
+    #[arg(long, value_name = "EVENT", value_delimiter = ',', value_parser = Choices(LastEvent::KNOWN), hide_possible_values = true)]
+    status: Vec<String>,
     /// Only emails created since then: a time, a date (UTC) or an age, such as 2h or 7d
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -53,9 +56,6 @@ pub(super) struct FilterArgs {
     /// Part of the subject
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
-    /// Last event, such as delivered or bounced; several separated by commas
-    #[arg(long, value_name = "EVENT", value_delimiter = ',', value_parser = Choices(LastEvent::KNOWN), hide_possible_values = true)]
-    status: Vec<String>,
 }
 
 /// Which emails to show; all conditions must match.
@@ -68,18 +68,12 @@ pub(super) struct Filter {
 }
 
 impl FilterArgs {
-    pub(super) fn read(self, flags: &mut Flags) -> Filter {
-        let Self { to, from, subject, status } = self;
-        for (n, event) in
-            status.iter().enumerate().filter(|(_, event)| !LastEvent::KNOWN.contains(&event.as_str()))
-        {
-            let rule = format!("--status must be one of {}", LastEvent::KNOWN.join(", "));
-            flags.wrong_nth("type", rule, "--status", n + 1, event);
-        }
+    pub(super) fn read(self) -> Filter {
+        let Self { to, from, subject } = self;
         let parts: [(&[&str], _); 3] =
             [(&["to", "cc", "bcc"], to), (&["from"], from), (&["subject"], subject)];
         let parts = parts.into_iter().filter_map(|(fields, text)| Some((fields, text?.to_lowercase())));
-        Filter { parts: parts.collect(), status, since: None }
+        Filter { parts: parts.collect(), ..Filter::default() }
     }
 }
 
@@ -109,7 +103,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let columns = TABLE.columns(context)?;
     let mut flags = Flags::default();
     let part = flags.take(args.part.plan());
-    let mut filter = args.filter.read(&mut flags);
+    let mut filter = args.filter.read();
+    let is_unknown = |event: &&String| !LastEvent::KNOWN.contains(&event.as_str());
+    for (n, event) in args.status.iter().enumerate().filter(|(_, event)| is_unknown(event)) {
+        let rule = format!("--status must be one of {}", LastEvent::KNOWN.join(", "));
+        flags.wrong_nth("type", rule, "--status", n + 1, event);
+    }
+    filter.status = args.status;
     if let Some(text) = args.since {
         filter.since = since(&text, Timestamp::now());
         if filter.since.is_none() {
@@ -162,9 +162,8 @@ mod tests {
     #[test]
     fn an_email_must_match_every_filter() {
         let text = |text: &str| Some(text.to_owned());
-        let args =
-            FilterArgs { to: text("ADA@"), from: None, subject: text("week"), status: vec!["sent".into()] };
-        let filter = args.read(&mut Flags::default());
+        let args = FilterArgs { to: text("ADA@"), from: None, subject: text("week") };
+        let filter = Filter { status: vec!["sent".into()], ..args.read() };
         let email = json!({"to": ["bob@example.com"], "cc": ["Ada <ada@example.com>"], "subject": "Week 47", "last_event": "sent"});
         assert_eq!(filter.check(&email), Match::Yes);
         for (field, value) in

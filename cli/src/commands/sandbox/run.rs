@@ -19,7 +19,7 @@ use crate::signals::Signals;
     after_help = "Sets IDEMPOST_BASE_URL and IDEMPOST_API_KEY for the command, with --smtp-port also IDEMPOST_SANDBOX_SMTP, SMTP_HOST and SMTP_PORT, and with --smtp-tls-port IDEMPOST_SANDBOX_SMTPS. \
     For Resend's own clients it sets RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, replacing any live key in the environment.\n\nExamples:\n  \
     idempost sandbox run -- bash\n  \
-    idempost sandbox run -- sh -c './app && idempost sandbox inbox wait --to ada@example.com --timeout 10s'"
+    idempost sandbox run -- sh -c './app && idempost sandbox inbox wait --to ada@example.com'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]

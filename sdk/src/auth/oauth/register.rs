@@ -162,7 +162,7 @@ mod tests {
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
         let script = ScriptedTransport::from_fn(move |request| {
             // A program never requests a page that is for the user.
-            assert_eq!(request.method(), "POST");
+            assert_eq!(request.method, "POST");
             Reply::bytes(status, body)
         });
         AuthorizationServer::new("https://api.example.com").unwrap().transport(script)

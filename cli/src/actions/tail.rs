@@ -1,0 +1,99 @@
+//! Follows a list: prints the items that are new since the last look, oldest first, until a signal ends the command.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use idempost::{Error, List, page::Item};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::outage::Outage;
+use super::pages;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
+use crate::output::table::{Columns, at};
+use crate::settings::keys;
+
+// No doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct IntervalFlag {
+    /// Polling interval
+    #[arg(long, value_name = "DURATION", default_value = "2s")]
+    interval: String,
+}
+
+impl IntervalFlag {
+    /// Validates the flag.
+    pub(crate) fn read(&self, flags: &mut Flags) -> Duration {
+        keys::duration(&self.interval).unwrap_or_else(|rule| {
+            flags.wrong("type", format!("--interval {rule}"), "--interval", &self.interval);
+            Duration::ZERO
+        })
+    }
+}
+
+/// How to show new items.
+#[derive(Debug)]
+pub(crate) struct View<'a> {
+    /// What the items are called: `requests`.
+    pub(crate) items: &'static str,
+    pub(crate) columns: &'a Columns,
+    /// The fields of an item's line at a terminal.
+    pub(crate) fields: &'static [&'static str],
+    pub(crate) interval: Duration,
+}
+
+/// Prints new items that match, and keeps waiting while the service is unreachable.
+pub(crate) async fn follow<T: Item>(
+    list: impl Fn() -> List<T>,
+    matches: impl Fn(&Value) -> bool,
+    view: &View<'_>,
+    context: &Context,
+) -> Result<(), Fail> {
+    context.out.note(&format!("waiting for new {}; stop with Ctrl-C", view.items));
+    let (mut seen, mut outage) = (None, Outage::default());
+    loop {
+        match newer(list(), seen.as_deref()).await {
+            Ok((rows, has_more)) => {
+                outage.is_over(context);
+                for row in rows.iter().filter(|row| seen.is_some() && matches(row)) {
+                    pages::item(row, view.columns, view.fields, context)?;
+                }
+                seen = rows.last().map(|row| at(row, "/id")).or(seen).or(Some(String::new()));
+                if has_more {
+                    continue;
+                }
+            }
+            Err(Error::Api(error)) if seen.is_some() && matches!(error.status.as_u16(), 400 | 404 | 422) => {
+                let items = view.items;
+                context
+                    .out
+                    .warn(&format!("the service no longer has the last of the {items}; some may be missing"));
+                seen = None;
+                continue;
+            }
+            Err(error) => outage.wait_out(error.into(), context).await?,
+        }
+        sleep(view.interval).await;
+    }
+}
+
+/// The next items after this one, oldest first, and whether there are more; with `None`, only the newest item.
+async fn newer<T: Item>(list: List<T>, seen: Option<&str>) -> idempost::Result<(Vec<Value>, bool)> {
+    match seen {
+        None => Ok((list.page_size(1).as_json().await?.data, false)),
+        // The list was empty: there is no cursor to start from, and pages lead to older items.
+        Some("") => {
+            let mut rows: Vec<_> = list.as_json().stream().try_collect().await?;
+            rows.reverse();
+            Ok((rows, false))
+        }
+        Some(seen) => {
+            let mut page = list.before(seen).page_size(100).as_json().await?;
+            page.data.reverse();
+            Ok((page.data, page.has_more))
+        }
+    }
+}
