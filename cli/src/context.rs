@@ -214,9 +214,8 @@ impl Context {
     /// Who this command acts as.
     pub(crate) fn identity(&self) -> Result<Identity, Fail> {
         let settings = self.settings()?;
-        if let Some(service) = &self.embedded {
-            let base_url = Some(service.base_url.clone());
-            return Ok(Identity { profile: None, base_url, credential: None });
+        if self.embedded.is_some() {
+            return Ok(Identity { profile: None, base_url: None, credential: None });
         }
         let profile = settings.profile.as_ref().map_or(DEFAULT, |profile| &profile.value);
         let base_url = settings.base_url.as_ref();

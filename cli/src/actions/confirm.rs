@@ -4,14 +4,19 @@ use std::io::BufRead as _;
 
 use tokio::sync::oneshot;
 
-use crate::context::Context;
+use crate::context::{Context, Identity};
 use crate::diagnostics::{Diagnostics, Fail, Problem, Signal};
 use crate::output::terminal::safe;
 use crate::output::write_stderr;
 
 /// Asks for confirmation of a change at the service, and names the account.
 pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fail> {
-    ask(question, Some(&context.identity()?.to_string()), context).await
+    confirm_as(&context.identity()?, question, context).await
+}
+
+/// The same for another account than that of the settings.
+pub(crate) async fn confirm_as(identity: &Identity, question: &str, context: &Context) -> Result<(), Fail> {
+    ask(question, Some(&identity.to_string()), context).await
 }
 
 /// Asks for confirmation of a change on this machine.

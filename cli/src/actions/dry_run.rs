@@ -8,7 +8,7 @@ use idempost::{body::BodyPart, call::Preview};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::context::Context;
+use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
 use crate::input::flags::DryRun;
 use crate::output::{hex, json};
@@ -58,11 +58,12 @@ impl Content {
     }
 }
 
-/// Writes the request to standard output. `contents` are the attachments in the order of the body.
+/// Writes the request to standard output, with who would send it. `contents` are the attachments in the order of the body.
 pub(crate) fn show(
     preview: &Preview,
     contents: &[Content],
     form: DryRun,
+    identity: &Identity,
     context: &Context,
 ) -> Result<(), Fail> {
     let body = body(preview, contents)?;
@@ -74,12 +75,12 @@ pub(crate) fn show(
                 "headers": headers(preview),
                 "body": body,
             });
-            context.identity()?.add_to(&mut request);
+            identity.add_to(&mut request);
             context.out.document(&serde_json::json!({ "dry_run": request }))
         }
         DryRun::Curl => {
-            context.out.note(&format!("as {}", context.identity()?));
-            context.out.untrusted(format!("{}\n", curl(preview, contents, context)?).as_bytes())
+            context.out.note(&format!("as {identity}"));
+            context.out.untrusted(format!("{}\n", curl(preview, contents, identity)?).as_bytes())
         }
     }
 }
@@ -125,12 +126,9 @@ fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> 
 }
 
 /// A curl command that sends the request. A body with attachments is piped, which has no size limit, and their files are read at run time.
-fn curl(preview: &Preview, contents: &[Content], context: &Context) -> Result<String, Fail> {
-    let base = context.settings().ok().and_then(|settings| settings.base_url.as_ref());
-    let address = match base {
-        Some(base) => {
-            quoted(&format!("{}{}", base.value.as_str().trim_end_matches('/'), preview.path_and_query()))
-        }
+fn curl(preview: &Preview, contents: &[Content], identity: &Identity) -> Result<String, Fail> {
+    let address = match identity.base_url() {
+        Some(base_url) => quoted(&format!("{base_url}{}", preview.path_and_query())),
         None => format!("\"$IDEMPOST_BASE_URL\"{}", quoted(&preview.path_and_query())),
     };
     let mut command = format!("curl -X {} {address}", preview.method());

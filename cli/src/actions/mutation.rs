@@ -63,7 +63,8 @@ impl Mutation<'_> {
     ) -> Result<Option<(Client, WithResponse<T>)>, Fail> {
         if let Some(form) = self.dry_run {
             let client = context.client_for_preview()?;
-            dry_run::show(&make(&client).preview()?, self.contents, form, context)?;
+            let preview = make(&client).preview()?;
+            dry_run::show(&preview, self.contents, form, &context.identity()?, context)?;
             return Ok(None);
         }
         let client = context.client()?;

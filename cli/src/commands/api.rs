@@ -102,7 +102,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan::plan(args, context)?;
     let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
     if let Some(form) = plan.dry_run {
-        return dry_run::show(&plan.call(&client, &[]).preview()?, &[], form, context);
+        let preview = plan.call(&client, &[]).preview()?;
+        return dry_run::show(&preview, &[], form, &context.identity()?, context);
     }
     if plan.all {
         return pages(&plan, &client, context).await;

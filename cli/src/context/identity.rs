@@ -5,6 +5,8 @@ use std::fmt;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+#[cfg(feature = "sandbox")]
+use url::Url;
 
 use crate::credentials::Credentials;
 use crate::settings::env::Env;
@@ -13,14 +15,27 @@ use crate::settings::{Credential, Settings};
 /// The profile, the base URL and the credential's source. Contains no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// `None` for the service behind `--sandbox`.
+    /// `None` for a sandbox, which isn't the profile's service.
     pub(super) profile: Option<String>,
+    /// `None` if it isn't set, or for the service behind `--sandbox`.
     pub(super) base_url: Option<String>,
     /// The flag, variable or file that overrides the profile's credential.
     pub(super) credential: Option<String>,
 }
 
 impl Identity {
+    /// The default account of a sandbox, which `sandbox` commands use whatever the profile is.
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn of_sandbox(base_url: &Url) -> Self {
+        let base_url = Some(base_url.as_str().trim_end_matches('/').to_owned());
+        Self { profile: None, base_url, credential: None }
+    }
+
+    /// The base URL, without a slash at its end.
+    pub(crate) fn base_url(&self) -> Option<&str> {
+        self.base_url.as_deref()
+    }
+
     /// Adds the fields to a JSON object.
     pub(crate) fn add_to(&self, document: &mut Value) {
         document["profile"] = json!(self.profile);
@@ -31,7 +46,12 @@ impl Identity {
 
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(profile) = &self.profile else { return f.write_str("this command's own sandbox") };
+        let Some(profile) = &self.profile else {
+            return match &self.base_url {
+                Some(base_url) => write!(f, "the sandbox at {base_url}"),
+                None => f.write_str("this command's own sandbox"),
+            };
+        };
         write!(f, "profile `{profile}`")?;
         if let Some(credential) = &self.credential {
             write!(f, " with the credential of {credential}")?;

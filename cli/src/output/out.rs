@@ -166,8 +166,13 @@ impl Out {
     /// Prints some items of a list, one per line; only if [`streams`](Self::streams).
     pub(crate) fn rows(&self, rows: &[Value], columns: &Columns) -> Result<(), Fail> {
         if self.form == Form::Ndjson {
+            if let (Some(first), false) = (rows.first(), self.fields.is_empty())
+                && rows.iter().all(|row| json::project(row, &self.fields).1.len() == self.fields.len())
+            {
+                return Err(no_field(&self.fields, first));
+            }
             for row in rows {
-                self.document_in(row, false)?;
+                self.bytes(self.text_of(row, false, false)?.as_bytes())?;
             }
             return Ok(());
         }
@@ -204,7 +209,7 @@ impl Out {
     /// The same, as text for the caller to write.
     pub(crate) fn item_text(&self, line: &str, document: &Value) -> Result<String, Fail> {
         if self.is_json() {
-            return self.text_of(document, false);
+            return self.text_of(document, false, false);
         }
         let line = if self.terminal.stdout { safe(line) } else { line.into() };
         Ok(format!("{line}\n"))
@@ -216,15 +221,15 @@ impl Out {
     }
 
     fn document_in(&self, document: &Value, indented: bool) -> Result<(), Fail> {
-        self.bytes(self.text_of(document, indented)?.as_bytes())
+        self.bytes(self.text_of(document, indented, true)?.as_bytes())
     }
 
-    /// Formats a JSON document, selected and filtered, with line endings.
-    fn text_of(&self, document: &Value, indented: bool) -> Result<String, Fail> {
+    /// Formats a JSON document, selected and filtered, with line endings. The whole result must have one of the selected fields; one item of many needn't.
+    fn text_of(&self, document: &Value, indented: bool, is_whole: bool) -> Result<String, Fail> {
         let mut document = std::borrow::Cow::Borrowed(document);
         if !self.fields.is_empty() {
             let (selected, unknown) = json::project(&document, &self.fields);
-            if unknown.len() == self.fields.len() {
+            if is_whole && unknown.len() == self.fields.len() {
                 return Err(no_field(&unknown, &document));
             }
             document = std::borrow::Cow::Owned(selected);

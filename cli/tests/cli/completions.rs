@@ -154,6 +154,14 @@ fn the_cache_of_ids_holds_no_address_and_ends_with_time_and_logout() {
     assert!(left.len() == 1 && left[0] != *first, "{left:?}");
     idempost.run(&["-p", "b", "auth", "logout"]).ok();
     assert!(files().is_empty());
+    // The runtime folder is in memory.
+    let runtime = idempost.home().join("run");
+    std::fs::create_dir(&runtime).unwrap();
+    let idempost = idempost.env("XDG_RUNTIME_DIR", runtime.to_str().unwrap());
+    let mut shell = idempost.command();
+    shell.env("IDEMPOST_COMPLETE", "fish").args(["--", "idempost", "-p", "a", "emails", "get", ""]);
+    crate::support::Ran::of(crate::support::Finish::finish(&mut shell)).ok();
+    assert!(runtime.join("idempost/completions").is_dir() && !folder.exists());
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use http::Method;
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::Value;
 
 use crate::support::{Finish as _, Idempost, exit_code};
@@ -102,6 +104,19 @@ fn a_result_without_any_of_the_selected_fields_is_an_error() {
         "{error}"
     );
     assert_eq!(service.core().mails("sb_test").len(), 2);
+    // An item of a list can lack an optional field.
+    let items = serde_json::json!([{ "id": "1" }, { "id": "2", "subject": "Hello" }]);
+    let list = serde_json::json!({ "object": "list", "has_more": false, "data": items }).to_string();
+    let rule = || Rule::new(Action::answer(200, list.clone())).on(Method::GET, "/emails");
+    for (format, printed) in [
+        ("ndjson", "{}\n{\"subject\":\"Hello\"}\n"),
+        ("json", "{\"object\":\"list\",\"has_more\":false,\"data\":[{},{\"subject\":\"Hello\"}]}\n"),
+    ] {
+        service.core().faults().add(rule());
+        assert_eq!(idempost.run(&["emails", "list", "-o", format, "--json=subject"]).ok(), printed);
+        service.core().faults().add(rule());
+        idempost.run(&["emails", "list", "-o", format, "--json=foo"]).fails(1);
+    }
     // Nothing shows which fields an empty list has.
     idempost.run(&["segments", "list", "--json=foo"]).ok();
 }

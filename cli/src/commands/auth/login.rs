@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use idempost::auth::{
-    AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, RedirectListener, Scope,
-    Session, TokenRecord,
+    AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, EndReason, RedirectListener,
+    Revocation, Scope, Session, TokenRecord,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -113,6 +113,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let credentials =
         Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
     let store = choose_store(&credentials, plan.store, context).await?;
+    revoke_earlier(&credentials, context).await?;
     let metadata = if args.with_token {
         store_key(&plan, &credentials, store, context).await?
     } else {
@@ -128,6 +129,21 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     };
     remember(&plan, store, context)?;
     print_result(&plan, store, metadata, context)
+}
+
+/// Revokes a login that was logged out but not revoked: the new one takes its place, and with it the only copy of its tokens.
+async fn revoke_earlier(credentials: &Credentials, context: &Context) -> Result<(), Fail> {
+    let ended = credentials.overview().ok().flatten().and_then(|overview| overview.metadata.ended);
+    if ended.is_none_or(|ended| ended.reason != EndReason::LoggedOut) {
+        return Ok(());
+    }
+    if let Revocation::NotRevoked(error) = context.session(credentials).logout().await.map_err(failed)? {
+        let why = report::chain(&error);
+        context.out.warn(&format!(
+            "the earlier login couldn't be revoked: {why}; its tokens may stay valid at the service"
+        ));
+    }
+    Ok(())
 }
 
 /// Logs in again with more scopes. The earlier login stays until then.

@@ -14,8 +14,11 @@ const LIFETIME: Duration = Duration::from_mins(1);
 /// Maximum size of a file in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
+/// In the runtime folder, if there is one: it is in memory, and ends with the session.
 fn folder(env: &Env) -> Option<PathBuf> {
-    Some(paths::state_dir(env).ok().flatten()?.join("completions"))
+    let runtime = env.path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute() && path.is_dir());
+    let base = runtime.map(|path| path.join("idempost")).or_else(|| paths::state_dir(env).ok().flatten())?;
+    Some(base.join("completions"))
 }
 
 /// The cached IDs of a noun.

@@ -4,8 +4,8 @@ use http::Method;
 use serde_json::json;
 
 use super::{client, unreachable};
-use crate::actions::confirm::confirm;
-use crate::context::Context;
+use crate::actions::confirm::confirm_as;
+use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
 
 /// Delete all data of this key
@@ -21,7 +21,8 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
     if ready["keeps"] == true {
-        confirm("Delete all data of this key, including on disk?", context).await?;
+        let identity = Identity::of_sandbox(client.base_url());
+        confirm_as(&identity, "Delete all data of this key, including on disk?", context).await?;
     }
     client.request(Method::POST, "/_/reset").await.map_err(unreachable)?;
     context.out.note("deleted all data of this key");

@@ -82,6 +82,17 @@ fn a_login_in_two_commands_belongs_to_its_profile_and_service() {
 }
 
 #[test]
+fn a_logout_ends_a_login_that_is_not_finished() {
+    let service = service();
+    let idempost = without_credentials(&service);
+    let url = allowed(&begun(&idempost, &[]));
+    idempost.run(&["auth", "logout"]).ok();
+    assert!(!file(&idempost).exists());
+    idempost.run(&["auth", "login", "--callback-url", &url]).fails(4);
+    assert_eq!(asked_for(&service, "/oauth/token"), 0);
+}
+
+#[test]
 fn no_secret_of_an_unfinished_login_is_printed() {
     let service = service();
     let idempost = without_credentials(&service);

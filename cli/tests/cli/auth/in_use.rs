@@ -242,6 +242,22 @@ fn a_login_whose_revocation_failed_stays_ended_until_it_succeeds() {
 }
 
 #[test]
+fn a_new_login_revokes_one_that_could_not_be_revoked() {
+    let service = service();
+    let idempost = logged_in(&service, &[]);
+    let token = idempost.run(&["auth", "token"]).ok();
+    let other = Idempost::new()
+        .env("IDEMPOST_BASE_URL", service.base_url())
+        .env("IDEMPOST_ACCESS_TOKEN", token.trim());
+    service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
+    idempost.run(&["auth", "logout"]).fails(7);
+    other.run(&SEND).ok();
+    Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true).ok();
+    other.run(&SEND).fails(4);
+    idempost.run(&SEND).ok();
+}
+
+#[test]
 fn a_local_logout_removes_a_login_without_a_request() {
     let service = service();
     let idempost = logged_in(&service, &[]);

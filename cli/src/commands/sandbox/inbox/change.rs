@@ -5,11 +5,11 @@ use idempost::{Call, Client};
 use serde_json::{Map, Value, json};
 
 use super::EmailFilter;
-use crate::actions::confirm::confirm;
+use crate::actions::confirm::confirm_as;
 use crate::actions::dry_run;
 use crate::actions::mutation::DryRunFlag;
 use crate::commands::sandbox::{client, unreachable};
-use crate::context::Context;
+use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
 use crate::input::flags::{DryRun, Flags};
 
@@ -73,10 +73,12 @@ struct Change {
 pub(super) async fn delete(args: &DeleteArgs, context: &Context) -> Result<(), Fail> {
     let change = Change::read(Method::DELETE, &args.selection, &args.dry_run, "delete")?;
     if change.dry_run.is_none() && args.selection.ids.is_empty() {
-        let ready = client(context)?.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
+        let client = client(context)?;
+        let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
         if ready["keeps"] == true {
             let which = if args.selection.all { "all" } else { "all matching" };
-            confirm(&format!("Delete {which} mails, including on disk?"), context).await?;
+            let identity = Identity::of_sandbox(client.base_url());
+            confirm_as(&identity, &format!("Delete {which} mails, including on disk?"), context).await?;
         }
     }
     change.send("deleted", "deleted", context).await
@@ -131,9 +133,11 @@ impl Change {
 
     /// Sends the request, or shows it, and reports the number in this field of the response.
     async fn send(&self, field: &str, done: &str, context: &Context) -> Result<(), Fail> {
-        let call = self.call(&client(context)?);
+        let client = client(context)?;
+        let call = self.call(&client);
         if let Some(form) = self.dry_run {
-            return dry_run::show(&call.preview()?, &[], form, context);
+            let identity = Identity::of_sandbox(client.base_url());
+            return dry_run::show(&call.preview()?, &[], form, &identity, context);
         }
         let response: Value = call.await.map_err(unreachable)?;
         let number = response[field].as_u64().unwrap_or_default();
