@@ -20,7 +20,7 @@ use crate::diagnostics::{Diagnostics, Fail, InFlight};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
 use crate::output::pager::Pager;
-use crate::output::{Out, OutputOptions, Terminal, report, write_stderr, write_stderr_json};
+use crate::output::{Out, OutputOptions, Terminal, report, secret, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
 use crate::settings::profiles::DEFAULT;
 use crate::settings::{self, Credential, Setting, Settings, keys};
@@ -124,11 +124,15 @@ impl Context {
         }
         let base_url = self.base_url()?;
         let builder = Self::builder(settings).base_url(base_url.as_str());
+        let known = |secret: &SecretString| {
+            secret::know(secret.expose_secret());
+            secret.expose_secret().to_owned()
+        };
         Ok(match self.credential()?.map(|credential| &credential.value) {
-            Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
-            Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
+            Some(Credential::ApiKey(key)) => builder.api_key(known(key)),
+            Some(Credential::AccessToken(token)) => builder.access_token(known(token)),
             None => match self.stored_credential(base_url)? {
-                Stored::Key(key) => builder.api_key(key.expose_secret()),
+                Stored::Key(key) => builder.api_key(known(&key)),
                 Stored::Login(session) => builder.session(session),
             },
         })

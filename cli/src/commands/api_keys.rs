@@ -127,7 +127,11 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let unknown_outcome =
         format!("a key whose value is lost may have been created; find and delete it: {LIST_COMMAND}");
     let done = mutation::execute(dry_run, &unknown_outcome, context, |client| client.api_keys().create(&key));
-    let Some(response) = done.await? else { return Ok(()) };
+    let response = match done.await {
+        Ok(Some(response)) => response,
+        Ok(None) => return Ok(()),
+        Err(fail) => return Err(mutation::keep_secret(fail, file, context)),
+    };
     let (id, token) = (response.value.id.as_str(), response.value.token.expose());
     let mut shown = document(&response);
     let Some((file, path)) = file.zip(token_file.as_ref()) else {

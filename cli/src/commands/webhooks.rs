@@ -150,8 +150,11 @@ async fn create(
     let file = given.text("secret_file").filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let unknown = given.unknown();
     let done = mutation::execute(dry_run, &unknown, context, |client| client.webhooks().create(&webhook));
-    let Some(response) = done.await? else { return Ok(()) };
-    print_secret(&response, file, context)
+    match done.await {
+        Ok(Some(response)) => print_secret(&response, file, context),
+        Ok(None) => Ok(()),
+        Err(fail) => Err(mutation::keep_secret(fail, file, context)),
+    }
 }
 
 /// Prints the ID of a webhook with a new secret, and puts the secret where the flags say.

@@ -12,14 +12,12 @@ use tokio::sync::Semaphore;
 
 use super::tools::{Kind, Parameter, Tool};
 use crate::literal;
+use crate::output::secret;
 
 /// The maximum size of a result, in bytes: larger ones don't fit a model's context anyway.
 const MAX_RESULT: u64 = 1024 * 1024;
 /// The maximum number of processes for each core: a command mostly waits for the service.
 const PROCESSES_PER_CORE: usize = 4;
-/// The members of results that are secrets.
-const SECRETS: [&str; 6] =
-    ["access_token", "api_key", "client_secret", "refresh_token", "signing_secret", "token"];
 
 /// Runs this program.
 #[derive(Clone, Debug)]
@@ -74,7 +72,7 @@ impl Runner {
         if !status.success() {
             let text = String::from_utf8_lossy(&stderr);
             let error = text.lines().rev().find(|line| line.starts_with("{\"error\"")).unwrap_or(text.trim());
-            return Ok(Ran::Failed(error.to_owned()));
+            return Ok(Ran::Failed(secret::redacted(error).into_owned()));
         }
         if stdout.len() as u64 > MAX_RESULT {
             let rule = format!("the result exceeds {MAX_RESULT} bytes; request less, such as with `limit`");
@@ -82,7 +80,7 @@ impl Runner {
         }
         let mut values: Vec<Value> =
             Deserializer::from_slice(&stdout).into_iter().collect::<Result<_, _>>().unwrap_or_default();
-        values.iter_mut().for_each(redact);
+        values.iter_mut().for_each(secret::cover_credentials);
         Ok(Ran::Done(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
     }
 
@@ -181,21 +179,4 @@ fn pair(
         _ => return wrong("have a string as each value"),
     };
     Ok(format!("{name}{separator}{text}").into())
-}
-
-/// Replaces secrets in a result.
-fn redact(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::Object(members) => {
-            for (name, value) in members {
-                if SECRETS.contains(&name.as_str()) && value.is_string() {
-                    *value = "[redacted]".into();
-                } else {
-                    redact(value);
-                }
-            }
-        }
-        _ => {}
-    }
 }

@@ -58,8 +58,9 @@ pub(super) async fn rotate(args: RotateArgs, context: &Context) -> Result<(), Fa
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let unknown_outcome = format!("the secret may have been rotated; check: {}", show_command(&id));
     let make = |client: &idempost::Client| client.webhooks().rotate_secret(id.as_str());
-    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
-        Some(response) => print_secret(&response, file, context),
-        None => Ok(()),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await {
+        Ok(Some(response)) => print_secret(&response, file, context),
+        Ok(None) => Ok(()),
+        Err(fail) => Err(mutation::keep_secret(fail, file, context)),
     }
 }
