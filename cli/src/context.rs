@@ -124,15 +124,14 @@ impl Context {
         }
         let base_url = self.base_url()?;
         let builder = Self::builder(settings).base_url(base_url.as_str());
-        let known = |secret: &SecretString| {
-            secret::know(secret.expose_secret());
-            secret.expose_secret().to_owned()
-        };
         Ok(match self.credential()?.map(|credential| &credential.value) {
-            Some(Credential::ApiKey(key)) => builder.api_key(known(key)),
-            Some(Credential::AccessToken(token)) => builder.access_token(known(token)),
+            Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
+            Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
             None => match self.stored_credential(base_url)? {
-                Stored::Key(key) => builder.api_key(known(&key)),
+                Stored::Key(key) => {
+                    secret::know(key.expose_secret());
+                    builder.api_key(key.expose_secret())
+                }
                 Stored::Login(session) => builder.session(session),
             },
         })
@@ -172,6 +171,11 @@ impl Context {
                     given.source
                 ))
             });
+        }
+        if let Some(Setting { value: Credential::ApiKey(secret) | Credential::AccessToken(secret), .. }) =
+            &settings.credential
+        {
+            secret::know(secret.expose_secret());
         }
         Ok(settings.credential.as_ref())
     }

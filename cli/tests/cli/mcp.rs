@@ -315,6 +315,7 @@ async fn further_commands_are_described_and_run_on_demand() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_wrote_is_fenced() {
+    // G-14
     let (_server, idempost) = with_service().await;
     let mut application =
         Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &json!({}));

@@ -26,6 +26,7 @@ fn answers(server: &ReferenceServer, path: &str, status: u16, body: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_created_secret_is_saved_even_if_the_rest_can_t_be_read() {
+    // G-08
     let (server, idempost) = stage().await;
     let id = idempost.run(&["webhooks", "create", "https://acme.test/h", "--event", "email.sent"]).ok();
     let rotate = format!("/webhooks/{}/signing-secret/rotate", id.trim());
@@ -82,6 +83,7 @@ async fn a_created_secret_is_saved_even_if_the_rest_can_t_be_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_message_repeats_a_credential_that_a_service_echoes() {
+    // G-08
     let (server, idempost) = stage().await;
     let send = [
         "emails",

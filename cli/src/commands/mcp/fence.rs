@@ -40,6 +40,7 @@ mod tests {
                 0..40,
             ),
         ) {
+            // G-14
             let text = parts.concat();
             let mut names = 0..;
             let fenced = enclose_text(&text, || names.next().unwrap_or_default().to_string());
