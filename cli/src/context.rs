@@ -24,7 +24,7 @@ use crate::diagnostics::{Diagnostics, Fail, InFlight, Origin};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
 use crate::output::pager::Pager;
-use crate::output::{Out, OutputOptions, Terminal, report, write_stderr, write_stderr_json};
+use crate::output::{Out, OutputOptions, Terminal, report, secret, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
 use crate::settings::profiles::DEFAULT;
 use crate::settings::{self, Credential, Setting, Settings, keys, network};
@@ -133,7 +133,10 @@ impl Context {
             Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
             None => match self.stored_credential(base_url)? {
-                Stored::Key(key) => builder.api_key(key.expose_secret()),
+                Stored::Key(key) => {
+                    secret::know(key.expose_secret());
+                    builder.api_key(key.expose_secret())
+                }
                 Stored::Login(session) => builder.session(session),
             },
         })
@@ -173,6 +176,11 @@ impl Context {
                     given.source
                 ))
             });
+        }
+        if let Some(Setting { value: Credential::ApiKey(secret) | Credential::AccessToken(secret), .. }) =
+            &settings.credential
+        {
+            secret::know(secret.expose_secret());
         }
         Ok(settings.credential.as_ref())
     }

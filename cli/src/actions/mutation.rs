@@ -14,6 +14,7 @@ use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun};
+use crate::output::secret::{self, SecretFile};
 use crate::output::{record, was_stdout_closed};
 
 // The flag of every command that changes something; no doc comment, which would replace the command's own.
@@ -91,6 +92,25 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
 ) -> Result<Option<WithResponse<T>>, Fail> {
     let mutation = Mutation { dry_run, unknown_outcome, key: None, key_given: false, contents: &[] };
     Ok(mutation.execute(context, make).await?.map(|(_, response)| response))
+}
+
+/// Saves the secret that a change has created, if only the rest of its response can't be read: to the file, or to standard output. Returns the
+/// failure.
+pub(crate) fn keep_secret(fail: Fail, file: Option<SecretFile<'_>>, context: &Context) -> Fail {
+    let Some(idempost::Error::Decode(unreadable)) = fail.sdk() else { return fail };
+    let Some(created) = unreadable.secret() else { return fail };
+    let saved = match file {
+        Some(file) => {
+            let path = file.path().display().to_string();
+            file.write(created).map(|()| context.out.warn(&format!("the new secret is in {path}")))
+        }
+        None => context.out.line(created),
+    };
+    secret::know(created);
+    match saved {
+        Ok(()) => fail,
+        Err(lost) => lost,
+    }
 }
 
 /// Prints the result of a change. If standard output is closed, the change stands: it is reported on standard error, and the command continues.

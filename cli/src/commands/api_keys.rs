@@ -86,7 +86,11 @@ async fn create(key: NewApiKey, plan: Plan, given: Given<'_>, context: &Context)
     let file = path.filter(|_| plan.dry_run.is_none()).map(secret::place).transpose()?;
     let unknown = given.unknown();
     let done = mutation::execute(plan.dry_run, &unknown, context, |client| client.api_keys().create(&key));
-    let Some(response) = done.await? else { return Ok(()) };
+    let response = match done.await {
+        Ok(Some(response)) => response,
+        Ok(None) => return Ok(()),
+        Err(fail) => return Err(mutation::keep_secret(fail, file, context)),
+    };
     let (id, token) = (response.value.id.as_str(), response.value.token.expose());
     let mut shown = document(&response);
     let Some((file, path)) = file.zip(path) else {

@@ -3,18 +3,26 @@
 //! | file | contents |
 //! |---|---|
 //! | `tools` | the tools, generated from the command tree |
+//! | `catalog` | which tools are listed, and which are found on demand |
 //! | `call` | a call: its arguments as a command line, and the command's result |
+//! | `question` | the question before a change |
+//! | `fence` | marks what others wrote in results |
 //! | `server` | the protocol: lists tools, confirms changes with the user, runs calls |
 
 mod call;
+mod catalog;
+mod fence;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod question;
 mod server;
 mod tools;
 
 use std::ffi::OsString;
 
 use clap::ValueEnum;
+
+use catalog::Catalog;
 
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
@@ -28,7 +36,7 @@ use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 /// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  idempost mcp --allow send\n  idempost --profile work mcp --allow manage --confirm never\n\n\
+    after_help = "Examples:\n  idempost mcp --allow send\n  idempost mcp --allow manage --only contacts,segments\n  idempost --profile work mcp --allow manage --confirm never\n\n\
     The configuration of most applications:\n  \
     {\"mcpServers\": {\"idempost\": {\"command\": \"idempost\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
 )]
@@ -38,6 +46,12 @@ pub(crate) struct Args {
     /// send: emails, broadcasts, replies, forwards and custom events. manage: everything else too, such as deleting contacts or domains.
     #[arg(long, value_name = "ACCESS")]
     allow: Option<Access>,
+    /// Offer only the tools of these groups, comma-separated: emails,domains
+    ///
+    /// By default, the tools that a sender needs are listed, and all others are found and run through three more: commands, read_command and
+    /// change_command.
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
+    only: Vec<String>,
     /// When to ask the user before a change: always or never
     ///
     /// The question shows the request. With always, changes are rejected if the application can't ask (it doesn't support elicitation).
@@ -68,10 +82,14 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
         context.credential()?;
     }
     let tools = tools::all(tree, args.allow.unwrap_or(Access::Read));
+    let catalog = Catalog::new(tools, &args.only).map_err(|(rule, found)| {
+        let origin = Origin::Flag { name: "--only".to_owned(), n: 1, value: found, span: None };
+        Fail::Usage(Diagnostics::one(Problem::new("", "unknown", rule), Some(origin)))
+    })?;
     let program = std::env::current_exe()
         .map_err(|error| Fail::local("couldn't find the program's own file", error))?;
     let runner = call::Runner::new(program, common_arguments(context)?);
-    server::serve(tools, runner, args.confirm).await
+    server::serve(catalog, runner, args.confirm).await
 }
 
 /// The global flags of this command that its tools use too.

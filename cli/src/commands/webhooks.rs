@@ -189,8 +189,11 @@ async fn change_secret(
 ) -> Result<(), Fail> {
     let file = given.text("secret_file").filter(|_| plan.dry_run.is_none()).map(secret::place).transpose()?;
     let unknown = given.unknown();
-    let Some(response) = mutation::execute(plan.dry_run, &unknown, context, make).await? else {
-        return Ok(());
+    let done = mutation::execute(plan.dry_run, &unknown, context, make);
+    let response = match done.await {
+        Ok(Some(response)) => response,
+        Ok(None) => return Ok(()),
+        Err(fail) => return Err(mutation::keep_secret(fail, file, context)),
     };
     let id = response.value.id.as_str();
     match file {

@@ -13,6 +13,7 @@ use super::table::{Column, Columns};
 use super::terminal::{Terminal, safe, safe_lines};
 use super::{color, json, secret};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
+use crate::literal;
 use crate::settings::{Form, keys};
 
 /// The output flags.
@@ -359,6 +360,10 @@ pub(crate) fn was_stdout_closed() -> bool {
 
 /// Writes bytes to standard output without buffering.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
+    // A tool's result goes to a model.
+    let redacted =
+        if literal::is_enabled() { std::str::from_utf8(bytes).ok().map(secret::redacted) } else { None };
+    let bytes = redacted.as_ref().map_or(bytes, |text| text.as_bytes());
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(lost)
 }
@@ -371,7 +376,7 @@ pub(crate) fn write_stderr_json(line: &Value) {
 /// Writes text to standard error.
 pub(crate) fn write_stderr(text: &str) {
     // If standard error is closed, there is nowhere to report it.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = io::stderr().lock().write_all(secret::redacted(text).as_bytes());
 }
 
 /// None of the requested fields exists. The request has been sent, so this isn't a mistake without consequences.

@@ -1,25 +1,77 @@
-//! Secrets that the service returns only once: written to a private file, or to standard output on request.
+//! Secrets: those that the service returns only once are written to a private file, or to standard output on request; everything else that
+//! leaves the program is redacted.
 
+use std::borrow::Cow;
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
 use crate::diagnostics::Fail;
 use crate::literal::permit_local;
 
-/// JSON fields with secret values.
-const SECRETS: [&str; 8] = [
-    "signing_secret",
-    "access_token",
-    "refresh_token",
-    "token",
-    "api_key",
-    "client_secret",
-    "code",
-    "download_url",
-];
+/// JSON fields with credentials.
+const CREDENTIALS: [&str; 6] =
+    ["access_token", "api_key", "client_secret", "refresh_token", "signing_secret", "token"];
+/// JSON fields with other secrets, which commands may print as their result.
+const OTHERS: [&str; 2] = ["code", "download_url"];
+/// What replaces a secret.
+const REDACTED: &str = "[redacted]";
+/// A shorter text isn't looked for: it would hide words.
+const MIN_KNOWN: usize = 8;
+
+/// The secrets that this process has used or received.
+static KNOWN: Mutex<Vec<SecretString>> = Mutex::new(Vec::new());
+
+/// Keeps a secret out of all messages from now on.
+pub(crate) fn know(secret: &str) {
+    if secret.len() >= MIN_KNOWN {
+        KNOWN.lock().unwrap_or_else(PoisonError::into_inner).push(secret.into());
+    }
+}
+
+/// Redacts a text on its way out: the secrets that this process knows, and the values of JSON fields with credentials, even in JSON that is
+/// malformed, cut off or part of a JSON string.
+pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    for secret in KNOWN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        if text.contains(secret.expose_secret()) {
+            text = text.replace(secret.expose_secret(), REDACTED).into();
+        }
+    }
+    for name in CREDENTIALS {
+        let mut from = 0;
+        while let Some(at) = text[from..].find(name).map(|at| from + at) {
+            from = at + name.len();
+            if let Some(value) = string_after(&text, at, from) {
+                from = value.start + REDACTED.len();
+                text.to_mut().replace_range(value, REDACTED);
+            }
+        }
+    }
+    text
+}
+
+/// The range of the string that follows a name: `"name": "…"`, each quote after as many backslashes as the first.
+fn string_after(text: &str, start: usize, end: usize) -> Option<Range<usize>> {
+    let before = text[..start].strip_suffix('"')?;
+    let quote = format!("{}\"", "\\".repeat(before.len() - before.trim_end_matches('\\').len()));
+    let rest = text[end..]
+        .strip_prefix(&quote)?
+        .trim_start()
+        .strip_prefix(':')?
+        .trim_start()
+        .strip_prefix(&quote)?;
+    let start = text.len() - rest.len();
+    let closes = |(at, _): &(usize, &str)| !rest[..*at].ends_with('\\');
+    // A string that was cut off ends with the text.
+    let len = rest.match_indices(&quote).find(closes).map_or(rest.len(), |(at, _)| at);
+    Some(start..start + len)
+}
 
 /// Creates a private file for a secret; the file must not exist.
 ///
@@ -75,17 +127,35 @@ pub(crate) fn masked(secret: &str) -> String {
 
 /// Redacts the secrets in a document.
 pub(crate) fn cover(json: &mut Value) {
+    cover_fields(json, &|name| is_secret(name));
+}
+
+/// Redacts the credentials in a result.
+pub(crate) fn cover_credentials(json: &mut Value) {
+    cover_fields(json, &|name| CREDENTIALS.contains(&name));
+}
+
+fn is_secret(name: &str) -> bool {
+    CREDENTIALS.contains(&name) || OTHERS.contains(&name)
+}
+
+fn cover_fields(json: &mut Value, is_secret: &impl Fn(&str) -> bool) {
     match json {
         Value::Object(fields) => {
             for (name, value) in fields {
-                if SECRETS.contains(&name.as_str()) && value.is_string() {
-                    *value = "[redacted]".into();
+                if is_secret(name) && value.is_string() {
+                    *value = REDACTED.into();
                 } else {
-                    cover(value);
+                    cover_fields(value, is_secret);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(cover),
+        Value::Array(items) => items.iter_mut().for_each(|item| cover_fields(item, is_secret)),
+        Value::String(text) => {
+            if let Cow::Owned(redacted) = redacted(text) {
+                *text = redacted;
+            }
+        }
         _ => {}
     }
 }
@@ -93,10 +163,59 @@ pub(crate) fn cover(json: &mut Value) {
 /// Whether a document contains a secret.
 pub(crate) fn holds_secret(json: &Value) -> bool {
     match json {
-        Value::Object(fields) => fields.iter().any(|(name, value)| {
-            (SECRETS.contains(&name.as_str()) && value.is_string()) || holds_secret(value)
-        }),
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| (is_secret(name) && value.is_string()) || holds_secret(value))
+        }
         Value::Array(items) => items.iter().any(holds_secret),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_credential_is_redacted_in_text_of_any_depth_and_even_if_it_is_cut_off() {
+        let token = "re_sentinel_token";
+        let body = json!({"token": token, "name": "CI"}).to_string();
+        let nested = json!({"message": body, "signing_secret": token}).to_string();
+        let twice = json!({"hint": nested}).to_string();
+        for text in [
+            body.clone(),
+            nested,
+            twice,
+            format!("the response started with: {{\"token\" : \"{token}"),
+            format!("{{\"token\":\"with \\\" a quote {token}\"}}"),
+        ] {
+            let redacted = redacted(&text);
+            assert!(!redacted.contains("sentinel") && redacted.contains(REDACTED), "{text}\n{redacted}");
+        }
+        assert_eq!(
+            redacted("the token \"x\" and {\"tokens\": \"2\"}"),
+            "the token \"x\" and {\"tokens\": \"2\"}"
+        );
+        assert!(redacted(&body).contains("CI"));
+    }
+
+    #[test]
+    fn a_known_secret_is_redacted_wherever_it_occurs() {
+        know("sb_known_sentinel");
+        know("short");
+        assert_eq!(redacted("Invalid key sb_known_sentinel: short"), "Invalid key [redacted]: short");
+        let mut json = json!({"message": "sb_known_sentinel", "code": "c"});
+        cover_credentials(&mut json);
+        assert_eq!(json, json!({"message": "[redacted]", "code": "c"}));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_redacted(parts in prop::collection::vec(prop_oneof![Just("\"token\":\"".to_owned()), Just("\\\"".to_owned()), any::<String>()], 0..20)) {
+            let once = redacted(&parts.concat()).into_owned();
+            prop_assert_eq!(redacted(&once), once.as_str());
+        }
     }
 }

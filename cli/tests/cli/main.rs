@@ -52,6 +52,7 @@ mod profiles;
 mod received;
 mod received_watch;
 mod recipients;
+mod redaction;
 mod sandbox;
 mod sandbox_check;
 mod sandbox_control;

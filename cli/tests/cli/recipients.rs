@@ -47,6 +47,7 @@ fn bulk(idempost: &Idempost, file: &str, more: &[&str]) -> Ran {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_source_of_the_guard_applies_to_every_way_of_sending() {
+    // G-13
     let guards: [(&str, SetGuard, &[&str]); 4] = [
         ("flag", |idempost| idempost, &["--allow-to", "*@acme.test", "--allow-to=qa@example.com"]),
         ("environment", |idempost| idempost.env("IDEMPOST_ALLOW_TO", "*@acme.test, qa@example.com"), &[]),
@@ -121,6 +122,7 @@ async fn every_source_of_the_guard_applies_to_every_way_of_sending() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_flag_widens_a_guard_of_the_file_or_the_environment() {
+    // G-13
     let (server, idempost) = stage().await;
     let idempost = idempost
         .config("[defaults]\nallow_to = \"*@acme.test\"\n[profiles.other]\nallow_to = \"*@evil.test\"\n")
@@ -166,6 +168,7 @@ async fn a_misspelled_guard_is_an_error_and_not_a_warning() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirected_job_stays_redirected_without_the_flag() {
+    // G-13
     let (server, idempost) = stage().await;
     let file = rows(idempost.home(), &["ada@example.com", "bob@example.com"]);
     let plan = [
@@ -196,6 +199,7 @@ async fn a_redirected_job_stays_redirected_without_the_flag() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn captured_mail_is_released_to_allowed_recipients_only() {
+    // G-13
     let (server, idempost) = stage().await;
     send(&idempost, &["--to", "ada@acme.test"]).ok();
     let id = server.service().mails("sb_test")[0].id.clone();

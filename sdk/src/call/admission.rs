@@ -3,18 +3,19 @@
 //! Only an [`Admitted`] operation can be executed, and only this module creates one. It looks at method, path and body as they will be sent,
 //! whoever described them, and rejects what it doesn't know: a new operation that sends is rejected until [`reach`] lists it.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use http::Method;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{core::Core, decode::decode, execute, operation::Operation};
+use super::operation::Operation;
 use crate::{
     body::{Body, BodyPart},
     error::{Error, Result, chain},
     problem::{Problem, Problems, limits, path_segment},
+    transport::BoxFuture,
     types::{Addressed, RecipientGuard, unreadable},
 };
 
@@ -27,11 +28,14 @@ impl Admitted {
     }
 }
 
+/// Executes a `GET`.
+pub(crate) type Read<'a> = dyn Fn(Operation) -> BoxFuture<'static, Result<Value>> + Send + Sync + 'a;
+
 /// Admits an operation, or fails before anything of it is sent.
-pub(crate) async fn admit(core: &Arc<Core>, operation: Operation) -> Result<Admitted> {
-    let (operation, stored) = screen(&core.recipients, operation)?;
+pub(crate) async fn admit(guard: &RecipientGuard, operation: Operation, read: &Read<'_>) -> Result<Admitted> {
+    let (operation, stored) = screen(guard, operation)?;
     if let Some(stored) = stored {
-        Lookup { core, operation: &operation, problems: Vec::new() }.check(stored).await?;
+        Lookup { guard, read, operation: &operation, problems: Vec::new() }.check(stored).await?;
     }
     Ok(Admitted(operation))
 }
@@ -224,7 +228,8 @@ struct StoredFields {
 
 /// Reads and checks the recipients that the service would determine.
 struct Lookup<'a> {
-    core: &'a Arc<Core>,
+    guard: &'a RecipientGuard,
+    read: &'a Read<'a>,
     operation: &'a Operation,
     problems: Vec<Problem>,
 }
@@ -355,7 +360,7 @@ impl Lookup<'_> {
     }
 
     fn field(&mut self, path: &str, value: &Value) {
-        self.core.recipients.check_field(path, value, &mut self.problems);
+        self.guard.check_field(path, value, &mut self.problems);
     }
 
     fn reject(&mut self, rule: &str) {
@@ -366,8 +371,7 @@ impl Lookup<'_> {
     async fn get<T: for<'de> Deserialize<'de>>(&self, path: String) -> Result<T> {
         let mut read = Operation::raw(Method::GET, path);
         read.timeout = self.operation.timeout;
-        let record = execute::run(Arc::clone(self.core), read, decode::<Value>).await;
-        let record = record.map_err(|error| match error {
+        let record = (self.read)(read).await.map_err(|error| match error {
             Error::Api(_) | Error::Decode(_) | Error::OutcomeUnknown(_) => {
                 unreadable("", chain(&error)).into()
             }

@@ -8,6 +8,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use serde_json::Value;
 use tracing::Instrument as _;
 use url::Url;
 
@@ -15,7 +16,7 @@ use super::{
     admission::{Admitted, admit},
     classify,
     core::Core,
-    decode::{Decode, count_ids, recognized},
+    decode::{Decode, count_ids, decode, recognized},
     limiter::{Permit, Verdict},
     operation::{IDEMPOTENCY_KEY, Operation},
     retry::{Cause, FailedAttempt, RetryEvent, RetryPolicy},
@@ -86,7 +87,8 @@ pub(crate) async fn open(core: &Arc<Core>, operation: Operation) -> Result<http:
 }
 
 async fn admitted(core: &Arc<Core>, operation: Operation) -> Result<Admitted> {
-    admit(core, operation).await.inspect_err(trace::call_failed)
+    let read = |operation| run(Arc::clone(core), operation, decode::<Value>);
+    admit(&core.recipients, operation, &read).await.inspect_err(trace::call_failed)
 }
 
 /// Returns the request headers without the credential.

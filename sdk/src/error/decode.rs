@@ -3,7 +3,9 @@
 use std::{error::Error as StdError, fmt};
 
 use http::{HeaderMap, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 
 use super::{
     headers::request_id,
@@ -44,6 +46,7 @@ pub struct DecodeError {
     /// The cause.
     pub source: DecodeCause,
     id: Option<String>,
+    secret: Option<SecretString>,
     pub(super) outcome: Outcome,
     pub(super) retryable: bool,
     pub(super) budget_exhausted: bool,
@@ -79,6 +82,7 @@ impl StdError for DecodeCause {
 
 impl DecodeError {
     pub(crate) fn new(head: http::response::Parts, body: &[u8], path: String, source: DecodeCause) -> Self {
+        let Readable { id, secret } = Readable::of(body);
         Self {
             status: head.status,
             headers: head.headers,
@@ -87,7 +91,8 @@ impl DecodeError {
             attempts: 0,
             idempotency_key: None,
             source,
-            id: readable_id(body),
+            id,
+            secret,
             outcome: Outcome::Accepted,
             retryable: false,
             budget_exhausted: false,
@@ -106,6 +111,12 @@ impl DecodeError {
     /// without a key has to be looked up.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref().filter(|_| self.outcome == Outcome::Accepted)
+    }
+
+    /// Returns the secret that the service created, of an API key or a webhook, if it is in the part of the response that could be read. The
+    /// service doesn't return the key of an API key again.
+    pub fn secret(&self) -> Option<&str> {
+        self.secret.as_ref().map(ExposeSecret::expose_secret)
     }
 
     /// Returns the request ID.
@@ -148,33 +159,46 @@ impl DecodeError {
     }
 }
 
-/// Returns the `id` of a JSON object, even if the object is cut off or malformed after it.
-fn readable_id(body: &[u8]) -> Option<String> {
-    struct Id<'a>(&'a mut Option<String>);
+/// What can be read of a JSON object, even if the object is cut off or malformed after it.
+#[derive(Default)]
+struct Readable {
+    id: Option<String>,
+    secret: Option<SecretString>,
+}
 
-    impl<'de> Visitor<'de> for Id<'_> {
-        type Value = ();
+impl Readable {
+    fn of(body: &[u8]) -> Self {
+        let mut found = Self::default();
+        // What follows is not its concern.
+        let _ = serde_json::Deserializer::from_slice(body).deserialize_map(&mut found);
+        found.id = found.id.filter(|id| !id.is_empty());
+        found
+    }
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
+impl<'de> Visitor<'de> for &mut Readable {
+    type Value = ();
 
-        fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-            while let Some(name) = fields.next_key::<String>()? {
-                if name == "id" {
-                    *self.0 = fields.next_value()?;
-                } else {
-                    fields.next_value::<IgnoredAny>()?;
-                }
-            }
-            Ok(())
-        }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
     }
 
-    let mut id = None;
-    // What follows the ID is not its concern.
-    let _ = serde_json::Deserializer::from_slice(body).deserialize_map(Id(&mut id));
-    id.filter(|id| !id.is_empty())
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(name) = fields.next_key::<String>()? {
+            let text = match name.as_str() {
+                "id" | "token" | "signing_secret" => match fields.next_value()? {
+                    Value::String(text) => text,
+                    _ => continue,
+                },
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if name == "id" { self.id = Some(text) } else { self.secret = Some(text.into()) }
+        }
+        Ok(())
+    }
 }
 
 /// `Debug` leaves out the sample and the headers: they can hold private text and secrets.

@@ -137,7 +137,7 @@ async fn revoke_earlier(credentials: &Credentials, context: &Context) -> Result<
     if ended.is_none_or(|ended| ended.reason != EndReason::LoggedOut) {
         return Ok(());
     }
-    if let Revocation::NotRevoked(error) = context.session(credentials).logout().await.map_err(failed)? {
+    if let Revocation::NotRevoked(error) = context.session(credentials)?.logout().await.map_err(failed)? {
         let why = report::chain(&error);
         context.out.warn(&format!(
             "the earlier login couldn't be revoked: {why}; its tokens may stay valid at the service"

@@ -3,19 +3,21 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use serde_json::{Deserializer, Map, Value};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
+use tokio::sync::Semaphore;
 
 use super::tools::{Kind, Parameter, Tool};
 use crate::literal;
+use crate::output::secret;
 
 /// The maximum size of a result, in bytes: larger ones don't fit a model's context anyway.
 const MAX_RESULT: u64 = 1024 * 1024;
-/// The members of results that are secrets.
-const SECRETS: [&str; 6] =
-    ["access_token", "api_key", "client_secret", "refresh_token", "signing_secret", "token"];
+/// The maximum number of processes for each core: a command mostly waits for the service.
+const PROCESSES_PER_CORE: usize = 4;
 
 /// Runs this program.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub(super) struct Runner {
     program: PathBuf,
     /// Arguments of every call.
     common: Vec<OsString>,
+    /// Limits the processes at a time: the other calls wait.
+    slots: Arc<Semaphore>,
 }
 
 /// The result of a command.
@@ -36,7 +40,8 @@ pub(super) enum Ran {
 
 impl Runner {
     pub(super) fn new(program: PathBuf, common: Vec<OsString>) -> Self {
-        Self { program, common }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { program, common, slots: Arc::new(Semaphore::new(cores * PROCESSES_PER_CORE)) }
     }
 
     /// Runs a command to its end, even if the application loses interest in between: a send that was interrupted would have an unknown
@@ -52,6 +57,7 @@ impl Runner {
     }
 
     async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<Ran> {
+        let _slot = self.slots.acquire().await;
         let mut child = Command::new(&self.program)
             .args(command_line)
             .env(literal::VARIABLE, "1")
@@ -66,7 +72,7 @@ impl Runner {
         if !status.success() {
             let text = String::from_utf8_lossy(&stderr);
             let error = text.lines().rev().find(|line| line.starts_with("{\"error\"")).unwrap_or(text.trim());
-            return Ok(Ran::Failed(error.to_owned()));
+            return Ok(Ran::Failed(secret::redacted(error).into_owned()));
         }
         if stdout.len() as u64 > MAX_RESULT {
             let rule = format!("the result exceeds {MAX_RESULT} bytes; request less, such as with `limit`");
@@ -74,7 +80,7 @@ impl Runner {
         }
         let mut values: Vec<Value> =
             Deserializer::from_slice(&stdout).into_iter().collect::<Result<_, _>>().unwrap_or_default();
-        values.iter_mut().for_each(redact);
+        values.iter_mut().for_each(secret::cover_credentials);
         Ok(Ran::Done(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
     }
 
@@ -91,14 +97,22 @@ impl Runner {
         }
         let (mut flags, mut places) = (Vec::new(), Vec::new());
         for parameter in &tool.parameters {
-            match arguments.get(&parameter.name) {
-                None | Some(Value::Null) => {}
-                Some(Value::Array(values)) if parameter.repeats => {
+            let Some(value) = arguments.get(&parameter.name).filter(|value| !value.is_null()) else {
+                continue;
+            };
+            match (value, &parameter.kind) {
+                (Value::Array(values), _) if parameter.repeats => {
                     for value in values {
                         add(parameter, value, &mut flags, &mut places)?;
                     }
                 }
-                Some(value) => add(parameter, value, &mut flags, &mut places)?,
+                (Value::Object(pairs), Kind::Pairs { separator, json }) => {
+                    for (name, value) in pairs {
+                        let pair = pair(parameter, name, separator, value, *json)?;
+                        add(parameter, &pair, &mut flags, &mut places)?;
+                    }
+                }
+                _ => add(parameter, value, &mut flags, &mut places)?,
             }
         }
         let path = tool.command.split(' ').map(OsString::from);
@@ -128,6 +142,8 @@ fn add(
     let text = match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
+        Value::Bool(_) if matches!(parameter.kind, Kind::Boolean) => Some(value.to_string()),
+        Value::Array(_) | Value::Object(_) if matches!(parameter.kind, Kind::Json) => Some(value.to_string()),
         _ => None,
     };
     match (&parameter.kind, value, text, &parameter.flag) {
@@ -144,19 +160,23 @@ fn add(
     Ok(())
 }
 
-/// Replaces secrets in a result.
-fn redact(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::Object(members) => {
-            for (name, value) in members {
-                if SECRETS.contains(&name.as_str()) && value.is_string() {
-                    *value = "[redacted]".into();
-                } else {
-                    redact(value);
-                }
-            }
-        }
-        _ => {}
+/// A member of an object as the command line has it, such as `NAME=Ada`.
+fn pair(
+    parameter: &Parameter,
+    name: &str,
+    separator: &str,
+    value: &Value,
+    json: bool,
+) -> Result<Value, String> {
+    let wrong = |rule: &str| Err(format!("`{}` must {rule}; found {name:?}: {value}", parameter.name));
+    if name.contains(separator.trim_end()) {
+        return wrong(&format!("have names without `{}`", separator.trim_end()));
     }
+    let text = match value {
+        value if json => value.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        _ => return wrong("have a string as each value"),
+    };
+    Ok(format!("{name}{separator}{text}").into())
 }

@@ -1,36 +1,33 @@
 //! The protocol: lists the tools, confirms changes with the user, and runs calls.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, Implementation, InputRequest,
-    InputRequiredResult, JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, Tool as ToolRecord, ToolAnnotations,
+    InputRequiredResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities,
+    ServerConfig, Tool as ToolRecord,
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::call::{Ran, Runner};
+use super::catalog::{COMMANDS, Catalog};
 use super::tools::Tool;
-use super::{Access, Confirm};
+use super::{Access, Confirm, fence, question};
 use crate::diagnostics::Fail;
 
 /// The name of the question, and of its only field.
 const CONFIRM: &str = "confirm";
-/// The maximum number of characters of a request in a question.
-const MAX_SHOWN: usize = 4_000;
-/// The same for each text in it, so that a long body hides no recipient.
-const MAX_TEXT: usize = 200;
 /// The maximum number of unanswered questions. One more forgets them all; their answers are then asked for again.
 const MAX_PENDING: usize = 100;
 
 struct Server {
-    tools: BTreeMap<String, Tool>,
+    catalog: Catalog,
     runner: Runner,
     confirm: Confirm,
     /// The calls whose question is with the user, by the state that the application returns with the answer.
@@ -52,9 +49,8 @@ enum Gate {
 }
 
 /// Serves until the application closes standard input.
-pub(super) async fn serve(tools: Vec<Tool>, runner: Runner, confirm: Confirm) -> Result<(), Fail> {
-    let tools = tools.into_iter().map(|tool| (tool.name(), tool)).collect();
-    let server = Server { tools, runner, confirm, pending: Mutex::default() };
+pub(super) async fn serve(catalog: Catalog, runner: Runner, confirm: Confirm) -> Result<(), Fail> {
+    let server = Server { catalog, runner, confirm, pending: Mutex::default() };
     let failed = |error: &dyn std::fmt::Display| Fail::Local {
         message: format!("the Model Context Protocol session failed: {error}"),
         source: None,
@@ -68,14 +64,15 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("idempost", env!("CARGO_PKG_VERSION")))
-            .with_instructions(
+            .with_instructions(format!(
                 "Tools to send and manage email. Each is a command of `idempost` and returns its JSON. Set `dry_run` to see a request without sending it. \
-                 After an error with the outcome `unknown`, retry only with the same `idempotency_key`.",
-            )
+                 After an error with the outcome `unknown`, retry only with the same `idempotency_key`. {}",
+                fence::INSTRUCTIONS
+            ))
     }
 
     fn get_tool(&self, name: &str) -> Option<ToolRecord> {
-        self.tools.get(name).map(record)
+        self.catalog.record(name)
     }
 
     async fn list_tools(
@@ -83,7 +80,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.values().map(record).collect()))
+        Ok(ListToolsResult::with_all_items(self.catalog.records()))
     }
 
     async fn call_tool(
@@ -91,42 +88,54 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Some(tool) = self.tools.get(&*request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        let given = request.arguments.clone().unwrap_or_default();
+        if request.name == COMMANDS
+            && let Some(described) = self.catalog.commands(&given)
+        {
+            return Ok(described.map_or_else(failed, |value| plain(value)));
+        }
+        let (tool, arguments) = match self.catalog.find(&request.name, given) {
+            Some(Ok(found)) => found,
+            Some(Err(problem)) => return Ok(failed(problem)),
+            None => {
+                return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+            }
         };
-        let arguments = request.arguments.clone().unwrap_or_default();
         let command_line = match self.runner.command_line(tool, &arguments) {
             Ok(command_line) => command_line,
             Err(problem) => return Ok(failed(problem)),
         };
         let previews = matches!(arguments.get("dry_run"), Some(Value::Bool(true) | Value::String(_)));
         if tool.access > Access::Read && !previews {
-            match self.gate(&request, &arguments, &context) {
+            match self.gate(tool, &request, &arguments, &context) {
                 Gate::Run => {}
                 Gate::Refuse(reason) => return Ok(failed(reason)),
                 Gate::Ask => return self.ask(tool, arguments, &context).await,
             }
         }
-        Ok(self.run(command_line).await)
+        Ok(self.run(tool, command_line).await)
     }
 }
 
 impl Server {
-    async fn run(&self, command_line: Vec<std::ffi::OsString>) -> CallToolResponse {
+    async fn run(&self, tool: &Tool, command_line: Vec<std::ffi::OsString>) -> CallToolResponse {
         match self.runner.run(command_line).await {
-            Ran::Failed(error) => failed(error),
-            Ran::Done(value) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
-                // Older clients accept objects only.
-                result.structured_content = value.is_object().then_some(value);
-                result.into()
+            Ran::Failed(error) if tool.returns_content() => {
+                failed(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
             }
+            Ran::Failed(error) => failed(error),
+            // Structured content would stand outside of the fence.
+            Ran::Done(value) if tool.returns_content() => {
+                CallToolResult::success(vec![ContentBlock::text(fence::enclose(&value))]).into()
+            }
+            Ran::Done(value) => plain(value),
         }
     }
 
     /// Whether a change may run now.
     fn gate(
         &self,
+        tool: &Tool,
         request: &CallToolRequestParams,
         arguments: &Map<String, Value>,
         context: &RequestContext<RoleServer>,
@@ -144,7 +153,7 @@ impl Server {
         }
         let Some(state) = &request.request_state else { return Gate::Ask };
         let asked = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(state);
-        let call = Pending { tool: request.name.to_string(), arguments: arguments.clone() };
+        let call = Pending { tool: tool.name(), arguments: arguments.clone() };
         if asked != Some(call) {
             return Gate::Ask;
         }
@@ -171,7 +180,10 @@ impl Server {
             Ran::Done(request) => request,
             Ran::Failed(error) => return Ok(failed(error)),
         };
-        let question = question(tool, &request)?;
+        let question = match question::ask(tool, &request) {
+            Ok(question) => form(question)?,
+            Err(problem) => return Ok(failed(problem)),
+        };
         if context
             .protocol_version()
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
@@ -181,7 +193,7 @@ impl Server {
             return Ok(InputRequiredResult::new(Some(requests.into()), Some(state)).into());
         }
         match context.peer.create_elicitation(question).await.map(|answer| decision(Some(answer))) {
-            Ok(Gate::Run) => Ok(self.run(command_line).await),
+            Ok(Gate::Run) => Ok(self.run(tool, command_line).await),
             Ok(Gate::Refuse(reason)) => Ok(failed(reason)),
             Ok(Gate::Ask) => Ok(failed("the user didn't answer".to_owned())),
             Err(error) => Ok(failed(format!("the user couldn't be asked: {error}; nothing was done"))),
@@ -210,49 +222,24 @@ fn decision(answer: Option<ElicitResult>) -> Gate {
     }
 }
 
-fn question(tool: &Tool, request: &Value) -> Result<ElicitRequestParams, ErrorData> {
-    let mut request = request.get("dry_run").unwrap_or(request).clone();
-    shorten(&mut request);
-    let shown = serde_json::to_string_pretty(&request).unwrap_or_default();
-    let mut message: String = shown.chars().take(MAX_SHOWN).collect();
-    if message.len() < shown.len() {
-        message.push_str("\n…");
-    }
+/// The form with a question.
+fn form(message: String) -> Result<ElicitRequestParams, ErrorData> {
     let schema = ElicitationSchema::builder().required_bool(CONFIRM).build();
     Ok(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: format!("Run `idempost {}`?\n\n{message}", tool.command),
+        message,
         requested_schema: schema.map_err(|error| ErrorData::internal_error(error.to_owned(), None))?,
     })
 }
 
-/// Cuts long texts in a request, and says how long they are.
-fn shorten(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Some((end, _)) = text.char_indices().nth(MAX_TEXT) {
-                *text = format!("{}… ({} characters)", &text[..end], text.chars().count());
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(shorten),
-        Value::Object(members) => members.values_mut().for_each(shorten),
-        _ => {}
-    }
+/// A result as text, and as structured content.
+fn plain(value: Value) -> CallToolResponse {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+    // Older clients accept objects only.
+    result.structured_content = value.is_object().then_some(value);
+    result.into()
 }
 
 fn failed(reason: String) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(reason)]).into()
-}
-
-fn record(tool: &Tool) -> ToolRecord {
-    let reads = tool.access == Access::Read;
-    let annotations = ToolAnnotations::from_raw(
-        Some(format!("idempost {}", tool.command)),
-        Some(reads),
-        Some(tool.access == Access::Manage),
-        Some(reads),
-        Some(true),
-    );
-    let schema: Arc<JsonObject> = Arc::new(tool.schema());
-    ToolRecord::new(tool.name(), tool.description.clone(), schema).with_annotations(annotations)
 }

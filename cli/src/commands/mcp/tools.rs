@@ -85,8 +85,32 @@ pub(super) enum Kind {
     Switch,
     /// A flag whose value is optional.
     SwitchOrText,
+    Boolean,
+    Integer,
     Text,
     Choice(Vec<String>),
+    /// A JSON array or object.
+    Json,
+    /// Pairs of a name and a value.
+    Pairs {
+        separator: &'static str,
+        json: bool,
+    },
+}
+
+impl Kind {
+    /// The type of an argument that takes a value, by the name of the value.
+    fn of_value(name: &str, choices: Vec<String>) -> Self {
+        match name {
+            "BOOL" => Self::Boolean,
+            "N" => Self::Integer,
+            "JSON" => Self::Json,
+            "NAME: VALUE" => Self::Pairs { separator: ": ", json: false },
+            name if name.contains('=') => Self::Pairs { separator: "=", json: name.ends_with("=JSON") },
+            _ if choices.is_empty() => Self::Text,
+            _ => Self::Choice(choices),
+        }
+    }
 }
 
 /// All tools with at most this access.
@@ -135,8 +159,8 @@ fn tool(command: &clap::Command, path: String) -> Option<Tool> {
         (true, true) => Access::Send,
         (true, false) => Access::Manage,
     };
-    let text = command.get_long_about().or_else(|| command.get_about());
-    let description = text.map(ToString::to_string).unwrap_or_default();
+    let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string).unwrap_or_default();
+    let description = described(&text(command.get_about()), &text(command.get_long_about()));
     Some(Tool { command: path, access, description, parameters })
 }
 
@@ -159,15 +183,18 @@ fn parameter(arg: &clap::Arg) -> Option<Parameter> {
     let choices: Vec<_> = arg.get_possible_values();
     let choices =
         choices.iter().filter(|choice| !choice.is_hide_set()).map(|choice| choice.get_name().to_owned());
-    let choices: Vec<_> = choices.collect();
-    let kind = if !takes_value {
-        Kind::Switch
-    } else if number.is_some_and(|number| number.min_values() == 0) && !arg.is_positional() {
-        Kind::SwitchOrText
-    } else if choices.is_empty() {
-        Kind::Text
+    let has_optional_value = number.is_some_and(|number| number.min_values() == 0) && !arg.is_positional();
+    let repeats = takes_value
+        && (matches!(arg.get_action(), ArgAction::Append)
+            || number.is_some_and(|number| number.max_values() > 1));
+    let kind = if takes_value {
+        match Kind::of_value(values.first().map_or("", |value| value.as_str()), choices.collect()) {
+            Kind::Text | Kind::Choice(_) if has_optional_value => Kind::SwitchOrText,
+            Kind::Pairs { .. } if !repeats => Kind::Text,
+            kind => kind,
+        }
     } else {
-        Kind::Choice(choices)
+        Kind::Switch
     };
     let name = arg.get_long().unwrap_or(arg.get_id().as_str());
     let default = arg.get_default_values().first().filter(|_| takes_value);
@@ -176,11 +203,9 @@ fn parameter(arg: &clap::Arg) -> Option<Parameter> {
         name: name.replace('-', "_"),
         flag: arg.get_long().map(|long| format!("--{long}")),
         kind,
-        repeats: takes_value
-            && (matches!(arg.get_action(), ArgAction::Append)
-                || number.is_some_and(|number| number.max_values() > 1)),
+        repeats,
         required: arg.is_required_set() || arg.get::<Required>().is_some(),
-        about: format!("{}{default}", arg.get_help().map(ToString::to_string).unwrap_or_default()),
+        about: format!("{}{default}", told(&arg.get_help().map(ToString::to_string).unwrap_or_default())),
     })
 }
 
@@ -188,6 +213,17 @@ impl Tool {
     /// The tool's name, such as `emails_send`.
     pub(super) fn name(&self) -> String {
         self.command.replace([' ', '-'], "_")
+    }
+
+    /// Whether its results contain what others wrote, such as received emails, subjects or names of contacts.
+    pub(super) fn returns_content(&self) -> bool {
+        let own = ["doctor", "usage"].contains(&self.group());
+        !own && self.access == Access::Read || ["inboxes", "received"].contains(&self.group())
+    }
+
+    /// The group that it belongs to: the first word of its command.
+    pub(super) fn group(&self) -> &str {
+        self.command.split(' ').next().unwrap_or_default()
     }
 
     /// The JSON schema of its parameters.
@@ -198,31 +234,73 @@ impl Tool {
             .parameters
             .iter()
             .filter(|parameter| parameter.required)
-            .map(|parameter| &parameter.name)
+            .map(|parameter| parameter.name.as_str())
             .collect();
-        let schema = json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false,
-        });
-        let Value::Object(schema) = schema else { return Map::new() };
+        let mut schema = Map::from_iter([
+            ("type".to_owned(), "object".into()),
+            ("properties".to_owned(), properties.into()),
+        ]);
+        if !required.is_empty() {
+            schema.insert("required".to_owned(), required.into());
+        }
         schema
     }
 }
 
 impl Parameter {
     fn schema(&self) -> Value {
-        let mut one = match &self.kind {
-            Kind::Switch => json!({"type": "boolean"}),
-            Kind::SwitchOrText => json!({"type": ["boolean", "string"]}),
-            Kind::Text => json!({"type": ["string", "number"]}),
+        let one = match &self.kind {
+            Kind::Switch | Kind::SwitchOrText | Kind::Boolean => json!({"type": "boolean"}),
+            Kind::Integer => json!({"type": "integer"}),
+            Kind::Text => json!({"type": "string"}),
             Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
+            Kind::Json => json!({"type": ["array", "object"]}),
+            Kind::Pairs { .. } => json!({"type": "object"}),
         };
-        if self.repeats {
-            one = json!({"anyOf": [one, {"type": "array", "items": one}]});
-        }
-        one["description"] = self.about.as_str().into();
-        one
+        let mut schema = match self.kind {
+            Kind::Pairs { .. } => one,
+            _ if self.repeats => json!({"type": "array", "items": one}),
+            _ => one,
+        };
+        schema["description"] = self.about.as_str().into();
+        schema
     }
+}
+
+/// The description of a command without what concerns the command line alone: how it is called and what it prints.
+fn described(about: &str, long: &str) -> String {
+    let about = about.replace(" and print its ID", "").replace(" and print it", "").replace("--", "");
+    let paragraphs = long.split("\n\n").skip(1).map(|paragraph| {
+        let sentences = paragraph.split_inclusive(". ").filter(|sentence| !is_about_the_terminal(sentence));
+        sentences.collect::<String>().trim_end().to_owned()
+    });
+    let paragraphs = paragraphs.filter(|paragraph| !paragraph.is_empty());
+    std::iter::once(about).chain(paragraphs).collect::<Vec<_>>().join("\n")
+}
+
+/// The help of an argument without what concerns the command line alone.
+fn told(text: &str) -> String {
+    if text.starts_with("Validate everything and show the request") {
+        return "Show the request without sending it".to_owned();
+    }
+    let parts = text.split("; ").filter(|part| {
+        !is_about_the_terminal(part) && !part.contains("repeat") && !part.starts_with("several values")
+    });
+    parts.collect::<Vec<_>>().join("; ").replace(", separated by commas", "")
+}
+
+fn is_about_the_terminal(text: &str) -> bool {
+    let words = [
+        "--",
+        "-o ",
+        "Prints ",
+        "exits with",
+        "terminal",
+        "table",
+        "standard input",
+        "flag",
+        " file",
+        "=curl",
+    ];
+    words.iter().any(|word| text.contains(word))
 }

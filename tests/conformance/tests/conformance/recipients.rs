@@ -271,6 +271,7 @@ proptest! {
 
     #[test]
     fn no_operation_sends_to_a_recipient_that_isn_t_allowed(acts in acts()) {
+        // G-13
         let reached = run(async {
             let world = World::start(guard()).await;
             for act in &acts {
@@ -283,6 +284,7 @@ proptest! {
 
     #[test]
     fn no_operation_of_a_redirecting_client_sends_elsewhere(acts in acts()) {
+        // G-13
         let reached = run(async {
             let world = World::start(redirection()).await;
             for act in &acts {
@@ -309,6 +311,7 @@ async fn every_operation_sends_to_allowed_recipients() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_by_method_and_path_evades_the_guard() {
+    // G-13
     let world = World::start(guard()).await;
     let with = |fields: &str| format!(r#"{{"from":"hi@acme.test","subject":"s","text":"t",{fields}}}"#);
     let mut bodies: Vec<String> = OUTSIDE.iter().map(|to| with(&format!(r#""to":{}"#, json!(to)))).collect();
@@ -506,6 +509,7 @@ fn a_guard_only_becomes_narrower() {
 
 #[test]
 fn the_guard_knows_every_operation_that_changes_something() {
+    // G-13
     let client = Client::builder().base_url("http://127.0.0.1:1").api_key("re_x").recipient_guard(guard());
     let client = client.build().unwrap();
     let operations = Document::read().operations();

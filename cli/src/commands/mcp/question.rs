@@ -1,0 +1,182 @@
+//! The question before a change: who sends what to whom, in full.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use url::Host;
+
+use super::tools::Tool;
+use crate::output::terminal::is_hostile;
+
+/// The maximum number of characters of a question. A longer one is rejected: what it left out could be what matters.
+const MAX_QUESTION: usize = 8_000;
+/// The number of characters that it shows of a body.
+const MAX_BODY: usize = 200;
+/// The fields that are bodies; everything else is shown whole.
+const BODIES: [&str; 2] = ["html", "text"];
+
+/// Returns the question about a request, or why the user can't be asked.
+pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
+    let mut request = request.get("dry_run").unwrap_or(request).clone();
+    let mut text = format!("Run `idempost {}`?\n", tool.command);
+    let email = &request["body"];
+    if let Some(from) = email["from"].as_str() {
+        text += &format!("\nFrom: {}", bare(from));
+    }
+    let mut domains = BTreeMap::<String, usize>::new();
+    for (name, field) in [("To", "to"), ("Cc", "cc"), ("Bcc", "bcc")] {
+        let addresses: Vec<_> = match &email[field] {
+            Value::String(one) => vec![bare(one)],
+            Value::Array(all) => {
+                all.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), bare)).collect()
+            }
+            _ => continue,
+        };
+        for address in &addresses {
+            let domain = address.rsplit_once('@').map_or(address.as_str(), |(_, domain)| domain);
+            *domains.entry(domain.to_owned()).or_default() += 1;
+        }
+        text += &format!("\n{name} ({}): {}", addresses.len(), addresses.join(", "));
+    }
+    if let Some(subject) = email["subject"].as_str() {
+        text += &format!("\nSubject: {subject}");
+    }
+    if !domains.is_empty() {
+        let counts: Vec<_> = domains.iter().map(|(domain, count)| format!("{count} at {domain}")).collect();
+        text += &format!("\nRecipients: {}\n", counts.join(", "));
+    }
+    shorten(&mut request);
+    text += "\n";
+    text += &serde_json::to_string_pretty(&request).unwrap_or_default();
+    let text = visible(&text);
+    match text.chars().count() {
+        length if length > MAX_QUESTION => Err(format!(
+            "the request doesn't fit a question to the user ({length} characters; {MAX_QUESTION} is the limit), so it can't be confirmed; \
+             nothing was done. Make it shorter, such as by fewer recipients"
+        )),
+        _ => Ok(text),
+    }
+}
+
+/// The address without its display name, which can look like another address. A domain in other letters than ASCII is shown as it is looked up.
+fn bare(address: &str) -> String {
+    let address = address.trim();
+    let address = address
+        .strip_suffix('>')
+        .and_then(|named| named.rsplit_once('<'))
+        .map_or(address, |(_, address)| address);
+    match address.rsplit_once('@').map(|(local, domain)| (local, Host::parse(domain))) {
+        Some((local, Ok(host))) => format!("{local}@{host}"),
+        _ => address.to_owned(),
+    }
+}
+
+/// Escapes characters that reorder, hide or break lines, and shortens runs of spaces, which push text out of sight.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut spaces = 0;
+    let mut at_start = true;
+    for c in text.chars() {
+        let is_space = c.is_whitespace() && c != '\n'
+            || matches!(
+                c,
+                '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{2800}' | '\u{3164}' | '\u{AD}'
+            );
+        spaces = if is_space { spaces + 1 } else { 0 };
+        if c != '\n' && (is_hostile(c) || is_space && (c != ' ' || spaces > 2 && !at_start)) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+        at_start = c == '\n' || at_start && c == ' ';
+    }
+    shown
+}
+
+/// Cuts the bodies in a request, and says how long they are.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(members) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(text) if BODIES.contains(&name.as_str()) => {
+                        if let Some((end, _)) = text.char_indices().nth(MAX_BODY) {
+                            *text = format!("{}… ({} characters)", &text[..end], text.chars().count());
+                        }
+                    }
+                    other => shorten(other),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::super::Access;
+    use super::*;
+
+    fn asked(body: &Value) -> Result<String, String> {
+        let tool = Tool {
+            command: "emails send".to_owned(),
+            access: Access::Send,
+            description: String::new(),
+            parameters: Vec::new(),
+        };
+        ask(&tool, &json!({"dry_run": {"method": "POST", "path": "/emails", "body": body}}))
+    }
+
+    proptest! {
+        /// Names of any text and length, and any number of recipients.
+        #[test]
+        fn a_question_shows_every_recipient_or_isn_t_asked(
+            names in prop::collection::vec(
+                prop_oneof![
+                    Just("Ada Lovelace (ada@acme.test)".to_owned() + &" ".repeat(200)),
+                    Just("\u{202E}tset.emca@ada\u{202C}".to_owned()), Just("ada@acme.test\nBcc: x".to_owned()),
+                    Just("x".repeat(300)), any::<String>(),
+                ],
+                1..60,
+            ),
+            subject in any::<String>(),
+        ) {
+            let to: Vec<_> = names.iter().enumerate().map(|(i, name)| format!("{} <r{i}@evil.test>", name.replace(['<', '>'], ""))).collect();
+            let (first, rest) = to.split_at(to.len() / 2);
+            let body = json!({"from": "hi@acme.test", "to": first, "bcc": rest, "subject": subject, "text": "x".repeat(50_000)});
+            if let Ok(question) = asked(&body) {
+                let header: Vec<_> = question.lines().take(7).collect();
+                for i in 0..to.len() {
+                    let address = format!("r{i}@evil.test");
+                    let shown = header.iter().any(|line| {
+                        line.split_once("): ").is_some_and(|(_, list)| list.split(", ").any(|one| one == address))
+                    });
+                    prop_assert!(shown, "{}", question);
+                }
+                let count = format!("Recipients: {} at evil.test", to.len());
+                prop_assert!(question.contains(&count), "{}", question);
+                let hidden = question.contains(['\u{202E}', '\u{202C}', '\u{200B}']) || question.contains("   ada");
+                prop_assert!(!hidden, "{}", question);
+                prop_assert!(question.chars().count() <= MAX_QUESTION);
+            } else {
+                prop_assert!(names.iter().map(|name| name.chars().count() * 12 + 60).sum::<usize>() + subject.chars().count() * 24 > 5_000);
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_bare_and_their_domains_are_those_that_are_looked_up() {
+        let body = json!({
+            "from": "Acme <hi@acme.test>", "subject": "Hello", "text": "x",
+            "to": ["\"ada@acme.test\" <eve@evil.test>", "bob@\u{430}cme.test"], "cc": "Dan <dan@acme.test>",
+        });
+        let question = asked(&body).unwrap();
+        let expected = "Run `idempost emails send`?\n\nFrom: hi@acme.test\nTo (2): eve@evil.test, bob@xn--cme-5cd.test\nCc (1): dan@acme.test\n\
+                        Subject: Hello\nRecipients: 1 at acme.test, 1 at evil.test, 1 at xn--cme-5cd.test\n";
+        assert!(question.starts_with(expected), "{question}");
+    }
+}
