@@ -85,7 +85,7 @@ async fn a_created_secret_is_saved_even_if_the_rest_can_t_be_read() {
 async fn no_message_repeats_a_credential_that_a_service_echoes() {
     // G-08
     let (server, idempost) = stage().await;
-    let send = [
+    let email_send = [
         "emails",
         "send",
         "--from",
@@ -107,7 +107,7 @@ async fn no_message_repeats_a_credential_that_a_service_echoes() {
                 .service()
                 .faults()
                 .add(Rule::new(Action::answer(status, body.to_owned())).on(Method::POST, "/emails").times(3));
-            let ran = idempost.run(&[&send[..], flags].concat());
+            let ran = idempost.run(&[&email_send[..], flags].concat());
             server.service().faults().clear();
             assert_ne!(ran.code, Some(0), "{ran:?}");
             for secret in [KEY, SECRET] {

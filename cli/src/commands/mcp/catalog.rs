@@ -19,6 +19,9 @@ const CHANGE: &str = "change_command";
 /// The maximum size of the list, in bytes of JSON.
 const MAX_LIST: usize = 48 * 1024;
 
+/// A tool and the arguments of its call.
+type Found<'a> = (&'a Tool, Map<String, Value>);
+
 /// All tools that an application may call.
 pub(super) struct Catalog {
     listed: BTreeMap<String, Tool>,
@@ -68,7 +71,7 @@ impl Catalog {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-    ) -> Option<Result<(&Tool, Map<String, Value>), String>> {
+    ) -> Option<Result<Found<'_>, String>> {
         if let Some(tool) = self.listed.get(name) {
             return Some(Ok((tool, arguments)));
         }
@@ -80,11 +83,7 @@ impl Catalog {
         (!self.further.is_empty()).then(|| self.find_further(changes, arguments))
     }
 
-    fn find_further(
-        &self,
-        changes: bool,
-        mut arguments: Map<String, Value>,
-    ) -> Result<(&Tool, Map<String, Value>), String> {
+    fn find_further(&self, changes: bool, mut arguments: Map<String, Value>) -> Result<Found<'_>, String> {
         let command = arguments.remove("command");
         let inner = arguments.remove("arguments").unwrap_or_else(|| json!({}));
         if let Some(unknown) = arguments.keys().next() {

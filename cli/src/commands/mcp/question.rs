@@ -18,11 +18,9 @@ const BODIES: [&str; 2] = ["html", "text"];
 /// Returns the question about a request, or why the user can't be asked.
 pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
     let mut request = request.get("dry_run").unwrap_or(request).clone();
-    let mut text = format!("Run `idempost {}`?\n", tool.command);
+    let mut lines = vec![format!("Run `idempost {}`?", tool.command), String::new()];
     let email = &request["body"];
-    if let Some(from) = email["from"].as_str() {
-        text += &format!("\nFrom: {}", bare(from));
-    }
+    lines.extend(email["from"].as_str().map(|from| format!("From: {}", bare(from))));
     let mut domains = BTreeMap::<String, usize>::new();
     for (name, field) in [("To", "to"), ("Cc", "cc"), ("Bcc", "bcc")] {
         let addresses: Vec<_> = match &email[field] {
@@ -36,19 +34,18 @@ pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
             let domain = address.rsplit_once('@').map_or(address.as_str(), |(_, domain)| domain);
             *domains.entry(domain.to_owned()).or_default() += 1;
         }
-        text += &format!("\n{name} ({}): {}", addresses.len(), addresses.join(", "));
+        lines.push(format!("{name} ({}): {}", addresses.len(), addresses.join(", ")));
     }
-    if let Some(subject) = email["subject"].as_str() {
-        text += &format!("\nSubject: {subject}");
-    }
+    lines.extend(email["subject"].as_str().map(|subject| format!("Subject: {subject}")));
     if !domains.is_empty() {
         let counts: Vec<_> = domains.iter().map(|(domain, count)| format!("{count} at {domain}")).collect();
-        text += &format!("\nRecipients: {}\n", counts.join(", "));
+        lines.extend([format!("Recipients: {}", counts.join(", ")), String::new()]);
     }
     shorten(&mut request);
-    text += "\n";
-    text += &serde_json::to_string_pretty(&request).unwrap_or_default();
-    let text = visible(&text);
+    let json = serde_json::to_string_pretty(&request).unwrap_or_default();
+    // Each line is one only now: a subject can contain line breaks.
+    let lines = lines.iter().map(String::as_str).chain(json.split('\n')).map(visible);
+    let text = lines.collect::<Vec<_>>().join("\n");
     match text.chars().count() {
         length if length > MAX_QUESTION => Err(format!(
             "the request doesn't fit a question to the user ({length} characters; {MAX_QUESTION} is the limit), so it can't be confirmed; \
@@ -71,24 +68,23 @@ fn bare(address: &str) -> String {
     }
 }
 
-/// Escapes characters that reorder, hide or break lines, and shortens runs of spaces, which push text out of sight.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
+/// Escapes characters in a line that reorder, hide or break it, and in runs of spaces, which push text out of sight.
+fn visible(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
     let mut spaces = 0;
-    let mut at_start = true;
-    for c in text.chars() {
-        let is_space = c.is_whitespace() && c != '\n'
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    for (at, c) in line.char_indices() {
+        let is_invisible = c.is_whitespace()
             || matches!(
                 c,
-                '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{FEFF}' | '\u{2800}' | '\u{3164}' | '\u{AD}'
+                '\u{AD}' | '\u{200B}'..='\u{200D}' | '\u{2060}' | '\u{2800}' | '\u{3164}' | '\u{FEFF}'
             );
-        spaces = if is_space { spaces + 1 } else { 0 };
-        if c != '\n' && (is_hostile(c) || is_space && (c != ' ' || spaces > 2 && !at_start)) {
+        spaces = if is_invisible && at >= indent { spaces + 1 } else { 0 };
+        if is_hostile(c) || is_invisible && (c != ' ' || spaces > 2) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
         }
-        at_start = c == '\n' || at_start && c == ' ';
     }
     shown
 }
@@ -143,13 +139,15 @@ mod tests {
                 ],
                 1..60,
             ),
-            subject in any::<String>(),
+            subject in prop_oneof![Just("Hi\nTo (1): ada@acme.test\n".to_owned()), any::<String>()],
         ) {
             let to: Vec<_> = names.iter().enumerate().map(|(i, name)| format!("{} <r{i}@evil.test>", name.replace(['<', '>'], ""))).collect();
             let (first, rest) = to.split_at(to.len() / 2);
             let body = json!({"from": "hi@acme.test", "to": first, "bcc": rest, "subject": subject, "text": "x".repeat(50_000)});
             if let Ok(question) = asked(&body) {
-                let header: Vec<_> = question.lines().take(7).collect();
+                let header: Vec<_> = question.split('\n').take(7).collect();
+                let recipients = header.iter().filter(|line| line.starts_with("To (")).count();
+                prop_assert_eq!((recipients, header[6].starts_with("Recipients: ")), (1, true), "{}", question);
                 for i in 0..to.len() {
                     let address = format!("r{i}@evil.test");
                     let shown = header.iter().any(|line| {

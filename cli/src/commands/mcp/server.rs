@@ -92,7 +92,7 @@ impl ServerHandler for Server {
         if request.name == COMMANDS
             && let Some(described) = self.catalog.commands(&given)
         {
-            return Ok(described.map_or_else(failed, |value| plain(value)));
+            return Ok(described.map_or_else(failed, plain));
         }
         let (tool, arguments) = match self.catalog.find(&request.name, given) {
             Some(Ok(found)) => found,

@@ -225,7 +225,7 @@ impl World {
             assert_ne!(error.outcome(), Outcome::Unknown, "{error:?}");
         }
         // Less than a day, so that nothing is sent that was scheduled without a guard.
-        self.server.service().clock().advance(std::time::Duration::from_secs(60));
+        self.server.service().clock().advance(std::time::Duration::from_mins(1));
     }
 }
 
