@@ -36,8 +36,7 @@ const MAX_SUGGESTED: usize = 5;
     styles = STYLES,
     disable_help_subcommand = true,
     subcommand_required = true,
-    after_help = "Try: idempost --sandbox emails send --from hi@acme.test --to ada@example.com \\\n      \
-         --subject Hi --text Hi\n\
+    after_help = "Try it without an account: idempost sandbox serve\n\
         More: idempost help COMMAND, idempost help exit-codes, idempost help options"
 )]
 pub(crate) struct Cli {
