@@ -131,6 +131,7 @@ pub(crate) fn cover(json: &mut Value) {
 }
 
 /// Redacts the credentials in a result.
+#[cfg(any(feature = "mcp", test))]
 pub(crate) fn cover_credentials(json: &mut Value) {
     cover_fields(json, &|name| CREDENTIALS.contains(&name));
 }
