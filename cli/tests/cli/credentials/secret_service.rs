@@ -137,7 +137,7 @@ impl Setup {
     /// Runs `auth login`; the test acts as the browser and allows access.
     fn log_in(&self) -> Output {
         let mut command = self.idempost.command();
-        command.args(["--json", "auth", "login", "--no-browser", "--scope", "full_access"]);
+        command.args(["--json", "auth", "login", "--scope", "full_access"]).env("BROWSER", "true");
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(Limited(child.stderr.take().unwrap()));
         let mut line = String::new();
