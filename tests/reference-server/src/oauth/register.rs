@@ -102,6 +102,12 @@ fn read(state: &State, body: &[u8]) -> Result<(OAuthClient, Option<String>), Ref
     if texts(&body, "response_types")?.is_some_and(|types| types != ["code"]) {
         return Err(wrong("`response_types` must be [\"code\"].".to_owned()));
     }
+    if let Some(kind) = text(&body, "application_type")?
+        && !["native", "web"].contains(&kind)
+    {
+        let found = crate::wire::paging::quoted(kind);
+        return Err(wrong(format!("`application_type` must be native or web; found {found}.")));
+    }
     let method = text(&body, "token_endpoint_auth_method")?.unwrap_or("none");
     if !AUTHENTICATION.contains(&method) {
         return Err(wrong(format!(

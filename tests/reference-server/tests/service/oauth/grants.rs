@@ -56,6 +56,8 @@ fn invalid_client_metadata_is_rejected() {
         ("grant_types", json!(["authorization_code", "password"]), "invalid_request"),
         ("response_types", json!(["token"]), "invalid_request"),
         ("token_endpoint_auth_method", json!("private_key_jwt"), "invalid_request"),
+        ("application_type", json!("desktop"), "invalid_request"),
+        ("application_type", json!(1), "invalid_request"),
         ("client_name", json!("Mail\u{7}er\n"), "invalid_request"),
         ("client_uri", json!("javascript:alert(1)"), "invalid_request"),
         ("client_uri", json!("acme.test"), "invalid_request"),
