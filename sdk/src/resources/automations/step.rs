@@ -140,7 +140,7 @@ impl Action {
             "wait_for_event" => known(&config, Self::WaitForEvent),
             "condition" => known(&config, Self::Condition),
             "contact_update" => known(&config, Self::ContactUpdate),
-            "contact_delete" => Some(Self::ContactDelete),
+            "contact_delete" if config.is_object() || config.is_null() => Some(Self::ContactDelete),
             "add_to_segment" => known(&config, Self::AddToSegment),
             _ => None,
         };
@@ -260,6 +260,8 @@ mod tests {
             json!({"key": "pause", "type": "delay", "config": {"until": "monday"}}),
             json!({"key": "pause", "type": "delay", "config": {"duration": "1 day", "jitter": "1 hour"}}),
             json!({"key": "mail", "type": "send_email", "config": {"template": {"id": "a"}, "subject": null}}),
+            json!({"key": "gone", "type": "contact_delete", "config": -1}),
+            json!({"key": "gone", "type": "contact_delete", "config": {"later": 1}}),
         ] {
             let step: Step = serde_json::from_value(wire.clone()).unwrap();
             assert_eq!(serde_json::to_value(step).unwrap(), wire);
