@@ -109,10 +109,10 @@ impl Discovery {
         };
         let named = page.resource.trim_end_matches('/');
         if named != base.as_str().trim_end_matches('/') {
-            return Err(AuthError::Metadata(format!("it is of the API {}", printable(named, 200))).into());
+            return Err(AuthError::Metadata(format!("its resource is {}", printable(named, 200))).into());
         }
         let Some(issuer) = page.authorization_servers.first() else {
-            return Err(AuthError::Metadata("the API has no authorization server".to_owned()).into());
+            return Err(AuthError::Metadata("it names no authorization server".to_owned()).into());
         };
         self.issuer(issuer).await?.for_api(base_url)
     }

@@ -70,8 +70,11 @@ impl AuthorizationServer {
                 return Err(AuthError::Rejected(error));
             }
             RefreshOutcome::Unknown { reason } => return Err(AuthError::CodeLost { reason }),
-            // A code is no refresh token that could be kept.
-            RefreshOutcome::Kept { .. } => return Err(AuthError::CodeLost { reason: String::new() }),
+            // Only a refresh can keep its token.
+            RefreshOutcome::Kept { .. } => {
+                let reason = "the response belongs to a refresh".to_owned();
+                return Err(AuthError::CodeLost { reason });
+            }
         };
         if tokens.access_token.is_none() {
             return Err(AuthError::UnusableTokens { reason: tokens.deviations.join(", ") });

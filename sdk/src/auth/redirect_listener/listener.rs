@@ -95,8 +95,8 @@ impl RedirectListener {
         Ok(Self { listener, host, redirect_uri, on_rejected: Box::new(|_| ()) })
     }
 
-    /// Registers a callback for requests to the redirect URI that aren't the expected response, such as one of another login. The wait
-    /// continues.
+    /// Registers a callback for requests to the redirect URI that aren't the expected response, such as one of another login. It is called
+    /// once for each reason, and the wait continues.
     #[must_use]
     pub fn on_rejected(mut self, listener: impl Fn(CallbackError) + Send + Sync + 'static) -> Self {
         self.on_rejected = Box::new(listener);
@@ -124,6 +124,7 @@ impl RedirectListener {
             authorization,
             on_rejected: &*self.on_rejected,
             answer: Mutex::new(None),
+            rejected: Mutex::new(Vec::new()),
             seen: AtomicBool::new(false),
         };
         let mut connections = Connections::new(&self.listener, &shared);
@@ -153,6 +154,8 @@ struct Shared<'a> {
     authorization: &'a AuthorizationRequest,
     on_rejected: &'a (dyn Fn(CallbackError) + Send + Sync),
     answer: Mutex<Option<Result<AuthorizationCode, AuthError>>>,
+    /// The reasons that were reported.
+    rejected: Mutex<Vec<CallbackError>>,
     /// Whether the browser has loaded the final page.
     seen: AtomicBool,
 }
@@ -170,17 +173,31 @@ impl Shared<'_> {
             Decision::Done => return (page::refusal(http::StatusCode::NOT_FOUND), false),
             Decision::Callback(query) => query,
         };
-        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        if answer.is_none() {
+        if !self.has_answer() {
             match self.authorization.code_from_query(query) {
                 Err(AuthError::Callback(rejected)) => {
-                    (self.on_rejected)(rejected);
+                    self.report(rejected);
                     return (page::refusal(http::StatusCode::BAD_REQUEST), false);
                 }
-                outcome => *answer = Some(outcome),
+                outcome => {
+                    self.answer.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
+                }
             }
         }
         (page::onward(request::DONE), false)
+    }
+
+    /// Reports a reason once: any program on this machine can send such requests.
+    fn report(&self, reason: CallbackError) {
+        let mut reported = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !reported.contains(&reason);
+        if is_new {
+            reported.push(reason);
+        }
+        drop(reported);
+        if is_new {
+            (self.on_rejected)(reason);
+        }
     }
 }
 

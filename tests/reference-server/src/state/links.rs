@@ -105,7 +105,8 @@ impl Links {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
         match host.filter(|_| !self.is_published) {
-            Some(host) => format!("http://{host}"),
+            // Only the host was checked.
+            Some(host) => format!("http://{}", host.rsplit_once('@').map_or(host, |(_, host)| host)),
             None => self.address(),
         }
     }

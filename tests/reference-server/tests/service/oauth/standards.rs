@@ -48,6 +48,7 @@ fn the_issuer_is_the_host_that_the_client_asked() {
         assert_eq!(server["token_endpoint"], format!("{issuer}/oauth/token"));
         assert_eq!(metadata(&sandbox, RESOURCE, host)["authorization_servers"], json!([issuer]));
     }
+    assert_eq!(metadata(&sandbox, SERVER, "evil.test/@localhost")["issuer"], "http://localhost");
     let foreign = sandbox.ask(Method::GET, SERVER).no_key().header("host", "evil.test").send("");
     assert_eq!(foreign.status, 403);
 }
