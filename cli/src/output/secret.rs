@@ -34,8 +34,8 @@ pub(crate) fn know(secret: &str) {
     }
 }
 
-/// Redacts a text on its way out: the secrets that this process knows, and the values of JSON fields with credentials, even in JSON that is
-/// malformed, cut off or part of a JSON string.
+/// Redacts a text on its way out: the secrets that this process knows, and the values of JSON fields with credentials, even in malformed,
+/// truncated or nested JSON.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for secret in KNOWN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_credential_is_redacted_in_text_of_any_depth_and_even_if_it_is_cut_off() {
+    fn a_credential_is_redacted_in_nested_and_truncated_json() {
         let token = "re_sentinel_token";
         let body = json!({"token": token, "name": "CI"}).to_string();
         let nested = json!({"message": body, "signing_secret": token}).to_string();

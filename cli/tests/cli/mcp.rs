@@ -302,7 +302,7 @@ async fn further_commands_are_described_and_run_on_demand() {
     let listed = application.call("read_command", &json!({"command": "contacts_list"}));
     assert_eq!(data(&listed)["data"][0]["email"], "ada@example.com", "{listed}");
     application.finish();
-    // Named groups are all that there is.
+    // Only the named groups can be used.
     let mut application =
         Application::session(&idempost, &["--allow", "manage", "--only", "segments"], &json!({}));
     for name in ["commands", "read_command", "change_command", "emails_send"] {

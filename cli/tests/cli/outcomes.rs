@@ -578,7 +578,7 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
 }
 
 #[test]
-fn a_proxy_is_set_by_flag_variable_or_profile_with_the_exceptions_of_no_proxy() {
+fn a_proxy_is_set_by_flag_variable_or_profile_except_for_no_proxy() {
     // B-25
     let (address, seen) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     let url = format!("http://{address}");

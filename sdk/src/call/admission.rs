@@ -50,7 +50,7 @@ pub(crate) fn screen(guard: &RecipientGuard, operation: Operation) -> Result<(Op
     let mut problems = Vec::new();
     let mut stored = None;
     match reach(&operation) {
-        Some(Reach::Nobody) => {}
+        Some(Reach::NoRecipient) => {}
         Some(Reach::Email(redirect)) => {
             if let (Redirect::Possible, true) = (redirect, guard.redirects()) {
                 edit(&mut operation.body, |email| guard.redirect("", email, &mut problems))?;
@@ -86,9 +86,9 @@ pub(crate) fn screen(guard: &RecipientGuard, operation: Operation) -> Result<(Op
     Ok((operation, stored))
 }
 
-/// Whom a request sends to.
+/// The recipients of a request.
 enum Reach {
-    Nobody,
+    NoRecipient,
     /// The recipients in its body.
     Email(Redirect),
     /// The recipients of each email in its body.
@@ -121,7 +121,7 @@ pub(crate) enum Stored {
     Contact,
 }
 
-/// Whom an operation sends to; `None` if it isn't known.
+/// The recipients of an operation; `None` if it is unknown.
 #[expect(clippy::match_same_arms, reason = "each group of operations states why")]
 fn reach(operation: &Operation) -> Option<Reach> {
     let path = operation.path.strip_suffix('/').unwrap_or(&operation.path);
@@ -138,11 +138,13 @@ fn reach(operation: &Operation) -> Option<Reach> {
         ("POST", ["emails" | "email"] | ["emails" | "email", "sending"]) => Reach::Email(Redirect::Possible),
         ("POST", ["emails", "batch"]) => Reach::Batch,
         ("PATCH", ["emails", _]) => Reach::Stored(Stored::Email(first(2))),
-        ("POST", ["emails", _, "cancel" | "share"]) => Reach::Nobody,
+        ("POST", ["emails", _, "cancel" | "share"]) => Reach::NoRecipient,
         ("POST", ["broadcasts"]) => Reach::Stored(Stored::NewBroadcast),
         ("PATCH", ["broadcasts", _]) => Reach::Stored(Stored::BroadcastUpdate(first(2))),
         ("POST", ["broadcasts", _, "send"]) => Reach::Stored(Stored::Broadcast(first(2))),
-        ("POST", ["broadcasts", _, "cancel" | "duplicate"]) | ("DELETE", ["broadcasts", _]) => Reach::Nobody,
+        ("POST", ["broadcasts", _, "cancel" | "duplicate"]) | ("DELETE", ["broadcasts", _]) => {
+            Reach::NoRecipient
+        }
         ("POST", ["inboxes", _, "threads", _, "emails", _, "reply"]) => {
             Reach::Stored(Stored::Reply(first(6)))
         }
@@ -154,11 +156,11 @@ fn reach(operation: &Operation) -> Option<Reach> {
         ("POST" | "PATCH" | "DELETE" | "PUT", ["inboxes", rest @ ..])
             if !matches!(rest.last(), Some(&("send" | "reply" | "forward"))) =>
         {
-            Reach::Nobody
+            Reach::NoRecipient
         }
         // Automations can send to the contact.
         ("POST", ["events", "send"]) => Reach::Stored(Stored::Contact),
-        ("POST", ["events"]) | ("PATCH" | "DELETE", ["events", _]) => Reach::Nobody,
+        ("POST", ["events"]) | ("PATCH" | "DELETE", ["events", _]) => Reach::NoRecipient,
         // A run of an automation sends to the contact's current address.
         ("PATCH", ["contacts", _] | ["audiences", _, "contacts", _]) => Reach::Email(Redirect::Impossible),
         // The sandbox's own operations: a release sends a captured email to real recipients.
@@ -166,7 +168,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
         (
             "POST" | "PATCH" | "PUT" | "DELETE",
             ["_", "clock" | "events" | "faults" | "messages" | "received" | "reset", ..],
-        ) => Reach::Nobody,
+        ) => Reach::NoRecipient,
         (
             "POST" | "PATCH" | "PUT" | "DELETE",
             [
@@ -174,7 +176,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
                 | "oauth" | "segments" | "suppressions" | "templates" | "topics" | "webhooks",
                 ..,
             ],
-        ) => Reach::Nobody,
+        ) => Reach::NoRecipient,
         _ => return None,
     })
 }
@@ -198,7 +200,7 @@ fn edit(body: &mut Body, change: impl FnOnce(&mut Value)) -> Result<()> {
     Ok(())
 }
 
-/// The fields of a broadcast that decide whom it is sent to and when.
+/// The fields of a broadcast that decide its recipients and its time.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct BroadcastFields {

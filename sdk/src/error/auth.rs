@@ -130,7 +130,7 @@ pub enum AuthError {
     /// The token endpoint issued no access token that this client can send, such as one of type DPoP. Nothing was stored.
     #[error("the tokens can't be used: {reason}")]
     UnusableTokens {
-        /// What is wrong with them.
+        /// The reason.
         reason: String,
     },
     /// A request to the redirect URI is not the expected response. The wait for the redirect continues.

@@ -50,7 +50,7 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 /// open the page anywhere and paste the URL that it redirects to, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
 ///
 /// Without a terminal and a browser, the command prints the page's URL and exits; finish with `auth login --callback-url URL` on the same machine within
-/// ten minutes. URL is the one that the page redirects to, even if the browser can't load it.
+/// ten minutes. Pass the URL that the page redirects to, even if the browser can't load it.
 ///
 /// Tokens are stored in the system keyring and refreshed when needed. --api-key-file takes precedence over a login, and so does IDEMPOST_API_KEY unless
 /// --profile names the login.

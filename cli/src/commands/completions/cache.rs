@@ -30,7 +30,7 @@ pub(super) fn read(key: &str, noun: &str, env: &Env) -> Option<Vec<(String, Opti
     serde_json::from_slice(&files::read(&path, MAX_BYTES as u64, false).ok()??).ok()
 }
 
-/// Caches IDs, and removes all that are older than they may be. Without a cache, the next completion asks again.
+/// Caches IDs, and removes expired ones. Without a cache, the next completion sends another request.
 pub(super) fn write(key: &str, noun: &str, ids: &[(String, Option<String>)], env: &Env) {
     for entry in folder(env).and_then(|folder| std::fs::read_dir(folder).ok()).into_iter().flatten().flatten()
     {

@@ -1,4 +1,4 @@
-//! The question before a change: who sends what to whom, in full.
+//! The confirmation of a change: its sender, all recipients and the content.
 
 use std::collections::BTreeMap;
 

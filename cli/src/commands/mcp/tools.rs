@@ -206,7 +206,10 @@ fn parameter(arg: &clap::Arg) -> Option<Parameter> {
         kind,
         repeats,
         required: arg.is_required_set() || arg.get::<Required>().is_some(),
-        about: format!("{}{default}", told(&arg.get_help().map(ToString::to_string).unwrap_or_default())),
+        about: format!(
+            "{}{default}",
+            tool_help(&arg.get_help().map(ToString::to_string).unwrap_or_default())
+        ),
     })
 }
 
@@ -280,7 +283,7 @@ fn described(about: &str, long: &str) -> String {
 }
 
 /// The help of an argument without what concerns the command line alone.
-fn told(text: &str) -> String {
+fn tool_help(text: &str) -> String {
     if text.starts_with("Validate everything and show the request") {
         return "Show the request without sending it".to_owned();
     }

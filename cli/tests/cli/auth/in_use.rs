@@ -319,7 +319,7 @@ fn a_limited_or_intercepted_refresh_keeps_the_login() {
 }
 
 #[test]
-fn a_refresh_with_more_scopes_logs_in_again_and_keeps_the_login_until_then() {
+fn a_refresh_with_more_scopes_logs_in_again_and_keeps_the_old_login() {
     let service = service();
     let idempost = logged_in(&service, &[]);
     idempost.run(&["emails", "list"]).fails(4);

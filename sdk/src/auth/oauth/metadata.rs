@@ -73,8 +73,8 @@ impl Discovery {
         self
     }
 
-    /// Accepts endpoints of other origins than the issuer's, as some providers have them. Whoever controls the metadata can then send the
-    /// authorization code of one server to another (RFC 9700, section 4.4), so this is for issuers that the user trusts.
+    /// Accepts endpoints at other origins than the issuer's, which some providers use. The metadata can then direct the authorization code
+    /// of one server to another (RFC 9700, section 4.4), so use it only for issuers that the user trusts.
     pub fn trust_endpoints(mut self) -> Self {
         self.trusts_endpoints = true;
         self
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_api_names_its_authorization_server_and_the_tokens_are_bound_to_the_api() {
+    async fn tokens_of_a_server_that_an_api_names_are_bound_to_the_api() {
         // RFC 9728
         let server = serde_json::json!({
             "issuer": "https://login.example.com",
