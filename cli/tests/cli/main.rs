@@ -45,6 +45,8 @@ mod layers;
 mod lists;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(all(feature = "mcp", unix))]
+mod mcp_http;
 mod no_network;
 mod outcomes;
 mod persistence;
