@@ -81,6 +81,7 @@ pub(crate) enum Command {
     Doctor(commands::doctor::Args),
     #[cfg(feature = "mcp")]
     Mcp(commands::mcp::Args),
+    Skill(commands::skill::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
@@ -151,7 +152,12 @@ impl Command {
     /// Whether the command works on this machine only.
     pub(crate) fn is_local(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Completions(_) | Self::Man(_) | Self::Help(_) | Self::Whoami(_) => true,
+            Self::Config(_)
+            | Self::Skill(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Help(_)
+            | Self::Whoami(_) => true,
             Self::Auth(Noun(command)) => command.is_local(),
             Self::Bulk(Noun(command)) => command.is_local(),
             #[cfg(feature = "sandbox")]
@@ -184,25 +190,25 @@ impl Command {
 }
 
 /// Parses a command line. Builds only the noun that it names; the whole tree for help and errors.
-pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = if let Some(matches) = matches_of_noun(&arguments) {
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = if let Some(matches) = matches_of_noun(arguments) {
         matches
     } else {
-        let first = arguments.get(1).cloned();
-        tree().try_get_matches_from(arguments).map_err(|error| suggesting_nouns(error, first.as_ref()))?
+        tree().try_get_matches_from(arguments).map_err(|error| suggesting_nouns(error, arguments))?
     };
     Cli::from_arg_matches(&matches)
 }
 
-/// Suggests the nouns that have this verb, if the command line starts with a verb: `emails send` for `send`.
-fn suggesting_nouns(mut error: clap::Error, first: Option<&OsString>) -> clap::Error {
+/// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
+fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return error;
     };
-    if first.is_none_or(|first| *first != *verb) {
+    let tree = tree();
+    let mut before = arguments.iter().skip(1).take_while(|argument| **argument != *verb);
+    if before.any(|argument| tree.find_subcommand(argument).is_some()) {
         return error;
     }
-    let tree = tree();
     let nouns =
         tree.get_subcommands().filter(|noun| !noun.is_hide_set() && noun.find_subcommand(&verb).is_some());
     let commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();

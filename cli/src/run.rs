@@ -58,7 +58,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         return print(concat!("idempost ", env!("CARGO_PKG_VERSION"), "\n"), env);
     }
-    let mut cli = match cli::parse(arguments.clone()) {
+    let mut cli = match cli::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
@@ -266,6 +266,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::run(args, &cli::tree(), context).await,
+        Command::Skill(args) => commands::skill::run(&args, &cli::tree(), context).await,
         #[cfg(feature = "sandbox")]
         Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
         // All other commands have already run without a network.

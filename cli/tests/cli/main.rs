@@ -65,6 +65,8 @@ mod send;
 mod service;
 mod sessions;
 mod shorthands;
+#[cfg(unix)]
+mod skill;
 mod smtp;
 mod smtp_release;
 #[cfg(unix)]
