@@ -248,22 +248,28 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     .await
 }
 
-/// Asks for confirmation with a summary, which is fetched only if the session is interactive.
+/// Asks for confirmation with a summary. Without a terminal, the error that asks for --yes has it, if the broadcast can be read.
 async fn ask(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
-    if context.global.yes || !confirm::is_interactive(context)? {
-        return confirm::confirm(&format!("Send broadcast {id}?"), context).await;
+    if context.global.yes {
+        return Ok(());
     }
-    match context.client()?.broadcasts().get(id).await {
+    let shown = match context.client() {
+        Ok(client) => client.broadcasts().get(id).await.map_err(Fail::from),
+        Err(fail) => Err(fail),
+    };
+    // A key that may only send can't read it.
+    let may_not_read = |fail: &Fail| match fail.sdk() {
+        Some(Error::Api(error)) => {
+            matches!(error.kind(), ApiErrorKind::Authentication | ApiErrorKind::Permission)
+        }
+        _ => false,
+    };
+    match shown {
         Ok(broadcast) => {
             let broadcast = serde_json::to_value(&broadcast).unwrap_or_default();
             confirm_send::confirm(&SendSummary::new(&broadcast, when), context).await
         }
-        // A key that may only send can't read it.
-        Err(Error::Api(error))
-            if matches!(error.kind(), ApiErrorKind::Authentication | ApiErrorKind::Permission) =>
-        {
-            confirm::confirm(&format!("Send broadcast {id}?"), context).await
-        }
-        Err(error) => Err(error.into()),
+        Err(fail) if confirm::is_interactive(context)? && !may_not_read(&fail) => Err(fail),
+        Err(_) => confirm::confirm(&format!("Send broadcast {id}?"), context).await,
     }
 }
