@@ -23,7 +23,7 @@ use crate::settings::store::ConfigStore;
 pub(crate) enum Command {
     /// Define an alias, or replace it
     ///
-    /// $1 to $9 stand for the arguments after the alias, in their order, with flags; $$ is a dollar sign. Arguments without a placeholder are added at
+    /// $1 to $9 stand for the arguments after the alias, in order, flags included; $$ is a dollar sign. Arguments without a placeholder are added at
     /// the end. Quotes work as in a shell, but no shell runs the command: no variables, pipes or globs.
     #[command(after_help = "Examples:\n  \
         idempost alias set bounced 'emails list --status bounced'\n  \
