@@ -133,6 +133,17 @@ SQUID = [
     Cell("squid", "kill", DISTURBED, KILL, many=True, delay=0.1),
 ]
 
+# Reads what it forwards, with certificates of its own.
+MITMPROXY = [
+    Cell("mitmproxy", "authority trusted", ALL_OK),
+    Cell("mitmproxy", "authority trusted, large", ALL_OK, bytes=40_000),
+    Cell("mitmproxy", "authority unknown", codes(AUTH, bulk=AUTH), settings={"authority": "stranger"}, permanent=True),
+    Cell("mitmproxy", "502, service down", ALL_UNKNOWN, REFUSED),
+    Cell("mitmproxy", "response lost", ALL_OK, inner("executed", "rst")),
+    Cell("mitmproxy", "service cuts a response", ALL_OK, inner("response-body", "cut")),
+    Cell("mitmproxy", "kill", DISTURBED, KILL, many=True, delay=0.1),
+]
+
 
 def always(stage):
     """The exit codes if every exchange fails at this stage."""
@@ -153,4 +164,4 @@ DIRECT = [
     Cell("", "service stopped", codes(UNKNOWN), STOPPED, timeout="3s"),
     Cell("", "service stopped and continued", DISTURBED, PAUSE, many=True, delay=0.1),
 ]  # fmt: skip
-CELLS = NGINX + HAPROXY + STUNNEL + SQUID + DIRECT
+CELLS = NGINX + HAPROXY + STUNNEL + SQUID + MITMPROXY + DIRECT
