@@ -10,7 +10,7 @@ from faults import (
     DEAD, GOAWAY, HANGS, KILL, MAINTENANCE, NOTHING, PAUSE, REFUSED, RELOAD, RELOAD_H2, STOPPED, flag, inner, outer, proxy_user,
 )  # fmt: skip
 
-OK, INPUT, REJECTED, AUTH, NOT_FOUND, LIMITED, RETRY, UNKNOWN, PARTIAL = {0}, {2}, {3}, {4}, {5}, {6}, {7}, {9}, {10}
+OK, INPUT, REJECTED, AUTH, LIMITED, RETRY, UNKNOWN, PARTIAL = {0}, {2}, {3}, {4}, {6}, {7}, {9}, {10}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ NGINX = [
     Cell("nginx", "kill", DISTURBED, KILL, many=True, delay=0.1),
     Cell("nginx", "200 HTML", codes(UNKNOWN, bulk=RETRY, keyed=UNKNOWN), flag("200")),
     Cell("nginx", "302 HTML", codes(AUTH, bulk=AUTH), flag("302")),
-    Cell("nginx", "404 HTML", codes(NOT_FOUND, bulk=PARTIAL), flag("404")),
+    Cell("nginx", "404 HTML", codes(AUTH, bulk=AUTH), flag("404")),
     Cell("nginx", "413", codes(REJECTED, bulk=PARTIAL), settings={"largest": "8k"}, bytes=20_000, permanent=True),
     Cell("nginx", "429 HTML at 5/s", codes(OK | LIMITED, bulk=OK), settings={"rate": "5r/s", "burst": ""}, many=True),
     Cell("nginx", "502", ALL_UNKNOWN, flag("502")),
