@@ -36,9 +36,11 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod access;
 mod clock;
 mod content;
 mod context;
+mod control;
 #[cfg(test)]
 mod cpu_time;
 mod delivery;
@@ -50,7 +52,9 @@ mod model;
 pub mod mount;
 mod oauth;
 pub mod persistence;
+mod reply;
 mod resources;
+mod route;
 mod routes;
 mod scheduler;
 mod seeds;

@@ -3,11 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http::Method;
 use jiff::SignedDuration;
 use secrecy::SecretString;
 
-use crate::model::contact_import;
 use crate::model::oauth::clients::OAuthClient;
 
 pub(crate) use crate::clock::ClockStart;
@@ -154,14 +152,6 @@ impl Settings {
             body_limit: self.body_limit.min(2 * share),
             ..self
         }
-    }
-
-    /// The maximum size of a request body on a path.
-    pub(crate) fn body_limit_of(&self, method: &Method, path: &str) -> usize {
-        if method == Method::POST && path == contact_import::PATH {
-            return (contact_import::MAX_FILE + contact_import::MAX_PARTS).min(self.record_bytes());
-        }
-        self.body_limit
     }
 
     /// The maximum age of mails.

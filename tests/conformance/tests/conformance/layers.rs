@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 23] = [
+const LAYERS: [&str; 27] = [
     "cpu_time",
     "lock",
     "seeds",
@@ -18,10 +18,14 @@ const LAYERS: [&str; 23] = [
     "state",
     "delivery",
     "context",
+    "access",
+    "reply",
+    "route",
     "oauth",
     "resources",
-    "routes",
+    "control",
     "inbox",
+    "routes",
     "guard",
     "service",
     "persistence",

@@ -1,5 +1,5 @@
 //! The remote images of an email: `GET /_/messages/{id}/images` lists them, and `POST` loads them, for this email only. The sandbox loads
-//! them, never the page: see [`outbound::images`](crate::service).
+//! them, never the page: see [`remote`](crate::inbox::remote).
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -8,9 +8,10 @@ use url::Url;
 
 use crate::inbox::mail::MailView;
 use crate::inbox::mail::remote_images::{self, RemoteImages};
+use crate::inbox::remote::images::load_all;
+use crate::reply::Reply;
 use crate::state::State;
 use crate::state::images::{ImageJob, LoadedImages};
-use crate::wire::answers::Answer;
 use crate::wire::problem::{self, Problem};
 
 /// The maximum number of images of an email that are loaded.
@@ -23,17 +24,18 @@ pub(super) fn show(state: &State, mail: &MailView) -> Response<Bytes> {
     response(state, &job)
 }
 
-/// `POST /_/messages/{id}/images`. The mount that receives the response loads the images and then sends it.
-pub(super) fn load(state: &State, mail: &MailView) -> Answer {
+/// `POST /_/messages/{id}/images`. Mounts that can't wait respond without loading them.
+pub(super) fn load(state: &State, mail: &MailView) -> Result<Reply, Problem> {
     if !state.settings.fetch_remote {
         let message = "Remote images can't be loaded, since fetching is disabled (`--no-fetch`).";
         return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
     }
     let RemoteImages { urls, total } = of(mail);
     let job = ImageJob { mail: mail.view_id(), urls, total };
-    let mut response = response(state, &job);
-    response.extensions_mut().insert(job);
-    Ok(response)
+    Ok(Reply::wait(response(state, &job), |state| async move {
+        load_all(&state, &job).await;
+        response(&state, &job)
+    }))
 }
 
 fn of(mail: &MailView) -> RemoteImages {
@@ -41,7 +43,7 @@ fn of(mail: &MailView) -> RemoteImages {
 }
 
 /// The images of an email, each with its state.
-pub(crate) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
+pub(super) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let loaded = state.images.get(job.mail, state.clock.now());
     let images = job.urls.iter().map(|url| Item::of(url, loaded.as_deref())).collect();
     problem::json(

@@ -17,10 +17,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
+use crate::access::account;
 use crate::inbox::mail::ReceivedItem;
-use crate::inbox::{account, messages, unsent};
+use crate::inbox::{messages, unsent};
 use crate::lock::lock;
 use crate::model::email::Email;
+use crate::reply::Reply;
 use crate::state::State;
 use crate::state::event_bus::{BusEvent, BusEventKind};
 use crate::state::tenant::Tenant;
@@ -34,25 +36,24 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The maximum number of emails per message; beyond it the page reloads.
 const MAX_MAILS: usize = 60;
 
-/// Marks a streaming response, for mounts that support it. (Otherwise the response ends after `hello`, and the page reconnects.)
-#[derive(Clone, Debug)]
-pub(crate) struct Live {
+/// The events of an account.
+struct Live {
     tenant: Arc<str>,
 }
 
-/// The response with its initial message.
-pub(super) fn answer(state: &State, tenant: &str) -> Response<Bytes> {
+/// The response with its initial message. Of mounts that can't stream it ends there, and the page reconnects.
+pub(super) fn answer(state: &State, tenant: &str) -> Reply {
     let mut response = Response::new(hello(state, tenant).0);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response.extensions_mut().insert(Live { tenant: tenant.into() });
-    response
+    let live = Live { tenant: tenant.into() };
+    Reply::stream(response, move |state, stopped| live.follow(state, stopped))
 }
 
 impl Live {
     /// Streams events until the client disconnects or the mount stops.
-    pub(crate) fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
+    fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(4);
         // Subscribes before the first message is written, so that no event is lost in between.
         let events = state.event_bus.subscribe();

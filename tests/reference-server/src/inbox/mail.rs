@@ -17,14 +17,15 @@ use uuid::Uuid;
 use self::sanitized::Colors;
 use crate::content::codes::{Extracted, extract};
 use crate::content::inline_images::Pictures;
-use crate::inbox::{messages, unsent};
+use crate::inbox::{folder, messages, unsent};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::email::Email;
 use crate::model::mail::Mail;
 use crate::model::received::{Attachment, Authentication, Received, attachments, content_of, pictures};
+use crate::route::AccountCall;
 use crate::state::State;
-use crate::state::mails::Folder;
+use crate::state::mails::{self, Folder};
 use crate::state::tenant::Tenant;
 use crate::store::mails::StoredMail as _;
 use crate::wire::answers::Answer;
@@ -41,9 +42,14 @@ pub(super) enum MailView {
 }
 
 impl MailView {
+    /// The email of a path that names its folder and its ID.
+    pub(super) fn of(call: &AccountCall<'_>) -> Result<Self, Problem> {
+        Self::find(&call.tenant, folder(call), call.parameter(1))
+    }
+
     pub(super) fn find(tenant: &Tenant, folder: Folder, id: &str) -> Result<Self, Problem> {
         match folder {
-            Folder::Sent => messages::find(tenant, id).map(Self::Sent).or_else(|missing| {
+            Folder::Sent => mails::find(tenant, id).map(Self::Sent).or_else(|missing| {
                 let email = Uuid::try_parse(id).ok().and_then(|id| unsent::find(&lock(&tenant.emails), id));
                 email.map(Self::Unsent).ok_or(missing)
             }),

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::content::codes::Extracted;
 use crate::inbox::search::Search;
@@ -16,12 +15,13 @@ use crate::inbox::window;
 use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
+use crate::state::mails;
 use crate::state::tenant::Tenant;
 use crate::store::mails::StoredMail as _;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::list;
-use crate::wire::problem::{self, Problem};
+use crate::wire::problem;
 use crate::wire::timestamp::database;
 
 pub(super) fn index(tenant: &Tenant, query: Option<&str>, now: Timestamp, canceled: &Cancellation) -> Answer {
@@ -36,7 +36,7 @@ pub(super) fn index(tenant: &Tenant, query: Option<&str>, now: Timestamp, cancel
 }
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {
-    Ok(details(tenant, &*find(tenant, id)?))
+    Ok(details(tenant, &*mails::find(tenant, id)?))
 }
 
 /// All details of an email.
@@ -62,23 +62,10 @@ pub(super) fn unfolded(value: &str) -> String {
 }
 
 pub(super) fn raw(tenant: &Tenant, id: &str) -> Answer {
-    let mail = find(tenant, id)?;
+    let mail = mails::find(tenant, id)?;
     let mut response = Response::new(mail.mime());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("message/rfc822"));
     Ok(response)
-}
-
-/// Finds an email by its ID or by its sent email's ID.
-pub(super) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
-    let found = Uuid::try_parse(id).ok().and_then(|id| by_id(tenant, id));
-    found.ok_or_else(|| Problem::not_found("Message not found."))
-}
-
-/// The same for a UUID.
-pub(super) fn by_id(tenant: &Tenant, id: Uuid) -> Option<Arc<Mail>> {
-    let of_email = || lock(&tenant.emails).get(id).and_then(|email| email.captured());
-    let captured = |id| lock(&tenant.captured).get(id).cloned();
-    captured(id).or_else(|| captured(of_email()?))
 }
 
 /// A captured email in a list.

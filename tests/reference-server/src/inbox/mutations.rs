@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::inbox::body::Body;
+use crate::control::body::Body;
 use crate::inbox::mail::MailView;
-use crate::inbox::messages;
 use crate::inbox::search::{Search, Searchable};
 use crate::lock::lock;
 use crate::state::State;
@@ -128,7 +127,7 @@ fn selected(
     }
     Ok(match folder {
         Folder::Sent => {
-            ids.into_iter().filter_map(|id| messages::by_id(tenant, id)).map(|mail| mail.id).collect()
+            ids.into_iter().filter_map(|id| mails::by_id(tenant, id)).map(|mail| mail.id).collect()
         }
         Folder::Received => ids,
     })

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use url::form_urlencoded;
 
-use crate::inbox::account;
+use crate::access::account;
 use crate::state::State;
 use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;

@@ -1,11 +1,10 @@
-//! Reception of emails: `POST /_/received` receives one, and downloads of attachments, sent and received.
+//! Reception of emails: `POST /_/received` receives one.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, StatusCode, header};
 use mail_parser::Address;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use url::form_urlencoded;
 
@@ -15,7 +14,6 @@ use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
 use crate::model::received::{Authentication, CheckResult};
-use crate::resources::attachments::File;
 use crate::resources::received::{self, NotReceived};
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -91,23 +89,4 @@ fn named(raw: &[u8]) -> Vec<String> {
     let all = [message.to(), message.cc(), message.bcc()];
     let all = all.into_iter().flatten().flat_map(Address::iter);
     all.filter_map(|one| one.address()).map(str::to_owned).collect()
-}
-
-/// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
-pub(super) fn download(file: Result<File, Problem>) -> Answer {
-    let file = file?;
-    let mut response = Response::new(file.bytes);
-    let headers = response.headers_mut();
-    let content_type = HeaderValue::try_from(file.content_type)
-        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
-    headers.insert(header::CONTENT_TYPE, content_type);
-    let name = utf8_percent_encode(&file.filename, NON_ALPHANUMERIC);
-    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
-        headers.insert(header::CONTENT_DISPOSITION, disposition);
-    }
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    // The URL grants access.
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-    Ok(response)
 }

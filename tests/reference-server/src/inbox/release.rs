@@ -2,33 +2,28 @@
 //!
 //! Only the recipients that the request names get the mail; those of its headers and of its envelope don't.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::delivery::relay::record_not_admitted;
-use crate::inbox::body::Body;
+use crate::control::body::Body;
+use crate::delivery::relay::{record_not_admitted, record_result};
 use crate::inbox::mail::MailView;
 use crate::model::email::recipients::Mailbox;
 use crate::model::relayed::RelayOutcome;
+use crate::reply::Reply;
 use crate::state::State;
 use crate::state::mails::Folder;
 use crate::state::relay::{Outgoing, Relay};
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
 /// The maximum number of recipients of a release.
 const MAX_TO: usize = 50;
-
-/// Marks a response to a release: the mount sends the mail and responds with the result.
-#[derive(Clone, Debug)]
-pub(crate) struct Release {
-    pub(crate) email: Uuid,
-    pub(crate) outgoing: Outgoing,
-}
 
 /// `GET /_/relay`: the server, without credentials.
 pub(super) fn server(state: &State) -> Response<Bytes> {
@@ -42,14 +37,14 @@ pub(super) fn server(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &body)
 }
 
-/// Checks the request. Its response contains the [`Release`].
+/// Checks the request, and sends the mail. The result is recorded even if the client disconnects.
 pub(super) fn ask(
     state: &State,
     tenant: &Tenant,
     folder: Folder,
     id: &str,
     request: &Request<Bytes>,
-) -> Answer {
+) -> Result<Reply, Problem> {
     let mail = MailView::find(tenant, folder, id)?;
     let message = mail.source()?;
     let relay = state.relay.get().ok_or_else(|| {
@@ -65,9 +60,35 @@ pub(super) fn ask(
             not_admitted.iter().map(|one| format!("{} {}", quoted(&one.recipient), one.reason)).collect();
         return Err(Problem::validation(format!("The mail was not released: {}.", all.join("; "))));
     };
-    let mut response = Problem::application("Releasing a mail needs the HTTP mount.").into_response();
-    response.extensions_mut().insert(Release { email: mail.email_id(), outgoing });
-    Ok(response)
+    let otherwise = Problem::application("Releasing a mail needs the HTTP mount.").into_response();
+    let email = mail.email_id();
+    Ok(Reply::perform(otherwise, move |state| release(state, email, outgoing)))
+}
+
+/// Sends a released mail, and responds with the server's reply.
+async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response<Bytes> {
+    let Some(relay) = state.relay.get() else {
+        return Problem::application("The server is missing.").into_response();
+    };
+    let result = relay.send(outgoing.clone()).await;
+    {
+        let _guard = state.snapshot_lock.enter();
+        let outcomes = (RelayOutcome::Released, RelayOutcome::NotReleased);
+        record_result(&state, email, outcomes, &outgoing, &result);
+    }
+    match result {
+        Ok(reply) => {
+            let to = outgoing.recipients();
+            problem::json(
+                StatusCode::OK,
+                &json!({"object": "release", "to": to, "server": relay.server(), "reply": reply}),
+            )
+        }
+        Err(error) => {
+            let message = format!("{} did not accept the mail: {error}", relay.server());
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "release_rejected", message).into_response()
+        }
+    }
 }
 
 /// Reads `to`: a string or an array of strings, each with one address.

@@ -1,18 +1,14 @@
-//! The viewer's account, and lists of its emails. Viewing creates no tenant.
-//!
-//! Frames, downloads and event streams can't send a header, so here the key may also be `?key=`. Other origins can't exploit that: their
-//! requests are rejected before (see [`guard`](crate::guard)).
-
-use std::sync::Arc;
+//! The list of accounts, received emails, and the newest captured one.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::access::{self, account};
 use crate::inbox::mail::{MailView, ReceivedItem};
 use crate::inbox::search::Search;
-use crate::inbox::{access, account, matching_page, messages, window};
+use crate::inbox::{matching_page, messages, window};
 use crate::lock::lock;
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -20,11 +16,6 @@ use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Page, list};
 use crate::wire::problem::{self, Problem};
-
-/// The viewer's account, by the key or account ID in the header or the query.
-pub(super) fn viewer(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
-    Ok(state.tenants.find_or_empty(&access::name_or_query(state, request)?))
-}
 
 /// `GET /_/tenants`: all accounts, most recently used first. Without a password it needs no credential, so it shows no keys; with a
 /// credential it marks that account as current.

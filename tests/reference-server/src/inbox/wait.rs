@@ -1,10 +1,10 @@
 //! `GET /_/messages/wait`: the details of the newest matching captured email, at once if there is one, else as soon as it is captured.
 //!
-//! The handler looks once. If it finds nothing, its response has the extension [`Waiting`], which the HTTP mount awaits in its place: a waiter
-//! needs a connection and a timer, no thread. It subscribes before it looks again, and remembers which emails it has seen, so that no email
+//! The handler looks once. If it finds nothing, [`Waiting`] looks again, without a thread: a waiter
+//! needs a connection and a timer. It subscribes before it looks again, and remembers which emails it has seen, so that no email
 //! is missed and none is compared twice.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -18,21 +18,20 @@ use crate::inbox::messages;
 use crate::inbox::search::Search;
 use crate::lock::lock;
 use crate::model::mail::Mail;
+use crate::reply::Reply;
 use crate::state::State;
+use crate::state::arrivals::Seen;
+use crate::state::mails;
 use crate::state::tenant::Tenant;
-use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
-/// The number of emails that are taken from the list at once.
-const CHUNK: usize = 64;
 
 /// A request that waits for an email.
-#[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+struct Waiting {
     tenant: Arc<str>,
     wanted: Arc<Wanted>,
     seen: Seen,
@@ -49,17 +48,13 @@ struct Wanted {
     conditions: String,
 }
 
-/// The emails of a tenant that were compared.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
-    /// A reset replaces the tenant, and positions start again.
-    tenant: Weak<Tenant>,
-    /// The position of the first email that was not compared.
-    next: u64,
-}
-
 /// `GET /_/messages/wait`
-pub(super) fn answer(state: &State, tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Answer {
+pub(super) fn answer(
+    state: &State,
+    tenant: &Tenant,
+    query: Option<&str>,
+    canceled: &Cancellation,
+) -> Result<Reply, Problem> {
     let start = Instant::now();
     let query = query.unwrap_or_default();
     let timeout = timeout(query)?;
@@ -75,30 +70,25 @@ pub(super) fn answer(state: &State, tenant: &Tenant, query: Option<&str>, cancel
         conditions: conditions(query),
     };
     if let Some(response) = wanted.look(state, &tenant.name, &mut seen, canceled) {
-        return Ok(response);
+        return Ok(Reply::Now(response));
     }
     let message =
         "Waiting needs the HTTP mount; this one only finds emails that were captured before the request.";
-    let mut response = Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message).into_response();
+    let otherwise = Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message).into_response();
     let tenant = tenant.name.as_str().into();
-    response.extensions_mut().insert(Waiting {
-        tenant,
-        wanted: Arc::new(wanted),
-        seen,
-        deadline: start + timeout,
-    });
-    Ok(response)
+    let waiting = Waiting { tenant, wanted: Arc::new(wanted), seen, deadline: start + timeout };
+    Ok(Reply::wait(otherwise, |state| waiting.response(state)))
 }
 
 impl Waiting {
     /// Waits until a matching email is captured, or until the timeout, and returns the status and the body of the response.
-    pub(crate) async fn response(mut self, state: &Arc<State>) -> Response<Bytes> {
+    async fn response(mut self, state: Arc<State>) -> Response<Bytes> {
         let timeout = Arc::clone(&self.wanted);
         let deadline = self.deadline.into();
         let found = timeout_at(deadline, async move {
             let mut arrivals = state.arrivals.subscribe(&self.tenant);
             loop {
-                if let Some(response) = self.look(state).await {
+                if let Some(response) = self.look(&state).await {
                     return response;
                 }
                 arrivals.captured().await;
@@ -160,37 +150,6 @@ impl Wanted {
     }
 }
 
-impl Seen {
-    /// Finds the newest email that wasn't compared yet and matches. All others then count as compared, too.
-    pub(crate) fn newest(
-        &mut self,
-        tenant: &Arc<Tenant>,
-        mut matches: impl FnMut(&Arc<Mail>) -> bool,
-    ) -> Option<Arc<Mail>> {
-        if !std::ptr::eq(self.tenant.as_ptr(), Arc::as_ptr(tenant)) {
-            *self = Self { tenant: Arc::downgrade(tenant), next: 0 };
-        }
-        let from = self.next;
-        let mut end = lock(&tenant.captured).next_position();
-        self.next = end;
-        // A filter may be slow, so it doesn't run under the lock.
-        loop {
-            let chunk: Vec<_> = {
-                let captured = lock(&tenant.captured);
-                captured
-                    .entries(from..end)
-                    .take(CHUNK)
-                    .map(|(position, mail)| (position, Arc::clone(mail)))
-                    .collect()
-            };
-            end = chunk.last()?.0;
-            if let Some((_, mail)) = chunk.into_iter().find(|(_, mail)| matches(mail)) {
-                return Some(mail);
-            }
-        }
-    }
-}
-
 /// The resolution of times in responses.
 fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
@@ -228,12 +187,12 @@ fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<
     };
     let tenant = state.tenants.find(name);
     let position = tenant.as_deref().and_then(|tenant| {
-        let mail = messages::find(tenant, text).ok()?;
+        let mail = mails::find(tenant, text).ok()?;
         lock(&tenant.captured).position(mail.id)
     });
     match (tenant, position) {
         (Some(tenant), Some(position)) => {
-            *seen = Seen { tenant: Arc::downgrade(&tenant), next: position + 1 };
+            *seen = Seen::up_to(&tenant, position);
             Ok(None)
         }
         _ => Err(Problem::validation(format!(

@@ -12,8 +12,6 @@ use crate::wire::timestamp::database;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
-/// The path of the route.
-pub(crate) const PATH: &str = "/contacts/imports";
 /// The maximum size of a file, in bytes.
 pub(crate) const MAX_FILE: usize = 200_000_000;
 /// The maximum size of the other parts of a request, in bytes.

@@ -13,7 +13,6 @@ use crate::model::oauth::{CODE, SCOPES};
 use crate::oauth::form::Parameters;
 use crate::oauth::token::words;
 use crate::state::State;
-use crate::wire::pattern::pattern_matches;
 use crate::wire::refusal::Refusal;
 
 pub(crate) const PATH: &str = "/oauth/authorize";
@@ -21,11 +20,6 @@ pub(crate) const PATH: &str = "/oauth/authorize";
 const MAX_STATE: usize = 1024;
 /// The length of a challenge: 32 bytes in Base64url without padding.
 const CHALLENGE_LENGTH: usize = 43;
-
-/// Whether this is the path of the authorization endpoint.
-pub(crate) fn is_at(path: &str) -> bool {
-    pattern_matches(PATH, path)
-}
 
 /// Redirects to the consent page, or responds with an error.
 pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {

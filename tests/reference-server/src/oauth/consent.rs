@@ -20,7 +20,6 @@ use crate::oauth::authorize::redirect_to_client;
 use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::state::keys::{self, DEFAULT_KEY};
-use crate::wire::answers::wrong_method;
 
 const COOKIE: &str = "sandbox_consent";
 
@@ -32,10 +31,10 @@ pub(crate) fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) ->
     let (Some(waiting), Some(client)) = (waiting, client) else {
         return gone();
     };
-    match *request.method() {
-        Method::GET => ask(state, &waiting, &client, name, DEFAULT_KEY, None),
-        Method::POST => decide(state, request, &waiting, &client, name),
-        _ => wrong_method(request.method(), request.uri().path(), &["GET", "POST"]),
+    if request.method() == Method::POST {
+        decide(state, request, &waiting, &client, name)
+    } else {
+        ask(state, &waiting, &client, name, DEFAULT_KEY, None)
     }
 }
 

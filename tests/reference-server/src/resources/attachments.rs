@@ -38,7 +38,7 @@ impl Folder {
     fn path(self) -> &'static str {
         match self {
             Self::Sent => "files",
-            Self::Received => "received",
+            Self::Received => "received-files",
         }
     }
 }

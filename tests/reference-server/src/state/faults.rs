@@ -348,16 +348,15 @@ impl Faults {
     }
 }
 
-/// How a response is transmitted, in its extensions. Mounts apply it; callers of [`Service::handle`](crate::Service::handle) may inspect
-/// it.
+/// How a response is transmitted. Mounts apply it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wire {
+pub(crate) struct Wire {
     /// The delay before the response.
-    pub delay: Duration,
+    pub(crate) delay: Duration,
     /// The connection is dropped after this number of bytes of the body; `Some(None)` before the first byte of the status line.
-    pub cut: Option<Option<usize>>,
+    pub(crate) cut: Option<Option<usize>>,
     /// No response is ever sent.
-    pub stalled: bool,
+    pub(crate) stalled: bool,
 }
 
 pub(crate) fn too_many(retry_after: Option<&str>) -> Response<Bytes> {

@@ -77,3 +77,14 @@ impl HttpClients {
         Ok(kept.get_or_init(|| client).clone())
     }
 }
+
+/// An error with its causes, without the address, which the caller has already.
+pub(crate) fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut reasons = Vec::new();
+    let mut cause = error.source().or(Some(error));
+    while let Some(error) = cause {
+        reasons.push(error.to_string());
+        cause = error.source();
+    }
+    reasons.join(": ")
+}

@@ -1,7 +1,6 @@
 //! The remote images of emails, loaded when a user requests it.
 //!
-//! The service itself opens no connection. The response to such a request carries an [`ImageJob`], and the mount loads the images before it
-//! sends the response.
+//! The service itself opens no connection: the mount waits for the images before it sends the response.
 
 use std::sync::{Arc, Mutex};
 

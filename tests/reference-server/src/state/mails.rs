@@ -8,12 +8,14 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::lock::lock;
+use crate::model::mail::Mail;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
 use crate::store::mails::{Mails, StoredMail};
 use crate::store::size::Size as _;
+use crate::wire::problem::Problem;
 
 /// The number of mails that are changed under one hold of a lock, and that a job deletes in one step.
 const STEP: usize = 128;
@@ -138,4 +140,17 @@ pub(crate) fn schedule_oldest(state: &State, tenant: &Arc<Tenant>) {
     if let Some(oldest) = oldest.into_iter().flatten().min() {
         schedule_expiry(state, tenant, oldest);
     }
+}
+
+/// Finds an email by its ID or by its sent email's ID.
+pub(crate) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
+    let found = Uuid::try_parse(id).ok().and_then(|id| by_id(tenant, id));
+    found.ok_or_else(|| Problem::not_found("Message not found."))
+}
+
+/// The same for a UUID.
+pub(crate) fn by_id(tenant: &Tenant, id: Uuid) -> Option<Arc<Mail>> {
+    let of_email = || lock(&tenant.emails).get(id).and_then(|email| email.captured());
+    let captured = |id| lock(&tenant.captured).get(id).cloned();
+    captured(id).or_else(|| captured(of_email()?))
 }

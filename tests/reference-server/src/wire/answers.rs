@@ -1,7 +1,7 @@
 //! Common responses: the ID of a created, changed or deleted resource.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{Method, Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -60,15 +60,4 @@ pub(crate) fn deleted(object: &'static str, id: Uuid) -> Response<Bytes> {
 
 pub(crate) fn no_such_route(method: &Method, path: &str) -> Problem {
     Problem::not_found(format!("There is no route {method} {}.", quoted(path)))
-}
-
-/// Responds to a known path with an unsupported method.
-pub(crate) fn wrong_method(method: &Method, path: &str, allowed: &[&str]) -> Response<Bytes> {
-    let message = format!("{} does not take {method}; it takes {}.", quoted(path), allowed.join(", "));
-    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
-    let mut response = problem.into_response();
-    if let Ok(allowed) = HeaderValue::try_from(allowed.join(", ")) {
-        response.headers_mut().insert(header::ALLOW, allowed);
-    }
-    response
 }

@@ -1,5 +1,7 @@
 //! Which credentials may use which of the sandbox's own routes, with and without a password.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
@@ -43,12 +45,21 @@ const MAILPIT: &[(&str, &str)] = &[
 ];
 
 fn needs(method: &Method, path: &str) -> Needs {
-    let is_link = ["/_/received/x", "/_/files/x"].contains(&path)
+    let is_link = ["/_/received-files/x", "/_/files/x"].contains(&path)
         || path.starts_with("/_/unsubscribe/")
         || path.starts_with("/_/shared/")
         || (path == "/_/consent/x" && method == Method::GET);
-    let is_public =
-        ["/_/assets/app.js", "/_/ready", "/healthz", "/livez", "/readyz", "/openapi.json"].contains(&path);
+    let is_public = [
+        "/_/assets/app.js",
+        "/_/ready",
+        "/_/openapi.json",
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+        "/openapi.yaml",
+    ]
+    .contains(&path);
     let concerns_all = ["/_", "/_/tenants", "/_/faults", "/_/faults/1", "/_/consent/x", "/oauth/authorize"];
     if is_link || is_public {
         Needs::Nothing
@@ -61,7 +72,12 @@ fn needs(method: &Method, path: &str) -> Needs {
 
 /// Every route with its methods.
 fn routes() -> impl Iterator<Item = (Method, &'static str)> {
-    let others = [("/healthz", "GET"), ("/openapi.json", "GET"), ("/oauth/authorize", "GET")];
+    let others = [
+        ("/healthz", "GET"),
+        ("/openapi.json", "GET"),
+        ("/openapi.yaml", "GET"),
+        ("/oauth/authorize", "GET"),
+    ];
     let all = ROUTES.iter().copied().chain(MAILPIT.iter().copied()).chain(others);
     all.flat_map(|(path, methods)| {
         methods.split(", ").map(move |method| (Method::from_bytes(method.as_bytes()).unwrap(), path))
@@ -123,6 +139,58 @@ fn ask(sandbox: &Sandbox, method: &Method, path: &str, authorization: Option<&st
     match authorization {
         Some(value) => ask.header("authorization", value).send(""),
         None => ask.send(""),
+    }
+}
+
+/// The operations under `paths` of the contract of the sandbox's own routes, as method and pattern.
+fn described() -> BTreeSet<(String, String)> {
+    let document = Sandbox::new().get("/_/openapi.json").json();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, operations)| {
+        operations.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone()))
+    });
+    operations.collect()
+}
+
+#[test]
+fn these_tests_cover_every_own_route() {
+    let patterns = described();
+    assert!(patterns.len() > 80, "{}", patterns.len());
+    for (method, pattern) in &patterns {
+        let matches = |path: &str| {
+            let (wanted, given) = (pattern.split('/'), path.split('/'));
+            wanted.clone().count() == given.clone().count()
+                && wanted.zip(given).all(|(wanted, given)| wanted.starts_with('{') || wanted == given)
+        };
+        let covered = routes().any(|(other, path)| *method == other.as_str() && matches(path));
+        assert!(covered, "{method} {pattern}");
+    }
+}
+
+#[test]
+fn the_contract_of_own_routes_states_the_access_that_they_require() {
+    let document = Sandbox::new().get("/_/openapi.json").json();
+    let operation = |method: &str, path: &str| document["paths"][path][method].clone();
+    let none = json!([]);
+    let password = json!([{"password": []}, {"key": []}, {}]);
+    for (method, path, security) in [
+        ("get", "/healthz", &none),
+        ("get", "/_/unsubscribe/{token}", &none),
+        ("get", "/_/clock", &json!([{"key": []}])),
+        ("post", "/_/clock", &password),
+        ("delete", "/_/faults/{id}", &password),
+        ("post", "/_/reset", &json!([{"key": []}])),
+        ("get", "/api/v1/messages", &json!([{"key": []}])),
+    ] {
+        assert_eq!(operation(method, path)["security"], *security, "{method} {path}");
+    }
+    let mut ids = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for operation in operations.as_object().unwrap().values() {
+            let text = operation["summary"].as_str().unwrap();
+            assert!(!text.is_empty() && !text.ends_with('.'), "{path}: {text}");
+            assert!(ids.insert(operation["operationId"].to_string()), "{path}: {operation}");
+        }
     }
 }
 

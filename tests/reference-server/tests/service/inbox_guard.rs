@@ -119,7 +119,7 @@ fn cross_origin_requests_to_sandbox_routes_are_rejected() {
 fn links_in_mails_work_cross_origin() {
     let sandbox = Sandbox::new();
     let foreign = [("origin", "https://mail.example"), ("sec-fetch-site", "cross-site")];
-    for path in ["/_/unsubscribe/word", "/_/received/word", "/_/consent/word"] {
+    for path in ["/_/unsubscribe/word", "/_/received-files/word", "/_/consent/word"] {
         let answer = from(&sandbox, Method::GET, path, &foreign);
         assert!(!answer.text().contains("forbidden_origin"), "{path}: {}", answer.text());
     }

@@ -17,6 +17,7 @@ pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_/latest.json", "GET"),
     ("/_/latest.eml", "GET"),
     ("/_/messages", "GET, PATCH, DELETE"),
+    ("/_/messages/wait", "GET"),
     ("/_/messages/x", "GET, PATCH, DELETE"),
     ("/_/messages/x/raw", "GET"),
     ("/_/messages/x/about", "GET"),
@@ -32,8 +33,7 @@ pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_/messages/x/release", "POST"),
     ("/_/relay", "GET"),
     ("/_/received", "GET, POST, PATCH, DELETE"),
-    ("/_/received/x", "GET"),
-    ("/_/received/49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "GET, PATCH, DELETE"),
+    ("/_/received/x", "GET, PATCH, DELETE"),
     ("/_/received/x/about", "GET"),
     ("/_/received/x/check", "GET, POST"),
     ("/_/received/x/html", "GET"),
@@ -43,6 +43,7 @@ pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_/received/x/files/0", "GET"),
     ("/_/received/x/timeline", "GET"),
     ("/_/received/x/release", "POST"),
+    ("/_/received-files/x", "GET"),
     ("/_/files/x", "GET"),
     ("/_/metrics", "GET"),
     ("/_/requests", "GET"),
@@ -60,13 +61,14 @@ pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_/shared/x/files/0", "GET"),
     ("/_/consent/x", "GET, POST"),
     ("/_/reset", "POST"),
+    ("/_/openapi.json", "GET"),
 ];
 
 #[test]
 fn a_wrong_method_returns_405_with_the_allowed_methods() {
     let sandbox = Sandbox::new();
     for (path, allowed) in ROUTES {
-        for path in [(*path).to_owned(), format!("{path}/"), format!("{path}//?key=sb_test")] {
+        for path in [(*path).to_owned(), format!("{path}/"), format!("{path}/?key=sb_test")] {
             let answer = sandbox.ask(Method::PUT, path.as_str()).send("");
             assert_eq!(
                 (answer.status.as_u16(), answer.header("allow"), answer.name().as_str()),
@@ -114,8 +116,9 @@ fn account_and_control_routes_require_a_key() {
         "/_",
         "/_/assets/app.js",
         "/_/ready",
+        "/_/openapi.json",
         "/_/tenants",
-        "/_/received/x",
+        "/_/received-files/x",
         "/_/files/x",
         "/_/unsubscribe/x",
         "/_/shared/x",

@@ -15,12 +15,13 @@ use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use uuid::Uuid;
 
-use super::call::Call;
 use super::messages::VERSION;
 use super::summary::{by_id, counts, summary};
+use super::websocket;
+use crate::reply::Reply;
+use crate::route::AccountCall;
 use crate::state::State;
 use crate::state::event_bus::{BusEvent, BusEventKind};
-use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 
 /// The number of messages that wait for a slow client.
@@ -30,18 +31,13 @@ const MIN_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of new messages that are sent one by one; after more at once, clients reload.
 const MAX_NEW: usize = 256;
 
-/// Marks a request whose mount supports websockets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CanUpgrade;
-
-/// Marks a response that begins a websocket.
-#[derive(Clone, Debug)]
-pub(crate) struct Events {
+/// The events of an account.
+struct Events {
     tenant: Arc<str>,
 }
 
 /// The handshake.
-pub(super) fn handshake(call: &Call<'_>) -> Answer {
+pub(super) fn handshake(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let headers = call.request.headers();
     let has = |name, wanted: &str| {
         let values = headers.get_all(name).iter().filter_map(|value: &HeaderValue| value.to_str().ok());
@@ -52,13 +48,6 @@ pub(super) fn handshake(call: &Call<'_>) -> Answer {
     let Some(key) = key.filter(|_| has(header::SEC_WEBSOCKET_VERSION, "13")) else {
         return Err(Problem::unreadable("This route is a websocket (RFC 6455, version 13)."));
     };
-    if call.request.extensions().get::<CanUpgrade>().is_none() {
-        return Err(Problem::new(
-            StatusCode::NOT_IMPLEMENTED,
-            "not_implemented",
-            "Websockets need the HTTP mount.",
-        ));
-    }
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let accepted = HeaderValue::try_from(derive_accept_key(key.as_bytes()));
@@ -70,13 +59,15 @@ pub(super) fn handshake(call: &Call<'_>) -> Answer {
     ] {
         response.headers_mut().insert(name, value);
     }
-    response.extensions_mut().insert(Events { tenant: call.tenant.name.as_str().into() });
-    Ok(response)
+    let events = Events { tenant: call.tenant.name.as_str().into() };
+    Ok(Reply::upgrade(response, |state, upgrade, stopped| {
+        websocket::serve(upgrade, events.follow(state), stopped)
+    }))
 }
 
 impl Events {
     /// Sends events, each a JSON text, until the receiver is dropped.
-    pub(crate) fn follow(self, state: Arc<State>) -> mpsc::Receiver<String> {
+    fn follow(self, state: Arc<State>) -> mpsc::Receiver<String> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let mut events = state.event_bus.subscribe();
         tokio::spawn(async move {

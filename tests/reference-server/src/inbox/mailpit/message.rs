@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::call::Call;
 use super::summary::{address, by_id, is_unread, people, stored_at};
 use super::{json as answer, messages};
 use crate::inbox::mail::{MailView, inert};
 use crate::inbox::messages::unfolded;
 use crate::mime;
 use crate::model::received::contents;
+use crate::route::AccountCall;
 use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::iso;
 
 /// `GET /api/v1/message/{id}`
-pub(super) fn show(call: &Call<'_>, id: &str) -> Answer {
+pub(super) fn show(call: &AccountCall<'_>, id: &str) -> Answer {
     let mail = find(call, id)?;
     let source = mail.source()?;
     let headers = mime::headers(&source);
@@ -59,7 +59,7 @@ pub(super) fn show(call: &Call<'_>, id: &str) -> Answer {
 }
 
 /// `GET /api/v1/message/{id}/headers`
-pub(super) fn headers(call: &Call<'_>, id: &str) -> Answer {
+pub(super) fn headers(call: &AccountCall<'_>, id: &str) -> Answer {
     let source = find(call, id)?.source()?;
     let mut headers = BTreeMap::<String, Vec<String>>::new();
     let parsed = mime::headers(&source);
@@ -70,28 +70,36 @@ pub(super) fn headers(call: &Call<'_>, id: &str) -> Answer {
 }
 
 /// `GET /api/v1/message/{id}/raw`; with `dl=1` as a download.
-pub(super) fn source(call: &Call<'_>, id: &str) -> Answer {
+pub(super) fn source(call: &AccountCall<'_>, id: &str) -> Answer {
     let mail = find(call, id)?;
-    if call.query().split('&').any(|pair| pair == "dl=1") {
+    if call.query().unwrap_or_default().split('&').any(|pair| pair == "dl=1") {
         return mail.download();
     }
     Ok(inert(mail.source()?, HeaderValue::from_static("text/plain; charset=utf-8")))
 }
 
 /// `GET /api/v1/message/{id}/part/{part}`: a file, which browsers save instead of showing it.
-pub(super) fn part(call: &Call<'_>, id: &str, part: &str) -> Answer {
+pub(super) fn part(call: &AccountCall<'_>, id: &str, part: &str) -> Answer {
     let index = part.parse::<usize>().ok().and_then(|part| part.checked_sub(1));
     let index = index.ok_or_else(|| Problem::not_found("404 page not found"))?;
     find(call, id)?.file(&index.to_string(), None)
 }
 
-/// `GET /view/{id}.html`, isolated like on the inbox page.
-pub(super) fn html(call: &Call<'_>, id: &str) -> Answer {
+/// `GET /view/{file}`: the HTML of a message, or its text.
+pub(super) fn view(call: &AccountCall<'_>, file: &str) -> Answer {
+    match file.rsplit_once('.') {
+        Some((id, "html")) => html(call, id),
+        Some((id, "txt")) => text(call, id),
+        _ => Err(Problem::not_found("404 page not found")),
+    }
+}
+
+/// Isolated like on the inbox page.
+fn html(call: &AccountCall<'_>, id: &str) -> Answer {
     find(call, id)?.html_document(&call.canceled())
 }
 
-/// `GET /view/{id}.txt`
-pub(super) fn text(call: &Call<'_>, id: &str) -> Answer {
+fn text(call: &AccountCall<'_>, id: &str) -> Answer {
     let mail = find(call, id)?;
     let mut response = inert(
         Bytes::from(mail.text().unwrap_or_default().into_owned()),
@@ -102,7 +110,7 @@ pub(super) fn text(call: &Call<'_>, id: &str) -> Answer {
 }
 
 /// Finds a message by its ID; `latest` is the newest, or the newest that `query` finds.
-fn find(call: &Call<'_>, id: &str) -> Result<MailView, Problem> {
+fn find(call: &AccountCall<'_>, id: &str) -> Result<MailView, Problem> {
     let missing = || Problem::not_found("404 page not found");
     if id == "latest" {
         return messages::latest(call)?.ok_or_else(missing);

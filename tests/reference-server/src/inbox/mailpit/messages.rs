@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::call::Call;
 use super::summary::{by_id, counts, is_unread, stored_at, summary, tags as tags_of};
 use super::{json as answer, ok};
 use crate::inbox::mail::MailView;
 use crate::inbox::mutations::matching;
 use crate::inbox::search::{Search, Searchable};
 use crate::lock::lock;
+use crate::route::AccountCall;
 use crate::state::mails::{self, Folder};
 use crate::state::tenant::Tenant;
 use crate::store::mails::{Mails, StoredMail};
@@ -30,7 +30,7 @@ pub(super) const VERSION: &str = concat!("idempost-", env!("CARGO_PKG_VERSION"))
 const LIMIT: usize = 50;
 
 /// `GET /api/v1/info`. What the sandbox doesn't count is 0.
-pub(super) fn info(call: &Call<'_>) -> Response<Bytes> {
+pub(super) fn info(call: &AccountCall<'_>) -> Response<Bytes> {
     let (messages, unread) = counts(&call.tenant);
     answer(&json!({
         "Version": VERSION,
@@ -63,28 +63,28 @@ pub(super) fn page_settings() -> Response<Bytes> {
 }
 
 /// `GET /api/v1/tags`
-pub(super) fn tags(call: &Call<'_>) -> Response<Bytes> {
+pub(super) fn tags(call: &AccountCall<'_>) -> Response<Bytes> {
     answer(&json!(tag_counts(&call.tenant).keys().collect::<Vec<_>>()))
 }
 
 /// `GET /api/v1/messages`
-pub(super) fn index(call: &Call<'_>) -> Answer {
-    let (start, limit) = window(call.query());
+pub(super) fn index(call: &AccountCall<'_>) -> Answer {
+    let (start, limit) = window(call.query().unwrap_or_default());
     let newest = newest(&call.tenant, start.saturating_add(limit));
     let (total, unread) = counts(&call.tenant);
     page(call, &newest, start, limit, (total, unread))
 }
 
 /// `GET /api/v1/search`
-pub(super) fn search(call: &Call<'_>) -> Answer {
-    let (start, limit) = window(call.query());
+pub(super) fn search(call: &AccountCall<'_>) -> Answer {
+    let (start, limit) = window(call.query().unwrap_or_default());
     let found = found(&call.tenant, &searched(call)?, &call.canceled())?;
     let unread = found.iter().filter(|mail| is_unread(mail)).count();
     page(call, &found, start, limit, (found.len(), unread))
 }
 
 /// `PUT /api/v1/messages`: marks the messages of `IDs`, those that `Search` finds, or all.
-pub(super) fn mark(call: &Call<'_>) -> Answer {
+pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
     let body = Body::read(call.request)?;
     if !body.ids.is_empty() && !body.search.is_empty() {
         return Err(Problem::validation("You may specify either IDs or a search query, not both"));
@@ -97,17 +97,17 @@ pub(super) fn mark(call: &Call<'_>) -> Answer {
 }
 
 /// `DELETE /api/v1/messages`: deletes the messages of `IDs`, or all.
-pub(super) fn delete(call: &Call<'_>) -> Answer {
+pub(super) fn delete(call: &AccountCall<'_>) -> Answer {
     let body = Body::read(call.request)?;
     delete_selected(call, &body.ids, &Search::default())
 }
 
 /// `DELETE /api/v1/search`
-pub(super) fn delete_found(call: &Call<'_>) -> Answer {
+pub(super) fn delete_found(call: &AccountCall<'_>) -> Answer {
     delete_selected(call, &[], &searched(call)?)
 }
 
-fn delete_selected(call: &Call<'_>, ids: &[String], search: &Search) -> Answer {
+fn delete_selected(call: &AccountCall<'_>, ids: &[String], search: &Search) -> Answer {
     for (folder, ids) in select(call, ids, search)? {
         mails::delete(call.state, &call.tenant, folder, &ids);
     }
@@ -115,7 +115,11 @@ fn delete_selected(call: &Call<'_>, ids: &[String], search: &Search) -> Answer {
 }
 
 /// The messages with these IDs, or those that match, by folder. Unknown IDs are skipped.
-fn select(call: &Call<'_>, ids: &[String], search: &Search) -> Result<[(Folder, Vec<Uuid>); 2], Problem> {
+fn select(
+    call: &AccountCall<'_>,
+    ids: &[String],
+    search: &Search,
+) -> Result<[(Folder, Vec<Uuid>); 2], Problem> {
     let (sent, received) = if ids.is_empty() {
         let (tenant, canceled) = (&call.tenant, call.canceled());
         (
@@ -137,15 +141,21 @@ fn select(call: &Call<'_>, ids: &[String], search: &Search) -> Result<[(Folder, 
 }
 
 /// The newest message, or the newest that `query` finds.
-pub(super) fn latest(call: &Call<'_>) -> Result<Option<MailView>, Problem> {
-    if parameter(call.query(), "query").is_none() {
+pub(super) fn latest(call: &AccountCall<'_>) -> Result<Option<MailView>, Problem> {
+    if parameter(call.query().unwrap_or_default(), "query").is_none() {
         return Ok(newest(&call.tenant, 1).into_iter().next());
     }
     Ok(found(&call.tenant, &searched(call)?, &call.canceled())?.into_iter().next())
 }
 
 /// A page of these messages, with the number of all matches and of the unread ones among them.
-fn page(call: &Call<'_>, mails: &[MailView], start: usize, limit: usize, matching: (usize, usize)) -> Answer {
+fn page(
+    call: &AccountCall<'_>,
+    mails: &[MailView],
+    start: usize,
+    limit: usize,
+    matching: (usize, usize),
+) -> Answer {
     let (total, unread) = counts(&call.tenant);
     let canceled = call.canceled();
     let shown = mails.iter().skip(start).take(limit).take_while(|_| !canceled.is_canceled());
@@ -218,13 +228,13 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 }
 
 /// The search of `query`, which is required: without it, a deletion would delete all messages.
-fn searched(call: &Call<'_>) -> Result<Search, Problem> {
-    let search =
-        parameter(call.query(), "query").ok_or_else(|| Problem::validation("Error: no search query"))?;
+fn searched(call: &AccountCall<'_>) -> Result<Search, Problem> {
+    let search = parameter(call.query().unwrap_or_default(), "query")
+        .ok_or_else(|| Problem::validation("Error: no search query"))?;
     search_of(call, &search)
 }
 
-fn search_of(call: &Call<'_>, search: &str) -> Result<Search, Problem> {
+fn search_of(call: &AccountCall<'_>, search: &str) -> Result<Search, Problem> {
     let query = form_urlencoded::Serializer::new(String::new()).append_pair("query", search).finish();
     Search::read(&query, call.state.clock.now())
 }

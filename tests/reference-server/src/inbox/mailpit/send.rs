@@ -5,10 +5,10 @@ use http::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::call::Call;
 use crate::delivery;
 use crate::lock::lock;
 use crate::model::email::draft::Draft;
+use crate::route::AccountCall;
 use crate::wire::problem::{self, Problem};
 
 #[derive(Deserialize)]
@@ -47,14 +47,14 @@ struct File {
 }
 
 /// Accepts an email. Its errors are JSON, as in Mailpit.
-pub(super) fn answer(call: &Call<'_>) -> Response<Bytes> {
+pub(super) fn answer(call: &AccountCall<'_>) -> Response<Bytes> {
     match send(call) {
         Ok(id) => super::json(&json!({ "ID": id })),
         Err(problem) => problem::json(StatusCode::BAD_REQUEST, &json!({ "Error": problem.message })),
     }
 }
 
-fn send(call: &Call<'_>) -> Result<String, Problem> {
+fn send(call: &AccountCall<'_>) -> Result<String, Problem> {
     let message: Message = serde_json::from_slice(call.request.body())
         .map_err(|error| Problem::unreadable(format!("The body can't be read: {error}.")))?;
     if !message.tags.is_empty() {

@@ -16,6 +16,7 @@ use crate::mount::smtp::data::DataReader;
 use crate::mount::smtp::login::{Login, LoginStep};
 use crate::mount::smtp::reply::Reply;
 use crate::mount::smtp::{http, submission};
+use crate::reply::Reply as Answered;
 use crate::resources::received::{NotReceived, may_receive};
 use crate::service::Service;
 use crate::state::event_bus::BusEventKind;
@@ -454,11 +455,10 @@ impl Mail {
     fn submit(self) -> (Reply, Wire) {
         match submission::request(&self.key, &self.recipients, &self.raw) {
             Err(refusal) => (refusal, Wire::default()),
-            Ok(request) => {
-                let response = self.service.handle(request);
-                let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
-                (submission::reply(&response), wire)
-            }
+            Ok(request) => match self.service.reply(request) {
+                Answered::Fault(response, wire) => (submission::reply(&response), wire),
+                reply => (submission::reply(&reply.into_response()), Wire::default()),
+            },
         }
     }
 

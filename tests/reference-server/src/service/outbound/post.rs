@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::reasons;
 use crate::delivery::webhooks::post::{Posted, WebhookPost};
 use crate::service::Service;
+use crate::state::http_clients::reasons;
 
 /// The maximum length of a recorded response, in bytes.
 const MAX_RESPONSE: usize = 4 << 10;

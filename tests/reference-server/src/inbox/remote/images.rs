@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, header};
+use http::{HeaderValue, Method, header};
 use url::Url;
 
-use super::reasons;
-use super::remote::{self, Failure, FailureKind, Remote};
-use crate::inbox::images;
-use crate::service::Service;
+use super::{Failure, FailureKind, Remote};
+use crate::state::State;
+use crate::state::http_clients::reasons;
 use crate::state::images::{Image, ImageJob, ImageResult, LoadedImages};
 
 /// The maximum size of an image, in bytes.
@@ -19,16 +18,13 @@ const MAX_IMAGE: usize = 5 << 20;
 const ACCEPT: HeaderValue =
     HeaderValue::from_static("image/avif,image/webp,image/png,image/jpeg,image/gif,image/*;q=0.5");
 
-/// Loads the images of an email, keeps them, and responds with their list. When the result is dropped, its requests end.
-pub(crate) async fn load(service: &Arc<Service>, job: ImageJob) -> Response<Bytes> {
-    let state = service.state();
+/// Loads the images of an email, and keeps them. When the result is dropped, the requests end.
+pub(in crate::inbox) async fn load_all(state: &State, job: &ImageJob) {
     let remaining = Arc::new(AtomicUsize::new(state.images.max_email()));
-    let loaded =
-        remote::all(state, &job.urls, |remote, url| image(remote, url, Arc::clone(&remaining))).await;
+    let loaded = super::all(state, &job.urls, |remote, url| image(remote, url, Arc::clone(&remaining))).await;
     let loaded = loaded.into_iter().map(|(url, image)| (url.into(), image.map_err(|failure| failure.reason)));
     let now = state.clock.now();
     state.images.insert(job.mail, LoadedImages::new(now, loaded.collect()), now);
-    images::response(state, &job)
 }
 
 /// Loads one image. `remaining` are the bytes that the images of its email may still have.

@@ -1,5 +1,8 @@
 //! Requests for what an email refers to, its images and links: on a user's request, and at public addresses only.
 
+pub(super) mod images;
+pub(super) mod links;
+
 use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,9 +12,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::reasons;
 use crate::state::State;
 use crate::state::http_clients::public::{self, NotPublic};
+use crate::state::http_clients::reasons;
 
 /// The number of concurrent requests for an email.
 const CONCURRENT: usize = 6;
@@ -19,27 +22,27 @@ const MAX_REDIRECTS: usize = 5;
 
 /// Requests public addresses.
 #[derive(Clone)]
-pub(super) struct Remote {
+struct Remote {
     client: reqwest::Client,
     servers: Arc<[SocketAddr]>,
 }
 
 /// A response that is no redirect.
-pub(super) struct Found {
-    pub(super) response: reqwest::Response,
+struct Found {
+    response: reqwest::Response,
     /// Whether a redirect led to an `http:` URL.
-    pub(super) is_insecure: bool,
+    is_insecure: bool,
 }
 
 /// Why there is no result.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) kind: FailureKind,
-    pub(super) reason: String,
+struct Failure {
+    kind: FailureKind,
+    reason: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FailureKind {
+enum FailureKind {
     /// The URL or a redirect isn't public.
     NotPublic,
     Unreachable,
@@ -64,7 +67,7 @@ impl Failure {
 }
 
 /// Runs a task for each URL, some at the same time, each with a timeout, and all with another one. When the result is dropped, all of them end.
-pub(super) async fn all<T: Send + 'static, F>(
+async fn all<T: Send + 'static, F>(
     state: &State,
     urls: &[Url],
     task: impl Fn(Remote, Url) -> F,
@@ -113,12 +116,7 @@ where
 
 impl Remote {
     /// Requests a URL with the first method, or the next one if the server doesn't support it. Every redirect is checked like the first URL.
-    pub(super) async fn follow(
-        &self,
-        mut url: Url,
-        methods: &[Method],
-        accept: HeaderValue,
-    ) -> Result<Found, Failure> {
+    async fn follow(&self, mut url: Url, methods: &[Method], accept: HeaderValue) -> Result<Found, Failure> {
         let mut is_insecure = false;
         for _ in 0..=MAX_REDIRECTS {
             public::check(&url, &self.servers)

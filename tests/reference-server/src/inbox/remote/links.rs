@@ -1,21 +1,19 @@
 //! Requests the links of an email, on a user's request, at public addresses only. No content is read.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
-use bytes::Bytes;
-use http::{HeaderValue, Method, Response};
+use http::{HeaderValue, Method};
 use url::Url;
 
-use super::remote::{self, Failure, FailureKind, Remote};
+use super::{Failure, FailureKind, Remote};
 use crate::content::check::Outcome;
-use crate::inbox::check::{self, LinkJob};
-use crate::service::Service;
+use crate::state::State;
 
 const ACCEPT: HeaderValue = HeaderValue::from_static("text/html,*/*;q=0.8");
 
-/// Requests the links of an email, and responds with its check. When the result is dropped, its requests end.
-pub(crate) async fn check(service: &Arc<Service>, job: LinkJob) -> Response<Bytes> {
-    let found = remote::all(service.state(), &job.urls, link).await;
+/// Requests these links. When the result is dropped, the requests end.
+pub(in crate::inbox) async fn request_all(state: &State, urls: &[Url]) -> HashMap<Url, Outcome> {
+    let found = super::all(state, urls, link).await;
     let outcome = |result: Result<Outcome, Failure>| {
         result.unwrap_or_else(|Failure { kind, reason }| match kind {
             FailureKind::NotPublic => Outcome::NotPublic(reason),
@@ -24,7 +22,7 @@ pub(crate) async fn check(service: &Arc<Service>, job: LinkJob) -> Response<Byte
             FailureKind::NoTime => Outcome::Skipped(reason),
         })
     };
-    check::response(job, found.into_iter().map(|(url, result)| (url, outcome(result))).collect())
+    found.into_iter().map(|(url, result)| (url, outcome(result))).collect()
 }
 
 async fn link(remote: Remote, url: Url) -> Result<Outcome, Failure> {

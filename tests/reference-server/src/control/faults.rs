@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use self::client_gets::ClientGets;
-use crate::inbox::body::Body;
-use crate::routes;
+use crate::control::body::Body;
+use crate::route::{Area, Call, Routes};
 use crate::state::State;
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
 use crate::wire::answers::Answer;
@@ -35,13 +35,14 @@ const FIELDS: &str = "`method`, `path`, `smtp`, `action`, `status`, `code`, `nam
 /// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
-pub(super) fn index(state: &State) -> Response<Bytes> {
+pub(crate) fn index(state: &State) -> Response<Bytes> {
     let data: Vec<_> = state.faults.list().iter().map(shown).collect();
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
 }
 
-pub(super) fn add(state: &State, body: &[u8]) -> Answer {
-    let rule = read(body)?;
+pub(crate) fn add(call: &Call<'_>) -> Answer {
+    let state = call.state;
+    let rule = read(call.request.body(), call.routes)?;
     if state.faults.pending() >= MAX_RULES {
         return Err(Problem::validation(format!(
             "At most {MAX_RULES} rules can be scripted; remove some with DELETE /_/faults."
@@ -51,12 +52,12 @@ pub(super) fn add(state: &State, body: &[u8]) -> Answer {
     Ok(problem::json(StatusCode::CREATED, &shown(&Scripted::new(id, rule))))
 }
 
-pub(super) fn show(state: &State, id: &str) -> Answer {
+pub(crate) fn show(state: &State, id: &str) -> Answer {
     let found = state.faults.list().into_iter().find(|one| one.id.to_string() == id);
     found.map(|one| problem::json(StatusCode::OK, &shown(&one))).ok_or_else(|| unknown(id))
 }
 
-pub(super) fn remove(state: &State, id: &str) -> Answer {
+pub(crate) fn remove(state: &State, id: &str) -> Answer {
     let taken = id.parse().ok().and_then(|id| state.faults.take_back(id)).ok_or_else(|| unknown(id))?;
     Ok(problem::json(
         StatusCode::OK,
@@ -64,7 +65,7 @@ pub(super) fn remove(state: &State, id: &str) -> Answer {
     ))
 }
 
-pub(super) fn clear(state: &State) -> Response<Bytes> {
+pub(crate) fn clear(state: &State) -> Response<Bytes> {
     let deleted = state.faults.pending();
     state.faults.clear();
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
@@ -128,10 +129,10 @@ fn shown(one: &Scripted) -> Value {
     Value::Object(shown)
 }
 
-fn read(body: &[u8]) -> Result<Rule, Problem> {
+fn read(body: &[u8], routes: &'static Routes) -> Result<Rule, Problem> {
     let mut body = Body::read(body)?;
-    let method = body.text("method").and_then(|text| method(&text, &mut body));
-    let path = body.text("path").and_then(|text| path(text, &mut body));
+    let method = body.text("method").and_then(|text| method(&text, routes, &mut body));
+    let path = body.text("path").and_then(|text| path(text, routes, &mut body));
     let stage = body.text("smtp").and_then(|text| stage(&text, &mut body));
     if stage.is_some() && (method.is_some() || path.is_some()) {
         body.wrong("`smtp` selects a stage of SMTP sessions, and can't be given with `method` or `path`.");
@@ -140,7 +141,7 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
     let share = share(&mut body);
     let after = body.integer("after", 0, 1_000_000).unwrap_or(0);
     if let (Some(method), Some(path)) = (&method, &path)
-        && !routes::all().any(|(known, pattern)| known == *method && overlaps(path, pattern))
+        && !routes.operations().any(|route| route.method == *method && overlaps(path, route.path))
     {
         body.wrong(format!("No route of the service is {method} {path}, so this rule would never apply."));
     }
@@ -164,8 +165,9 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
     })
 }
 
-fn method(text: &str, body: &mut Body) -> Option<Method> {
-    let method = routes::all().map(|(method, _)| method).find(|method| method.as_str() == text);
+fn method(text: &str, routes: &'static Routes, body: &mut Body) -> Option<Method> {
+    let method =
+        routes.operations().map(|route| &route.method).find(|method| method.as_str() == text).cloned();
     if method.is_none() {
         body.wrong(format!("`method` must be one of GET, POST, PATCH, DELETE; found {}.", quoted(text)));
     }
@@ -181,12 +183,12 @@ fn stage(text: &str, body: &mut Body) -> Option<SmtpStage> {
     stage
 }
 
-fn path(text: String, body: &mut Body) -> Option<String> {
-    if crate::inbox::is_control(&text) {
+fn path(text: String, routes: &'static Routes, body: &mut Body) -> Option<String> {
+    if routes.find(&Method::GET, &text).table.area == Area::Own {
         body.wrong("`path` must be one of the service's; what is under `/_/` never meets a fault.");
         return None;
     }
-    if !text.starts_with('/') || !routes::all().any(|(_, pattern)| overlaps(&text, pattern)) {
+    if !text.starts_with('/') || !routes.operations().any(|route| overlaps(&text, route.path)) {
         body.wrong(format!(
             "`path` must be a path of the service such as `/emails` or `/emails/{{id}}`; found {}.",
             quoted(&text)
