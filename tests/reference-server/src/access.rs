@@ -3,7 +3,7 @@
 //! Without a password everyone on this machine may use all of them, and a key only names an account. With one, a credential needs full access to
 //! its account, and what concerns all accounts needs the password itself.
 
-pub(crate) mod account;
+pub mod account;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,14 +16,14 @@ use crate::state::{State, keys};
 use crate::wire::problem::Problem;
 
 /// The API key or account ID in the query: frames, downloads and event streams can't send a header.
-pub(crate) fn query_key(request: &Request<Bytes>) -> Option<String> {
+pub fn query_key(request: &Request<Bytes>) -> Option<String> {
     let query = request.uri().query().unwrap_or_default();
     let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
     key.map(|(_, token)| token.into_owned())
 }
 
 /// The name of the account whose credential or ID the header contains.
-pub(crate) fn name(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
+pub fn name(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
     let account = account::bearer(request.headers()).and_then(|token| account::named(state, token));
     match account {
         Some(tenant) => Ok(tenant?.name.clone()),
@@ -32,7 +32,7 @@ pub(crate) fn name(state: &State, request: &Request<Bytes>) -> Result<String, Pr
 }
 
 /// The name of the account whose key or ID the query contains, or whose credential or ID the header does.
-pub(crate) fn name_or_query(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
+pub fn name_or_query(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
     match query_key(request) {
         Some(token) => name_of_key(state, &token),
         None => name(state, request),
@@ -48,7 +48,7 @@ fn name_of_key(state: &State, token: &str) -> Result<String, Problem> {
 }
 
 /// The account of a credential, which needs full access if the sandbox has a password.
-pub(crate) fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem> {
+pub fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem> {
     if state.settings.password.is_some() {
         credential.check(Scope::Full)?;
     }
@@ -57,7 +57,7 @@ pub(crate) fn full(state: &State, credential: Credential<'_>) -> Result<String, 
 
 /// The name of the account that a request names, if it names one: as above, or by Basic authentication with a key as user or password, which
 /// clients of other mail tools support.
-pub(crate) fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
+pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
     if query_key(request).is_some() || account::bearer(request.headers()).is_some() {
         return Some(name_or_query(state, request));
     }
@@ -70,7 +70,7 @@ pub(crate) fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<R
 }
 
 /// Checks that a request names an account that it may use. `anonymous` is that of its [table](crate::route::Table).
-pub(crate) fn check(state: &State, request: &Request<Bytes>, anonymous: bool) -> Result<(), Problem> {
+pub fn check(state: &State, request: &Request<Bytes>, anonymous: bool) -> Result<(), Problem> {
     if anonymous && let Some(named) = name_or_basic(state, request) {
         return named.map(drop);
     }

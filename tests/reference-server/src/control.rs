@@ -6,12 +6,12 @@
 //! | `downloads`, `unsubscribe` | the pages of links in emails and responses |
 //! | `body` | JSON bodies of these routes |
 
-pub(crate) mod body;
-pub(crate) mod clock;
-pub(crate) mod downloads;
-pub(crate) mod faults;
-pub(crate) mod trigger;
-pub(crate) mod unsubscribe;
+pub mod body;
+pub mod clock;
+pub mod downloads;
+pub mod faults;
+pub mod trigger;
+pub mod unsubscribe;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -26,24 +26,24 @@ use crate::wire::problem;
 
 /// Protects a response of the sandbox's own routes: no page of another origin can use it, not even as an image, and no browser sniffs its type.
 /// Applies to every response, errors included.
-pub(crate) fn protect(headers: &mut HeaderMap) {
+pub fn protect(headers: &mut HeaderMap) {
     let policy = HeaderName::from_static("cross-origin-resource-policy");
     headers.insert(policy, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 /// `GET /healthz`
-pub(crate) fn health() -> Response<Bytes> {
+pub fn health() -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({"status": "ok"}))
 }
 
 /// `GET /_/ready`
-pub(crate) fn ready(state: &State) -> Response<Bytes> {
+pub fn ready(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_persistent()}))
 }
 
 /// `POST /_/reset`: deletes everything of the tenant.
-pub(crate) fn reset(call: &Call<'_>) -> Answer {
+pub fn reset(call: &Call<'_>) -> Answer {
     let state = call.state;
     let name = access::name(state, call.request)?;
     state.tenants.reset_tenant(&name);

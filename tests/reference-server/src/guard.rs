@@ -17,7 +17,7 @@
 //! The service checks this, not a mount: all mounts share it, and the service knows its own addresses. A request without `Host` is
 //! accepted: no browser sends one, but a test that calls the service without a socket does.
 
-mod password;
+pub mod password;
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
 
 /// Rejects a request that only a foreign page would send, or that doesn't have the password.
-pub(crate) fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
+pub fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
     if found.access() == Access::Health {
         return None;
     }

@@ -15,7 +15,7 @@ use crate::wire::problem::Problem;
 
 /// What a mount does. Each variant has the response as far as it is known: of [`Wait`](Self::Wait) and [`Perform`](Self::Perform), the one
 /// of mounts that can't wait.
-pub(crate) enum Reply {
+pub enum Reply {
     /// Sends the response.
     Now(Response<Bytes>),
     /// Sends the response as a scripted fault demands.
@@ -33,20 +33,17 @@ pub(crate) enum Reply {
 type Future<T> = Pin<Box<dyn std::future::Future<Output = T> + Send>>;
 
 /// A response that takes its time.
-pub(crate) struct Task(Box<dyn FnOnce(Arc<State>) -> Future<Response<Bytes>> + Send>);
+pub struct Task(Box<dyn FnOnce(Arc<State>) -> Future<Response<Bytes>> + Send>);
 
 /// The parts of a body, until the client disconnects or the mount stops.
-pub(crate) struct Stream(Box<dyn FnOnce(Arc<State>, watch::Receiver<bool>) -> mpsc::Receiver<Bytes> + Send>);
+pub struct Stream(Box<dyn FnOnce(Arc<State>, watch::Receiver<bool>) -> mpsc::Receiver<Bytes> + Send>);
 
 /// The other protocol, until the client disconnects or the mount stops.
-pub(crate) struct Upgrade(Box<dyn FnOnce(Arc<State>, OnUpgrade, watch::Receiver<bool>) -> Future<()> + Send>);
+pub struct Upgrade(Box<dyn FnOnce(Arc<State>, OnUpgrade, watch::Receiver<bool>) -> Future<()> + Send>);
 
 impl Reply {
     /// Responds with the result of a task that ends when the client disconnects.
-    pub(crate) fn wait<F>(
-        otherwise: Response<Bytes>,
-        task: impl FnOnce(Arc<State>) -> F + Send + 'static,
-    ) -> Self
+    pub fn wait<F>(otherwise: Response<Bytes>, task: impl FnOnce(Arc<State>) -> F + Send + 'static) -> Self
     where
         F: std::future::Future<Output = Response<Bytes>> + Send + 'static,
     {
@@ -54,10 +51,7 @@ impl Reply {
     }
 
     /// Responds with the result of a task that runs to its end.
-    pub(crate) fn perform<F>(
-        otherwise: Response<Bytes>,
-        task: impl FnOnce(Arc<State>) -> F + Send + 'static,
-    ) -> Self
+    pub fn perform<F>(otherwise: Response<Bytes>, task: impl FnOnce(Arc<State>) -> F + Send + 'static) -> Self
     where
         F: std::future::Future<Output = Response<Bytes>> + Send + 'static,
     {
@@ -65,7 +59,7 @@ impl Reply {
     }
 
     /// Responds with a stream.
-    pub(crate) fn stream(
+    pub fn stream(
         first: Response<Bytes>,
         parts: impl FnOnce(Arc<State>, watch::Receiver<bool>) -> mpsc::Receiver<Bytes> + Send + 'static,
     ) -> Self {
@@ -73,7 +67,7 @@ impl Reply {
     }
 
     /// Responds with another protocol.
-    pub(crate) fn upgrade<F>(
+    pub fn upgrade<F>(
         head: Response<Bytes>,
         serve: impl FnOnce(Arc<State>, OnUpgrade, watch::Receiver<bool>) -> F + Send + 'static,
     ) -> Self
@@ -85,7 +79,7 @@ impl Reply {
     }
 
     /// The response as far as it is known.
-    pub(crate) fn response(&self) -> &Response<Bytes> {
+    pub fn response(&self) -> &Response<Bytes> {
         match self {
             Self::Now(response)
             | Self::Fault(response, _)
@@ -97,7 +91,7 @@ impl Reply {
     }
 
     /// The response as far as it is known, to add headers.
-    pub(crate) fn response_mut(&mut self) -> &mut Response<Bytes> {
+    pub fn response_mut(&mut self) -> &mut Response<Bytes> {
         match self {
             Self::Now(response)
             | Self::Fault(response, _)
@@ -109,7 +103,7 @@ impl Reply {
     }
 
     /// The scripted delay.
-    pub(crate) fn delay(&self) -> Duration {
+    pub fn delay(&self) -> Duration {
         match self {
             Self::Fault(_, wire) => wire.delay,
             _ => Duration::ZERO,
@@ -117,7 +111,7 @@ impl Reply {
     }
 
     /// The response of a mount that has no connection to wait on, to cut, or to use for another protocol.
-    pub(crate) fn into_response(self) -> Response<Bytes> {
+    pub fn into_response(self) -> Response<Bytes> {
         match self {
             Self::Now(response)
             | Self::Fault(response, _)
@@ -133,19 +127,19 @@ impl Reply {
 }
 
 impl Task {
-    pub(crate) async fn run(self, state: Arc<State>) -> Response<Bytes> {
+    pub async fn run(self, state: Arc<State>) -> Response<Bytes> {
         (self.0)(state).await
     }
 }
 
 impl Stream {
-    pub(crate) fn start(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
+    pub fn start(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
         (self.0)(state, stopped)
     }
 }
 
 impl Upgrade {
-    pub(crate) async fn serve(self, state: Arc<State>, upgrade: OnUpgrade, stopped: watch::Receiver<bool>) {
+    pub async fn serve(self, state: Arc<State>, upgrade: OnUpgrade, stopped: watch::Receiver<bool>) {
         (self.0)(state, upgrade, stopped).await;
     }
 }

@@ -1,7 +1,7 @@
 //! A route as data: what it requires, what it does and what it costs, declared once. The lookup, the guard, the mounts and the documents of
 //! the routes read it from here.
 
-mod lookup;
+pub mod lookup;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -22,23 +22,23 @@ use crate::wire::cancel::Cancellation;
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
 
-pub(crate) use crate::route::lookup::{Found, Routes};
+pub use crate::route::lookup::{Found, Routes};
 
 /// Routes that have the same form of errors.
-pub(crate) struct Table {
-    pub(crate) area: Area,
+pub struct Table {
+    pub area: Area,
     /// The beginnings of paths: an unknown path with one of them belongs to this table.
-    pub(crate) prefixes: &'static [&'static str],
+    pub prefixes: &'static [&'static str],
     /// The form of its errors.
-    pub(crate) errors: fn(Problem) -> Response<Bytes>,
+    pub errors: fn(Problem) -> Response<Bytes>,
     /// Whether a request without a credential is for the default account. Such a table's credential may also be one of Basic authentication.
-    pub(crate) anonymous: bool,
-    pub(crate) routes: &'static [Route],
+    pub anonymous: bool,
+    pub routes: &'static [Route],
 }
 
 /// What applies to all routes of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Area {
+pub enum Area {
     /// The service's API: rate-limited, logged, subject to scripted faults.
     Service,
     /// The service's authorization server: logged, and subject to scripted faults.
@@ -48,24 +48,24 @@ pub(crate) enum Area {
 }
 
 /// A route.
-pub(crate) struct Route {
-    pub(crate) method: Method,
+pub struct Route {
+    pub method: Method,
     /// `{…}` matches one segment, `{folder}` only `messages` and `received`. Literal segments take precedence. A trailing slash is accepted.
-    pub(crate) path: &'static str,
-    pub(crate) access: Access,
-    pub(crate) effect: Effect,
-    pub(crate) cost: Cost,
-    pub(crate) body: Body,
-    pub(crate) stage: Stage,
+    pub path: &'static str,
+    pub access: Access,
+    pub effect: Effect,
+    pub cost: Cost,
+    pub body: Body,
+    pub stage: Stage,
     /// What the route does, for the document of the sandbox's own routes. `openapi.yaml` describes the others.
-    pub(crate) about: &'static str,
-    pub(crate) handler: Handler,
+    pub about: &'static str,
+    pub handler: Handler,
 }
 
 /// What a request needs to have. Where an account's own routes need a key and the sandbox has no password, everyone on this machine may use
 /// them: a key only names the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// Nothing, not even a known host name: for health checks.
     Health,
     /// Nothing: the response contains no account's data.
@@ -80,7 +80,7 @@ pub(crate) enum Access {
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// Changes nothing of an account.
     Reads,
     Changes,
@@ -92,7 +92,7 @@ pub(crate) enum Effect {
 
 /// Where a request is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cost {
+pub enum Cost {
     /// At once: in less than a millisecond.
     Quick,
     /// On a blocking thread: searches, metrics, derived texts, the first step of a broadcast.
@@ -101,7 +101,7 @@ pub(crate) enum Cost {
 
 /// The body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub enum Body {
     /// JSON, or none.
     Json,
     /// A form, a message, or anything else.
@@ -112,14 +112,14 @@ pub(crate) enum Body {
 
 /// Whether the service may still change the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     Stable,
     Beta,
 }
 
 /// The handler of a request, by what it receives.
 #[derive(Clone, Copy)]
-pub(crate) enum Handler {
+pub enum Handler {
     /// An operation of the service, with the account of the credential.
     Service(fn(&Context<'_>) -> Answer),
     /// An endpoint of the authorization server, which has its own form of errors.
@@ -137,7 +137,7 @@ pub(crate) enum Handler {
 /// The columns of a table, in order.
 #[rustfmt::skip]
 #[expect(clippy::too_many_arguments, reason = "a row names every column")]
-pub(crate) const fn route(
+pub const fn route(
     method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, stage: Stage, handler: Handler,
 ) -> Route {
     Route { method, path, access, effect, cost, body, stage, about: "", handler }
@@ -146,57 +146,57 @@ pub(crate) const fn route(
 /// The columns of a table of the sandbox's own routes, in order.
 #[rustfmt::skip]
 #[expect(clippy::too_many_arguments, reason = "a row names every column")]
-pub(crate) const fn own(
+pub const fn own(
     method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, about: &'static str, handler: Handler,
 ) -> Route {
     Route { method, path, access, effect, cost, body, stage: Stage::Stable, about, handler }
 }
 
 /// The values of the columns, as tables name them.
-pub(crate) mod columns {
+pub mod columns {
     use http::Method;
 
     use super::{Access, Body, Cost, Effect, Stage};
     use crate::model::credential::Scope;
 
-    pub(crate) const GET: Method = Method::GET;
-    pub(crate) const POST: Method = Method::POST;
-    pub(crate) const PUT: Method = Method::PUT;
-    pub(crate) const PATCH: Method = Method::PATCH;
-    pub(crate) const DELETE: Method = Method::DELETE;
+    pub const GET: Method = Method::GET;
+    pub const POST: Method = Method::POST;
+    pub const PUT: Method = Method::PUT;
+    pub const PATCH: Method = Method::PATCH;
+    pub const DELETE: Method = Method::DELETE;
 
-    pub(crate) const HEALTH: Access = Access::Health;
-    pub(crate) const OPEN: Access = Access::Open;
-    pub(crate) const LINK: Access = Access::Link;
-    pub(crate) const SEND: Access = Access::Key(Scope::Send);
-    pub(crate) const ANY_KEY: Access = Access::Key(Scope::AnyKey);
-    pub(crate) const FULL: Access = Access::Key(Scope::Full);
-    pub(crate) const PASSWORD: Access = Access::Password;
+    pub const HEALTH: Access = Access::Health;
+    pub const OPEN: Access = Access::Open;
+    pub const LINK: Access = Access::Link;
+    pub const SEND: Access = Access::Key(Scope::Send);
+    pub const ANY_KEY: Access = Access::Key(Scope::AnyKey);
+    pub const FULL: Access = Access::Key(Scope::Full);
+    pub const PASSWORD: Access = Access::Password;
 
-    pub(crate) const READS: Effect = Effect::Reads;
-    pub(crate) const CHANGES: Effect = Effect::Changes;
-    pub(crate) const SENDS: Effect = Effect::Sends;
-    pub(crate) const MOVES_CLOCK: Effect = Effect::MovesClock;
+    pub const READS: Effect = Effect::Reads;
+    pub const CHANGES: Effect = Effect::Changes;
+    pub const SENDS: Effect = Effect::Sends;
+    pub const MOVES_CLOCK: Effect = Effect::MovesClock;
 
-    pub(crate) const QUICK: Cost = Cost::Quick;
-    pub(crate) const SLOW: Cost = Cost::Slow;
+    pub const QUICK: Cost = Cost::Quick;
+    pub const SLOW: Cost = Cost::Slow;
 
-    pub(crate) const JSON: Body = Body::Json;
-    pub(crate) const ANY: Body = Body::Any;
-    pub(crate) const IMPORT: Body = Body::Import;
+    pub const JSON: Body = Body::Json;
+    pub const ANY: Body = Body::Any;
+    pub const IMPORT: Body = Body::Import;
 
-    pub(crate) const STABLE: Stage = Stage::Stable;
-    pub(crate) const BETA: Stage = Stage::Beta;
+    pub const STABLE: Stage = Stage::Stable;
+    pub const BETA: Stage = Stage::Beta;
 }
 
 impl Route {
     /// The path within which an `Idempotency-Key` is unique: a key that was used for one record can be used for another.
-    pub(crate) fn scope_of_key<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
+    pub fn scope_of_key<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
         if self.path.contains('{') { request.uri().path() } else { self.path }
     }
 
     /// 404: the operation is in beta, and the service doesn't serve those.
-    pub(crate) fn beta_disabled(&self) -> Problem {
+    pub fn beta_disabled(&self) -> Problem {
         let message = format!(
             "{} {} is in beta, and this sandbox serves no beta operations. Start it with `--beta` (`Settings::beta`) to enable them.",
             self.method, self.path
@@ -205,7 +205,7 @@ impl Route {
     }
 
     /// The maximum size of a request body, in bytes.
-    pub(crate) fn body_limit(&self, settings: &Settings) -> usize {
+    pub fn body_limit(&self, settings: &Settings) -> usize {
         match self.body {
             Body::Json | Body::Any => settings.body_limit,
             Body::Import => {
@@ -217,22 +217,22 @@ impl Route {
 
 /// A request of a route without an account.
 #[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) request: &'a Request<Bytes>,
-    pub(crate) routes: &'static Routes,
+pub struct Call<'a> {
+    pub state: &'a State,
+    pub request: &'a Request<Bytes>,
+    pub routes: &'static Routes,
     pattern: &'static str,
 }
 
 /// A request, and the account that it is for.
-pub(crate) struct AccountCall<'a> {
+pub struct AccountCall<'a> {
     call: Call<'a>,
     /// Not created by requests that only read.
-    pub(crate) tenant: Arc<Tenant>,
+    pub tenant: Arc<Tenant>,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn new(
+    pub fn new(
         state: &'a State,
         request: &'a Request<Bytes>,
         routes: &'static Routes,
@@ -241,28 +241,28 @@ impl<'a> Call<'a> {
         Self { state, request, routes, pattern: route.path }
     }
 
-    pub(crate) fn of_account(self, tenant: Arc<Tenant>) -> AccountCall<'a> {
+    pub fn of_account(self, tenant: Arc<Tenant>) -> AccountCall<'a> {
         AccountCall { call: self, tenant }
     }
 
     /// A path parameter by its index, as it is in the URL; empty if there are fewer.
-    pub(crate) fn parameter(&self, index: usize) -> &'a str {
+    pub fn parameter(&self, index: usize) -> &'a str {
         let parameters = segments(self.pattern)
             .zip(segments(self.request.uri().path().trim_start_matches('/')))
             .filter(|(pattern, _)| pattern.starts_with('{'));
         parameters.map(|(_, text)| text).nth(index).unwrap_or_default()
     }
 
-    pub(crate) fn query(&self) -> Option<&'a str> {
+    pub fn query(&self) -> Option<&'a str> {
         self.request.uri().query()
     }
 
     /// The time of the service's clock.
-    pub(crate) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.state.clock.now()
     }
 
-    pub(crate) fn canceled(&self) -> Cancellation {
+    pub fn canceled(&self) -> Cancellation {
         Cancellation::of(self.request)
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use crate::control::{self, clock, downloads, faults, trigger, unsubscribe};
-use crate::inbox;
 use crate::oauth::{authorize, consent, grants, metadata, register, revoke, token};
 use crate::resources::{
     api_keys, automations, broadcasts, contact_imports, contact_properties, contacts, domains, emails,
@@ -16,12 +15,12 @@ use crate::route::{Area, Route, Routes, Table, own, route};
 use crate::wire::problem::Problem;
 
 /// All routes.
-pub(crate) static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));
+pub static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));
 
-const TABLES: &[Table] = &[SERVICE, OAUTH, CONTROL, inbox::routes::TABLE, inbox::mailpit::routes::TABLE];
+const TABLES: &[Table] = &[SERVICE, OAUTH, CONTROL];
 
 /// The service's API. Paths without a known beginning are unknown paths of it.
-const SERVICE: Table = Table {
+pub const SERVICE: Table = Table {
     area: Area::Service,
     prefixes: &[],
     errors: Problem::into_response,
@@ -30,7 +29,7 @@ const SERVICE: Table = Table {
 };
 
 /// The authorization server.
-const OAUTH: Table = Table {
+pub const OAUTH: Table = Table {
     area: Area::OAuth,
     prefixes: &[],
     errors: Problem::into_response,
@@ -224,7 +223,7 @@ const OPERATIONS: &[Route] = &[
 ];
 
 /// What every service has under `/_/`.
-const CONTROL: Table = Table {
+pub const CONTROL: Table = Table {
     area: Area::Own,
     prefixes: &["/_/"],
     errors: Problem::into_response,

@@ -6,7 +6,7 @@
 
 mod due;
 mod logins;
-pub(crate) mod outbound;
+pub mod outbound;
 mod record;
 #[cfg(test)]
 mod scaling;
@@ -77,15 +77,23 @@ pub struct Service {
 impl Service {
     /// Creates a service with an empty state.
     pub fn new(settings: Settings) -> Arc<Self> {
-        let links = Links::new(settings.seed);
-        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
-        Self::with(settings, links, logins)
+        Self::with_routes(settings, &ROUTES)
     }
 
-    pub(crate) fn with(settings: Settings, links: Links, oauth: OAuthStore) -> Arc<Self> {
+    /// Creates a service with an empty state and these routes.
+    #[doc(hidden)]
+    pub fn with_routes(settings: Settings, routes: &'static Routes) -> Arc<Self> {
+        let links = Links::new(settings.seed);
+        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
+        Self::with(settings, links, logins, routes)
+    }
+
+    #[doc(hidden)]
+
+    pub fn with(settings: Settings, links: Links, oauth: OAuthStore, routes: &'static Routes) -> Arc<Self> {
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
-            routes: &ROUTES,
+            routes,
             due_worker: DueWorker::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
@@ -111,13 +119,15 @@ impl Service {
     }
 
     /// Looks up a route. The path may be that of a metadata document with the service's base path after it (RFC 8414, section 3.1).
-    pub(crate) fn find(&self, method: &Method, path: &str) -> Found {
+    #[doc(hidden)]
+    pub fn find(&self, method: &Method, path: &str) -> Found {
         self.routes.find(method, self.state.links.without_base_path(path))
     }
 
     /// Handles one request of a mount.
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
-    pub(crate) fn reply(&self, request: Request<Bytes>) -> Reply {
+    #[doc(hidden)]
+    pub fn reply(&self, request: Request<Bytes>) -> Reply {
         let started = Instant::now();
         let found = self.find(request.method(), request.uri().path());
         // Moving the clock may take long; each batch of due jobs enters the snapshot lock by itself.
@@ -145,7 +155,8 @@ impl Service {
 
     /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which has complete
     /// exchanges only, doesn't.
-    pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
+    #[doc(hidden)]
+    pub fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit));
         if self.find(head.method(), head.uri().path()).table.area == Area::Own {
@@ -158,7 +169,8 @@ impl Service {
     }
 
     /// Responds to a connection beyond the limit, of which nothing was read.
-    pub(crate) fn refuse_connection(&self) -> Response<Bytes> {
+    #[doc(hidden)]
+    pub fn refuse_connection(&self) -> Response<Bytes> {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
@@ -508,7 +520,7 @@ impl Service {
         self.state.tenants.requests.all()
     }
 
-    /// Lists every route as method and path, with `{…}` for a parameter. The sandbox's own routes under `/_/` are excluded.
+    /// Lists every route as method and path, with `{…}` for a parameter. Those under `/_/` are excluded.
     pub fn routes() -> impl Iterator<Item = (Method, &'static str)> {
         ROUTES.operations().map(|route| (route.method.clone(), route.path))
     }
@@ -578,7 +590,9 @@ impl Service {
         self.state.is_persistent()
     }
 
-    pub(crate) fn state(&self) -> &Arc<State> {
+    #[doc(hidden)]
+
+    pub fn state(&self) -> &Arc<State> {
         &self.state
     }
 }

@@ -21,12 +21,12 @@ const PREFIX: &str = "account_";
 const LABEL_LENGTH: usize = 6;
 
 /// The ID of a tenant's account, constant during the life of the sandbox's state.
-pub(crate) fn id(state: &State, tenant: &str) -> String {
+pub fn id(state: &State, tenant: &str) -> String {
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(state.links.tag(TagPurpose::Account, tenant)))
 }
 
 /// The beginning of a tenant's key. The sandbox's default key is no secret and is shown completely.
-pub(crate) fn label(tenant: &str) -> String {
+pub fn label(tenant: &str) -> String {
     if tenant == DEFAULT_KEY {
         return tenant.to_owned();
     }
@@ -34,7 +34,7 @@ pub(crate) fn label(tenant: &str) -> String {
 }
 
 /// Finds the account with this ID. `None` if the text isn't an ID, but possibly a key.
-pub(crate) fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
+pub fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
     let encoded = text.strip_prefix(PREFIX)?;
     let tag: Option<Tag> = URL_SAFE_NO_PAD.decode(encoded).ok().and_then(|tag| tag.try_into().ok());
     let tenant = tag.and_then(|tag| state.tenants.by_tag(TagPurpose::Account, tag));
@@ -48,7 +48,7 @@ pub(crate) fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Pro
 }
 
 /// The token of the `Authorization` header.
-pub(crate) fn bearer(headers: &http::HeaderMap) -> Option<&str> {
+pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
     let (scheme, text) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }

@@ -13,13 +13,13 @@ use crate::wire::problem::Problem;
 const MAX_PROBLEMS: usize = 20;
 
 /// The fields of a body, and its problems.
-pub(crate) struct Body {
+pub struct Body {
     fields: Map<String, Value>,
     problems: Vec<String>,
 }
 
 impl Body {
-    pub(crate) fn read(body: &[u8]) -> Result<Self, Problem> {
+    pub fn read(body: &[u8]) -> Result<Self, Problem> {
         match serde_json::from_str(well_formed(body)?.get()) {
             Ok(Value::Object(fields)) => Ok(Self { fields, problems: Vec::new() }),
             Ok(other) => {
@@ -31,21 +31,21 @@ impl Body {
     }
 
     /// Reports a problem: a complete sentence with the field, the rule and what was found.
-    pub(crate) fn wrong(&mut self, message: impl Into<String>) {
+    pub fn wrong(&mut self, message: impl Into<String>) {
         self.problems.push(message.into());
     }
 
     /// Whether a field is present and not `null`.
-    pub(crate) fn has(&self, field: &str) -> bool {
+    pub fn has(&self, field: &str) -> bool {
         self.fields.get(field).is_some_and(|value| !value.is_null())
     }
 
     /// Takes a field. `null` counts as absent.
-    pub(crate) fn take(&mut self, field: &str) -> Option<Value> {
+    pub fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field).filter(|value| !value.is_null())
     }
 
-    pub(crate) fn text(&mut self, field: &str) -> Option<String> {
+    pub fn text(&mut self, field: &str) -> Option<String> {
         match self.take(field)? {
             Value::String(text) => Some(text),
             other => self.refuse(field, "a string", &other),
@@ -53,7 +53,7 @@ impl Body {
     }
 
     /// Takes an integer within these bounds.
-    pub(crate) fn integer(&mut self, field: &str, min: u64, max: u64) -> Option<u64> {
+    pub fn integer(&mut self, field: &str, min: u64, max: u64) -> Option<u64> {
         let value = self.take(field)?;
         match value.as_u64().filter(|number| (min..=max).contains(number)) {
             Some(number) => Some(number),
@@ -62,7 +62,7 @@ impl Body {
     }
 
     /// Takes an optional boolean, false by default.
-    pub(crate) fn flag(&mut self, field: &str) -> bool {
+    pub fn flag(&mut self, field: &str) -> bool {
         match self.take(field) {
             None => false,
             Some(Value::Bool(flag)) => flag,
@@ -70,13 +70,13 @@ impl Body {
         }
     }
 
-    pub(crate) fn refuse<T>(&mut self, field: &str, rule: &str, found: &Value) -> Option<T> {
+    pub fn refuse<T>(&mut self, field: &str, rule: &str, found: &Value) -> Option<T> {
         self.wrong(format!("`{field}` must be {rule}; found {}.", formatted(found)));
         None
     }
 
     /// Reports all problems as one response, including fields that were never taken.
-    pub(crate) fn finish(mut self, known: &str) -> Result<(), Problem> {
+    pub fn finish(mut self, known: &str) -> Result<(), Problem> {
         for field in self.fields.keys() {
             self.problems.push(format!("{} is not a field here; these are: {known}.", quoted(field)));
         }

@@ -20,7 +20,7 @@ const FIELDS: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
 const MAX_SCALE: f64 = 100_000.0;
 const MIN_SCALE: f64 = 0.001;
 
-pub(crate) fn show(state: &State) -> Response<Bytes> {
+pub fn show(state: &State) -> Response<Bytes> {
     let clock = &state.clock;
     let (now, real) = (clock.now(), Timestamp::now());
     let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0;
@@ -29,7 +29,7 @@ pub(crate) fn show(state: &State) -> Response<Bytes> {
 }
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
-pub(crate) fn change(state: &State, body: &[u8]) -> Answer {
+pub fn change(state: &State, body: &[u8]) -> Answer {
     let mut body = Body::read(body)?;
     let clock = &state.clock;
     let both = body.has("set") && body.has("advance");

@@ -11,12 +11,12 @@ use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 
 /// `GET /_/files/{token}`: a file of a sent email.
-pub(crate) fn sent(state: &State, token: &str) -> Answer {
+pub fn sent(state: &State, token: &str) -> Answer {
     download(emails::attachments::open(state, token))
 }
 
 /// `GET /_/received-files/{token}`: a file of a received email.
-pub(crate) fn of_received(state: &State, token: &str) -> Answer {
+pub fn of_received(state: &State, token: &str) -> Answer {
     download(received::attachments::open(state, token))
 }
 

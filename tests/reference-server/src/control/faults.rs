@@ -3,7 +3,7 @@
 //! The script belongs to the whole service: a rule added with one key applies to the requests of all keys. The sandbox's own routes are
 //! exempt.
 
-mod client_gets;
+pub mod client_gets;
 
 use std::time::Duration;
 
@@ -35,12 +35,12 @@ const FIELDS: &str = "`method`, `path`, `smtp`, `action`, `status`, `code`, `nam
 /// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
-pub(crate) fn index(state: &State) -> Response<Bytes> {
+pub fn index(state: &State) -> Response<Bytes> {
     let data: Vec<_> = state.faults.list().iter().map(shown).collect();
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
 }
 
-pub(crate) fn add(call: &Call<'_>) -> Answer {
+pub fn add(call: &Call<'_>) -> Answer {
     let state = call.state;
     let rule = read(call.request.body(), call.routes)?;
     if state.faults.pending() >= MAX_RULES {
@@ -52,12 +52,12 @@ pub(crate) fn add(call: &Call<'_>) -> Answer {
     Ok(problem::json(StatusCode::CREATED, &shown(&Scripted::new(id, rule))))
 }
 
-pub(crate) fn show(state: &State, id: &str) -> Answer {
+pub fn show(state: &State, id: &str) -> Answer {
     let found = state.faults.list().into_iter().find(|one| one.id.to_string() == id);
     found.map(|one| problem::json(StatusCode::OK, &shown(&one))).ok_or_else(|| unknown(id))
 }
 
-pub(crate) fn remove(state: &State, id: &str) -> Answer {
+pub fn remove(state: &State, id: &str) -> Answer {
     let taken = id.parse().ok().and_then(|id| state.faults.take_back(id)).ok_or_else(|| unknown(id))?;
     Ok(problem::json(
         StatusCode::OK,
@@ -65,7 +65,7 @@ pub(crate) fn remove(state: &State, id: &str) -> Answer {
     ))
 }
 
-pub(crate) fn clear(state: &State) -> Response<Bytes> {
+pub fn clear(state: &State) -> Response<Bytes> {
     let deleted = state.faults.pending();
     state.faults.clear();
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))

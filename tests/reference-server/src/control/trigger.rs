@@ -33,7 +33,7 @@ const TRIGGERS: [(&str, Event); 8] = [
 ];
 
 /// `GET /_/events`: the available types.
-pub(crate) fn types(state: &State) -> Response<Bytes> {
+pub fn types(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({ "object": "list", "data": kinds(state) }))
 }
 
@@ -44,7 +44,7 @@ fn kinds(state: &State) -> Vec<&'static str> {
 }
 
 /// Sends a sample event to the tenant's webhooks. `data` is merged over the sample (RFC 7396).
-pub(crate) fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
+pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let kinds: Vec<_> = kinds(state).into_iter().map(|kind| (kind, kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
     let now = state.clock.now();
@@ -63,7 +63,7 @@ pub(crate) fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request
 
 /// Records an event of an email, found by its ID or its sent email's ID. `detail` is merged over the event's default content, such as
 /// `{"link": …}` for a click.
-pub(crate) fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<Bytes>) -> Answer {
+pub fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<Bytes>) -> Answer {
     let email = mails::find(tenant, id)?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;

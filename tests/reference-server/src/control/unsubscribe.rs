@@ -18,7 +18,7 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;mar
     button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";
 
 /// The page with the button. If the email has several addresses, it asks for one.
-pub(crate) fn ask(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
+pub fn ask(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
     let request = read(state, token)?;
     let what = subject(&request);
     let addresses = known(&request)?;
@@ -37,7 +37,7 @@ pub(crate) fn ask(state: &State, token: &str) -> Result<Response<Bytes>, Problem
 }
 
 /// Unsubscribes the contact, the only address, or the one in the form. Repeating it has no further effect.
-pub(crate) fn confirm(state: &State, token: &str, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+pub fn confirm(state: &State, token: &str, body: &[u8]) -> Result<Response<Bytes>, Problem> {
     let request = read(state, token)?;
     let addresses = known(&request)?;
     // The field for another address comes last.

@@ -5,7 +5,7 @@
 //!
 //! The sandbox has no user accounts, only tenants by API key; so the page asks for the tenant. It suggests the sandbox's default key.
 
-mod page;
+pub mod page;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header};
@@ -24,7 +24,7 @@ use crate::state::keys::{self, DEFAULT_KEY};
 const COOKIE: &str = "sandbox_consent";
 
 /// Shows the page, or applies the decision.
-pub(crate) fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
+pub fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
     let now = state.clock.now();
     let waiting = state.oauth.request(name, now);
     let client = waiting.as_ref().and_then(|waiting| state.oauth.client(&waiting.client_id));

@@ -19,9 +19,9 @@ use crate::wire::refusal::{Refusal, not_cacheable};
 const MAX_NAME: usize = 200;
 const MAX_URI: usize = 2048;
 const MAX_URIS: usize = 10;
-pub(crate) const PATH: &str = "/oauth/register";
+pub const PATH: &str = "/oauth/register";
 
-pub(crate) fn register(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+pub fn register(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let now = state.clock.now();
     let registered = read(state, request.body()).and_then(|(client, secret)| {
         state.oauth.register(client.clone(), now)?;

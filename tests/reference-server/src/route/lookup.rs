@@ -14,7 +14,7 @@ use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
 
 /// All routes of a service.
-pub(crate) struct Routes {
+pub struct Routes {
     tables: &'static [Table],
     paths: Router<Path>,
 }
@@ -27,15 +27,15 @@ struct Path {
 
 /// The result of a lookup.
 #[derive(Clone)]
-pub(crate) struct Found {
+pub struct Found {
     /// The table that the path belongs to, even if it is unknown.
-    pub(crate) table: &'static Table,
-    pub(crate) route: Result<&'static Route, NoRoute>,
+    pub table: &'static Table,
+    pub route: Result<&'static Route, NoRoute>,
 }
 
 /// Why there is no route.
 #[derive(Clone)]
-pub(crate) enum NoRoute {
+pub enum NoRoute {
     /// The path is known with other methods. An ID that can't be one, as in `POST /emails/report`, makes it unknown.
     WrongMethod(&'static [&'static Route]),
     UnknownPath,
@@ -44,7 +44,7 @@ pub(crate) enum NoRoute {
 impl Routes {
     /// # Panics
     /// If two patterns conflict, or a table is missing: the first is the one of paths without a known beginning.
-    pub(crate) fn new(tables: &'static [Table]) -> Self {
+    pub fn new(tables: &'static [Table]) -> Self {
         let mut grouped = BTreeMap::<_, Path>::new();
         for table in tables {
             for route in table.routes {
@@ -61,7 +61,7 @@ impl Routes {
     }
 
     /// Looks up a route.
-    pub(crate) fn find(&'static self, method: &Method, path: &str) -> Found {
+    pub fn find(&'static self, method: &Method, path: &str) -> Found {
         let Some(Path { table, routes }) = self.at(path) else {
             return Found { table: self.table_of(path), route: Err(NoRoute::UnknownPath) };
         };
@@ -77,12 +77,12 @@ impl Routes {
     }
 
     /// Lists the routes of an area.
-    pub(crate) fn of(&self, area: Area) -> impl Iterator<Item = &'static Route> {
+    pub fn of(&self, area: Area) -> impl Iterator<Item = &'static Route> {
         self.tables.iter().filter(move |table| table.area == area).flat_map(|table| table.routes)
     }
 
     /// Lists the operations of the service and of its authorization server.
-    pub(crate) fn operations(&self) -> impl Iterator<Item = &'static Route> {
+    pub fn operations(&self) -> impl Iterator<Item = &'static Route> {
         self.of(Area::Service).chain(self.of(Area::OAuth))
     }
 
@@ -121,7 +121,7 @@ impl Route {
 
 impl Found {
     /// The access that the request requires. Of an unknown method or path, full access, except where all methods are links.
-    pub(crate) fn access(&self) -> Access {
+    pub fn access(&self) -> Access {
         match &self.route {
             Ok(route) => route.access,
             Err(NoRoute::WrongMethod(routes)) if routes.iter().all(|route| route.access == Access::Link) => {
@@ -134,7 +134,7 @@ impl Found {
 
 impl NoRoute {
     /// 404, or 405 with the methods that the path takes.
-    pub(crate) fn response(&self, request: &Request<Bytes>, table: &Table) -> Response<Bytes> {
+    pub fn response(&self, request: &Request<Bytes>, table: &Table) -> Response<Bytes> {
         let (method, path) = (request.method(), request.uri().path());
         let Self::WrongMethod(routes) = self else { return (table.errors)(no_such_route(method, path)) };
         let allowed = routes.iter().map(|route| route.method.as_str()).collect::<Vec<_>>().join(", ");

@@ -1,8 +1,9 @@
 //! What leaves, through the mounts: attachments to fetch, webhook events to post, and mails to a real server.
 
-pub(crate) mod fetch;
-pub(crate) mod post;
-mod relay;
+#[doc(hidden)]
+pub mod fetch;
+pub mod post;
+pub mod relay;
 
 use std::sync::Arc;
 
@@ -47,7 +48,7 @@ impl Service {
 }
 
 /// Starts all pending requests, each in a task of its own.
-pub(crate) fn run_all(service: &Arc<Service>) {
+pub fn run_all(service: &Arc<Service>) {
     fetch::run_all(service);
     post::run_all(service);
 }

@@ -19,10 +19,10 @@ const CHUNK: usize = 64;
 
 /// The waiters, by the name of their tenant, which needn't exist yet.
 #[derive(Debug)]
-pub(crate) struct Arrivals {
+pub struct Arrivals {
     waiting: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
     /// The permits to look.
-    pub(crate) looking: Arc<Semaphore>,
+    pub looking: Arc<Semaphore>,
 }
 
 impl Default for Arrivals {
@@ -33,14 +33,14 @@ impl Default for Arrivals {
 
 impl Arrivals {
     /// Wakes the waiters of a tenant.
-    pub(crate) fn publish(&self, tenant: &str) {
+    pub fn publish(&self, tenant: &str) {
         if let Some(waiting) = lock(&self.waiting).get(tenant) {
             waiting.send_replace(());
         }
     }
 
     /// Subscribes to all captures of a tenant from now on, until it is dropped.
-    pub(crate) fn subscribe(&self, tenant: &str) -> Subscription<'_> {
+    pub fn subscribe(&self, tenant: &str) -> Subscription<'_> {
         let mut waiting = lock(&self.waiting);
         let sender = waiting.entry(tenant.into()).or_insert_with(|| watch::channel(()).0);
         Subscription { arrivals: self, tenant: tenant.into(), receiver: sender.subscribe() }
@@ -48,7 +48,7 @@ impl Arrivals {
 }
 
 /// A waiter.
-pub(crate) struct Subscription<'a> {
+pub struct Subscription<'a> {
     arrivals: &'a Arrivals,
     tenant: Arc<str>,
     receiver: watch::Receiver<()>,
@@ -56,7 +56,7 @@ pub(crate) struct Subscription<'a> {
 
 impl Subscription<'_> {
     /// Waits for an email that was captured after the last call.
-    pub(crate) async fn captured(&mut self) {
+    pub async fn captured(&mut self) {
         // The sender lives as long as its receivers.
         let _ = self.receiver.changed().await;
     }
@@ -73,7 +73,7 @@ impl Drop for Subscription<'_> {
 
 /// The emails of a tenant that were compared.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub struct Seen {
     /// A reset replaces the tenant, and positions start again.
     tenant: Weak<Tenant>,
     /// The position of the first email that was not compared.
@@ -82,12 +82,12 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// All emails up to a position.
-    pub(crate) fn up_to(tenant: &Arc<Tenant>, position: u64) -> Self {
+    pub fn up_to(tenant: &Arc<Tenant>, position: u64) -> Self {
         Self { tenant: Arc::downgrade(tenant), next: position + 1 }
     }
 
     /// Finds the newest email that wasn't compared yet and matches. All others then count as compared, too.
-    pub(crate) fn newest(
+    pub fn newest(
         &mut self,
         tenant: &Arc<Tenant>,
         mut matches: impl FnMut(&Arc<Mail>) -> bool,

@@ -5,7 +5,7 @@ use http::Method;
 use idempost_reference_server::Fetched;
 use serde_json::{Value, json};
 
-use crate::persistence::{close, open};
+use crate::restarts::{close, open};
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
 
 fn with_files() -> Value {

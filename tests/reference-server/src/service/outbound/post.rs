@@ -14,7 +14,7 @@ use crate::state::http_clients::reasons;
 const MAX_RESPONSE: usize = 4 << 10;
 
 /// Makes the attempts that may run now, each in a task of its own. A task that ends starts the next.
-pub(crate) fn run_all(service: &Arc<Service>) {
+pub fn run_all(service: &Arc<Service>) {
     while let Some(post) = service.next_post() {
         let service = Arc::clone(service);
         tokio::spawn(async move {
