@@ -35,7 +35,12 @@ impl ReferenceServer {
     /// when a request arrives or the clock is moved; [`over_http`](Self::over_http) doesn't wait for that.
     #[cfg(feature = "wiremock")]
     pub async fn with(settings: Settings) -> Self {
-        let service = Service::new(settings);
+        Self::over_wiremock(Service::new(settings)).await
+    }
+
+    /// Starts with an existing service, behind `wiremock`.
+    #[cfg(feature = "wiremock")]
+    pub async fn over_wiremock(service: Arc<Service>) -> Self {
         let server = wiremock::MockServer::builder().disable_request_recording().start().await;
         wiremock::Mock::given(wiremock::matchers::any())
             .respond_with(mount::wiremock::Mounted(Arc::clone(&service)))
@@ -51,7 +56,14 @@ impl ReferenceServer {
     /// # Panics
     /// If no socket can be bound on 127.0.0.1.
     pub async fn over_http(settings: Settings) -> Self {
-        let service = Service::new(settings);
+        Self::over(Service::new(settings)).await
+    }
+
+    /// Starts with an existing service, behind `hyper`.
+    ///
+    /// # Panics
+    /// If no socket can be bound on 127.0.0.1.
+    pub async fn over(service: Arc<Service>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a socket on 127.0.0.1");
         let address = listener.local_addr().expect("the address of a bound socket");
         let (stop, stopped) = oneshot::channel();
