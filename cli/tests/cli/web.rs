@@ -55,11 +55,11 @@ fn web_opens_the_browser_for_people_alone() {
     let service = Service::start();
     let idempost = service.idempost();
     let id = idempost.run(&SEND).ok().trim().to_owned();
-    let (opener, opened) = (idempost.home().join("opener"), idempost.home().join("opened"));
+    let (script, opened) = (idempost.home().join("script"), idempost.home().join("opened"));
     let text = format!("#!/bin/sh\nprintf %s \"$1\" > '{0}.part' && mv '{0}.part' '{0}'\n", opened.display());
-    std::fs::write(&opener, text).unwrap();
-    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let idempost = idempost.env("BROWSER", opener.to_str().unwrap());
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let idempost = idempost.env("BROWSER", script.to_str().unwrap());
     let get = ["emails", "get", &id, "--web"];
     let page = idempost.run(&[&get[..], &["--jq", ".url"]].concat()).ok();
     let literal = idempost.command().args(get).env("IDEMPOST_LITERAL_VALUES", "1").output().unwrap();
