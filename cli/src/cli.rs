@@ -87,6 +87,7 @@ pub(crate) enum Command {
     Doctor(commands::doctor::Args),
     #[cfg(feature = "mcp")]
     Mcp(commands::mcp::Args),
+    Skill(commands::skill::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
@@ -159,6 +160,7 @@ impl Command {
         match self {
             Self::Alias(_)
             | Self::Config(_)
+            | Self::Skill(_)
             | Self::Completions(_)
             | Self::Man(_)
             | Self::Help(_)
@@ -195,12 +197,11 @@ impl Command {
 }
 
 /// Parses a command line. Builds only the noun that it names; the whole tree for help and errors.
-pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = if let Some(matches) = matches_of_noun(&arguments) {
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = if let Some(matches) = matches_of_noun(arguments) {
         matches
     } else {
-        let first = arguments.get(1).cloned();
-        tree().try_get_matches_from(arguments).map_err(|error| suggesting_nouns(error, first.as_ref()))?
+        tree().try_get_matches_from(arguments).map_err(|error| suggesting_nouns(error, arguments))?
     };
     Cli::from_arg_matches(&matches)
 }
@@ -228,15 +229,16 @@ pub(crate) fn expanded(arguments: Vec<OsString>, env: &Env) -> Result<(Vec<OsStr
     Ok(([&arguments[..end - 1], &expanded].concat(), note))
 }
 
-/// Suggests the nouns that have this verb, if the command line starts with a verb: `emails send` for `send`.
-fn suggesting_nouns(mut error: clap::Error, first: Option<&OsString>) -> clap::Error {
+/// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
+fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return error;
     };
-    if first.is_none_or(|first| *first != *verb) {
+    let tree = tree();
+    let mut before = arguments.iter().skip(1).take_while(|argument| **argument != *verb);
+    if before.any(|argument| tree.find_subcommand(argument).is_some()) {
         return error;
     }
-    let tree = tree();
     let nouns =
         tree.get_subcommands().filter(|noun| !noun.is_hide_set() && noun.find_subcommand(&verb).is_some());
     let commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();

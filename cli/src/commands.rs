@@ -26,6 +26,7 @@ pub(crate) mod received;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
 pub(crate) mod segments;
+pub(crate) mod skill;
 pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod topics;

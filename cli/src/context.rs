@@ -344,9 +344,11 @@ impl Context {
             let name = "SSL_CERT_FILE".to_owned();
             return Err(invalid(rule, Some(Origin::Env { name })));
         }
-        let source = settings.cacert.as_ref().map_or_else(String::new, |cacert| cacert.source.to_string());
-        let built = settings.network().transport();
-        let transport = built.map_err(|rule| invalid(format!("{source}: {rule}"), None))?;
+        let transport = settings.network().transport().map_err(|(name, rule)| {
+            let setting = if name == "cacert" { &settings.cacert } else { &settings.client_cert };
+            let source = setting.as_ref().map_or_else(String::new, |setting| setting.source.to_string());
+            invalid(format!("{source}: {rule}"), None)
+        })?;
         Ok(Arc::clone(self.transport.get_or_init(|| Arc::new(transport))))
     }
 

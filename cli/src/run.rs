@@ -67,7 +67,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         Err(fail) => return explain(&fail, env),
     };
     let json = wants_json(&arguments, env);
-    let mut cli = match cli::parse(arguments.clone()) {
+    let mut cli = match cli::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
@@ -282,6 +282,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::run(args, &cli::tree(), context).await,
+        Command::Skill(args) => commands::skill::run(&args, &cli::tree(), context).await,
         #[cfg(feature = "sandbox")]
         Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
         // All other commands have already run without a network.

@@ -67,6 +67,14 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         help: "PEM file of certificate authorities to trust besides the system's",
     },
     ConfigKey {
+        name: "client_cert",
+        kind: Kind::Text,
+        default: None,
+        env: Some("IDEMPOST_CLIENT_CERT"),
+        flag: Some("--client-cert"),
+        help: "PEM file with a client certificate and its private key, for a service or gateway that requires one",
+    },
+    ConfigKey {
         name: "proxy",
         kind: Kind::Proxy,
         default: None,

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) base_url: Option<Setting<Url>>,
     /// A file of certificate authorities to trust.
     pub(crate) cacert: Option<Setting<PathBuf>>,
+    /// A file with the client's certificate and its key.
+    pub(crate) client_cert: Option<Setting<PathBuf>>,
     /// The proxy.
     pub(crate) proxy: Option<Setting<Url>>,
     /// The credential, if one was given that applies.
@@ -98,6 +100,7 @@ impl Settings {
     pub(crate) fn network(&self) -> Network {
         Network {
             cacert: self.cacert.as_ref().map(|cacert| cacert.value.clone()),
+            client_cert: self.client_cert.as_ref().map(|client_cert| client_cert.value.clone()),
             proxy: self.proxy.as_ref().map(|proxy| proxy.value.clone()),
         }
     }
@@ -127,7 +130,9 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let mut found = missing.into_iter().collect::<Vec<_>>();
 
     let base_url = layers.typed("base_url", keys::base_url, &mut found);
-    let cacert = layers.typed("cacert", |text| Ok(PathBuf::from(text)), &mut found);
+    let path = |text: &str| Ok(PathBuf::from(text));
+    let cacert = layers.typed("cacert", path, &mut found);
+    let client_cert = layers.typed("client_cert", path, &mut found);
     let proxy = layers.typed("proxy", keys::proxy, &mut found);
     let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
     let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
@@ -167,6 +172,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         profile: layers.profile,
         base_url,
         cacert,
+        client_cert,
         proxy,
         credential,
         passed_over,
@@ -248,11 +254,12 @@ impl<'a> Layers<'a> {
     fn recipients(&self, found: &mut Vec<Diagnostic>) -> RecipientGuard {
         let mut guard = RecipientGuard::new();
         for key in GUARD.iter().filter_map(|name| keys::find(name)) {
-            for (text, origin) in self.texts(key) {
-                match key.kind.narrow(guard.clone(), &text) {
+            for (setting, origin) in self.sources(key) {
+                match key.kind.narrow(guard.clone(), &setting.value) {
                     Ok(narrowed) => guard = narrowed,
                     Err(rule) => {
-                        let problem = Problem::new("", "setting", format!("{} {rule}", key.name)).found(text);
+                        let problem = Problem::new("", "setting", format!("{} {rule}", key.name));
+                        let problem = problem.found(setting.value);
                         found.push(Diagnostic { problem, origin: Some(origin), hint: None });
                     }
                 }
@@ -262,20 +269,34 @@ impl<'a> Layers<'a> {
     }
 
     /// The text of a setting in each source that has it.
-    fn texts(&self, key: &ConfigKey) -> Vec<(String, Origin)> {
-        let mut texts = Vec::new();
+    fn sources(&self, key: &ConfigKey) -> Vec<(Setting<String>, Origin)> {
+        let mut found = Vec::new();
         if let Some((_, text)) = self.flags.values.iter().find(|(name, _)| *name == key.name) {
-            texts.push((text.clone(), flag_origin(key.flag.unwrap_or(key.name), text)));
+            let flag = key.flag.unwrap_or(key.name);
+            let setting = Setting { value: text.clone(), source: Source::Flag(flag.to_owned()) };
+            found.push((setting, flag_origin(flag, text)));
         }
         if let Some((name, text)) = key.env.and_then(|name| Some((name, self.env.raw(name)?))) {
-            texts.push((text.to_string_lossy().into_owned(), env_origin(name)));
+            let value = text.to_string_lossy().into_owned();
+            found.push((Setting { value, source: Source::Env(name.to_owned()) }, env_origin(name)));
         }
         if let Some(file) = &self.file {
             let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
             let entries = [Some(profile), None].into_iter().filter_map(|table| file.get(table, key.name));
-            texts.extend(entries.map(|entry| (entry.text, file.origin(entry.span))));
+            found.extend(entries.map(|entry| {
+                let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
+                (Setting { value: entry.text, source }, file.origin(entry.span))
+            }));
         }
-        texts
+        found
+    }
+
+    /// What applies of a setting: its effective text, or that of each source for the recipient guard.
+    pub(crate) fn applying(&self, key: &ConfigKey) -> Vec<Setting<String>> {
+        if GUARD.contains(&key.name) {
+            return self.sources(key).into_iter().map(|(setting, _)| setting).collect();
+        }
+        self.text(key).map(|(setting, _)| setting).into_iter().collect()
     }
 
     /// The base URL of the profile that `--profile` names, which wins over the environment's.

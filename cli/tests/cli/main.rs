@@ -46,6 +46,8 @@ mod layers;
 mod lists;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(all(feature = "mcp", unix))]
+mod mcp_http;
 mod no_network;
 mod outcomes;
 mod persistence;
@@ -64,6 +66,8 @@ mod send;
 mod service;
 mod sessions;
 mod shorthands;
+#[cfg(unix)]
+mod skill;
 mod smtp;
 mod smtp_release;
 #[cfg(unix)]

@@ -80,9 +80,10 @@ impl ProxyVariables {
 
     /// Whether `NO_PROXY` excludes the host of `url` with its port.
     pub(super) fn excludes_port_of(&self, url: &Url) -> bool {
-        let Ok(uri) = url.as_str().parse() else { return false };
-        let mut ports = self.ports.iter().filter(|(_, port)| url.port_or_known_default() == Some(*port));
-        ports.any(|(proxied, _)| proxied.intercept(&uri).is_none())
+        let port = url.port_or_known_default();
+        let excludes =
+            |proxied: &Matcher| url.as_str().parse().is_ok_and(|uri| proxied.intercept(&uri).is_none());
+        self.ports.iter().any(|(proxied, excluded)| port == Some(*excluded) && excludes(proxied))
     }
 
     fn applying_to(&self, url: &Url) -> Option<&(&'static str, OsString)> {

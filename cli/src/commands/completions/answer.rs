@@ -122,17 +122,19 @@ fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
 }
 
 fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
-    let [profile, api_key_file, base_url, cacert, proxy] = [
+    let [profile, api_key_file, base_url, cacert, client_cert, proxy] = [
         ("--profile", Some('p')),
         ("--api-key-file", None),
         ("--base-url", None),
         ("--cacert", None),
+        ("--client-cert", None),
         ("--proxy", None),
     ]
     .map(|(flag, short)| value(flag, short, words));
     // The shell would change these.
     let is_quoted = |value: &String| value.contains(['\'', '"', '\\', '$', '`', '~']);
-    if [&profile, &api_key_file, &base_url, &cacert, &proxy].into_iter().flatten().any(is_quoted) {
+    let given = [&profile, &api_key_file, &base_url, &cacert, &client_cert, &proxy];
+    if given.into_iter().flatten().any(is_quoted) {
         return None;
     }
     let flags = Flags {
@@ -151,6 +153,7 @@ fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(S
         ("--api-key-file", flags.api_key_file.as_deref()),
         ("--base-url", flags.values.first().map(|(_, url)| url.as_str())),
         ("--cacert", cacert.as_deref()),
+        ("--client-cert", client_cert.as_deref()),
         ("--proxy", proxy.as_deref()),
     ];
     let mut child = Command::new(std::env::current_exe().ok()?);
