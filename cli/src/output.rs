@@ -4,6 +4,7 @@ pub(crate) mod color;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 pub(crate) mod hidden;
+pub(crate) mod http_trace;
 pub(crate) mod job_progress;
 pub(crate) mod jq;
 pub(crate) mod json;
