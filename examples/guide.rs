@@ -12,6 +12,7 @@ pages! {
     Readme "../README.md"
     ReadmeOfTheSdk "../sdk/README.md"
     ReadmeOfBulk "../bulk/README.md"
+    ReadmeOfTheSandbox "../sandbox/README.md"
     ReadmeOfTheServer "../tests/reference-server/README.md"
     Skill "../cli/src/commands/skill/SKILL.md"
     Bulk "../docs/bulk.md"

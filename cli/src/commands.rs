@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod alias;
 pub(crate) mod api;
 pub(crate) mod api_keys;
 pub(crate) mod audiences;

@@ -91,6 +91,9 @@ pub(crate) struct Global {
     /// Whether the profile may not exist yet because the command creates it.
     #[arg(skip)]
     pub(crate) makes_profile: bool,
+    /// An alias that selects the account, with its command line.
+    #[arg(skip)]
+    pub(crate) alias: Option<String>,
 }
 
 impl Global {

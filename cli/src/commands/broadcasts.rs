@@ -5,6 +5,7 @@ mod confirm_send;
 use idempost::broadcasts::{BounceType, BroadcastPatch, NewBroadcast, RecipientType};
 use idempost::{Client, Error, List, error::ApiErrorKind};
 
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::actions::{confirm, mutation};
 use crate::context::Context;
@@ -43,6 +44,7 @@ impl Noun for Broadcasts {
             .examples(&["broadcasts list --limit 10", "broadcasts list --jq '.data[] | select(.status == \"draft\").id'"]),
         Verb::new("get", "Show one broadcast with its content", &Show(|client, ids| client.broadcasts().get(ids[0])))
             .ids(ID)
+            .web(Page { dashboard: "broadcasts/{}", inbox: None })
             .examples(&["broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"]),
         Verb::new(
             "update",

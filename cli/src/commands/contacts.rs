@@ -10,6 +10,7 @@ mod topics;
 use idempost::contacts::{ContactPatch, NewContact};
 use idempost::types::fields::Kind;
 
+use crate::actions::browser::Page;
 use crate::input::flags::Flags;
 use crate::rows::field::Field;
 use crate::rows::operation::{Act, Checked, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
@@ -63,6 +64,7 @@ impl Noun for Contacts {
         ]),
         Verb::new("get", "Show one contact and its properties", &Show(|client, ids| client.contacts().get(ids[0])))
             .ids(CONTACT)
+            .web(Page { dashboard: "audience/contacts/{}", inbox: None })
             .examples(&[
                 "contacts get ada@example.com",
                 "contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value",

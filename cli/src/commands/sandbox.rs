@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use idempost::{Client, ClientBuilder};
-use idempost_reference_server::{Compat, Settings};
+use idempost_sandbox::{Compat, Settings};
 use secrecy::ExposeSecret as _;
 
 use crate::context::Context;

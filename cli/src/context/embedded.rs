@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use idempost_reference_server::{CapturedMail, Service as Sandbox, Settings, mount};
+use idempost_sandbox::{CapturedMail, Service as Sandbox, Settings, mount};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -48,7 +48,7 @@ impl Embedded {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = bound.map_err(|error| Fail::local("couldn't start the sandbox", error))?;
-        let sandbox = Sandbox::new(Settings { beta: true, ..Settings::default() });
+        let sandbox = idempost_sandbox::service(Settings { beta: true, ..Settings::default() });
         let captured = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&captured);
         sandbox.on_captured(move |mail| {

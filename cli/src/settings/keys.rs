@@ -115,6 +115,22 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         help: "OAuth client ID for logins",
     },
     ConfigKey {
+        name: "issuer",
+        kind: Kind::BaseUrl,
+        default: None,
+        env: None,
+        flag: None,
+        help: "OAuth authorization server for logins, if the service doesn't name it",
+    },
+    ConfigKey {
+        name: "trust_endpoints",
+        kind: Kind::Switch,
+        default: None,
+        env: None,
+        flag: None,
+        help: "accept endpoints of the authorization server at other origins",
+    },
+    ConfigKey {
         name: "scope",
         kind: Kind::Text,
         default: None,

@@ -58,6 +58,10 @@ pub(crate) struct Settings {
     pub(crate) passed_over: Option<PassedOver>,
     /// The OAuth client ID.
     pub(crate) client_id: Option<Setting<String>>,
+    /// The OAuth authorization server for logins.
+    pub(crate) issuer: Option<Setting<Url>>,
+    /// Whether its endpoints may be at other origins.
+    pub(crate) trust_endpoints: Option<Setting<bool>>,
     /// The OAuth scope for logins.
     pub(crate) scope: Option<Setting<String>>,
     /// The credential store.
@@ -136,6 +140,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let proxy = layers.typed("proxy", keys::proxy, &mut found);
     let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
     let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
+    let issuer = layers.typed("issuer", keys::base_url, &mut found);
     let scope = layers.typed("scope", |text| Ok(text.to_owned()), &mut found);
     let store = layers.typed("store", word, &mut found);
     let recipients = layers.recipients(&mut found);
@@ -146,6 +151,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let progress = layers.typed("progress", word, &mut found);
     let flag = |text: &str| switch(text).ok_or_else(String::new);
     let no_input = layers.typed("no_input", flag, &mut found);
+    let trust_endpoints = layers.typed("trust_endpoints", flag, &mut found);
     let complete_ids = layers.typed("complete_ids", flag, &mut found);
     if let Some(width) =
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
@@ -177,6 +183,8 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         credential,
         passed_over,
         client_id,
+        issuer,
+        trust_endpoints,
         scope,
         store,
         from,

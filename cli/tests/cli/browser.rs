@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use idempost_drivers::thirtyfour::prelude::*;
 use idempost_drivers::{Browser, TIMEOUT};
 use idempost_needs::needs;
-use idempost_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::Settings;
 use tokio::time::sleep;
 
 use crate::support::{Finish as _, Idempost};
@@ -63,7 +63,7 @@ async fn log_in(idempost: &Idempost, browser: &Browser, decide: &str) -> Output 
 async fn access_is_allowed_and_denied_in_a_real_browser() {
     // AUTHZ-01, AUTHZ-20, AUTHZ-21
     let browser = Browser::start().await;
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     server.service().listens_at(&server.base_url());
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url());
 
@@ -99,7 +99,7 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
 async fn the_screenshot_of_the_consent_page_is_regenerated() {
     let browser = Browser::start().await;
     browser.driver().set_window_rect(0, 0, 860, 760).await.unwrap();
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     server.service().listens_at(&server.base_url());
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url());
     let process = ask_for_consent(&idempost, &browser).await;

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use idempost_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::Settings;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use tokio::process::Command;
 
 /// The folders of the published crates.
-const CRATES: [&str; 4] = ["cli", "sdk", "bulk", "tests/reference-server"];
+const CRATES: [&str; 5] = ["cli", "sdk", "bulk", "sandbox", "tests/reference-server"];
 
 /// What `idempost skill` prints.
 const SKILL: &str = "cli/src/commands/skill/SKILL.md";
@@ -81,7 +81,7 @@ fn fits(shown: &[&str], found: &[&str]) -> bool {
 /// Runs the sessions of a page in one shell, so that a variable that one command sets is there for the next.
 async fn run(name: &Path, page: &str) {
     let steps = steps(page);
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let home = tempfile::tempdir().unwrap();
     let results = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_idempost")).parent().unwrap();

@@ -39,7 +39,7 @@ struct InboxPage {
 
 impl InboxPage {
     async fn with(settings: Settings) -> Self {
-        let server = ReferenceServer::over_http(settings).await;
+        let server = idempost_sandbox::start(settings).await;
         server.service().listens_at(&server.base_url());
         let browser = Browser::start().await;
         let page = Self { server, browser };

@@ -4,6 +4,7 @@
 #![cfg(feature = "sandbox")]
 #![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
+mod aliases;
 mod api;
 mod api_keys;
 #[cfg(unix)]
@@ -78,6 +79,7 @@ mod templates;
 mod tls;
 mod topics;
 mod usage;
+mod web;
 mod webhooks;
 mod webhooks_listen;
 mod webhooks_verify;

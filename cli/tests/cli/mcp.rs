@@ -133,7 +133,7 @@ fn names(tools: &[Value]) -> BTreeSet<&str> {
 }
 
 async fn with_service() -> (ReferenceServer, Idempost) {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let idempost =
         Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key());
     (server, idempost)

@@ -602,7 +602,7 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
         assert!(!seen.contains("sentinel") && !seen.contains("ada@example.com"), "{seen}");
         assert_eq!(seen.matches("CONNECT ").count(), if address == refused { 0 } else { 3 }, "{seen}");
         drop(seen);
-        let direct = idempost.env("NO_PROXY", "service.invalid");
+        let direct = idempost.env("NO_PROXY", "service.invalid:443");
         let ran = direct.run(&send(&["--retries", "0"]));
         assert!(ran.code == Some(7) && !ran.stderr.contains(&address.to_string()), "{ran:?}");
     }
@@ -633,10 +633,13 @@ fn a_proxy_is_set_by_flag_variable_or_profile_except_for_no_proxy() {
         assert!(line.contains(&address.to_string()) && line.contains(source), "{line}");
         let list = idempost.run(&[&["config", "list", "--json"], flags].concat());
         assert!(!format!("{ran:?}{doctor:?}{list:?}").contains("sentinel"));
-        let direct = idempost.env("NO_PROXY", "service.invalid");
+        let other_port = idempost.env("NO_PROXY", "service.invalid:8443");
+        let ran = other_port.run(&[&send(&["--retries", "0"])[..], flags].concat());
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        let direct = other_port.env("NO_PROXY", "service.invalid:443");
         direct.run(&[&send(&["--retries", "0"])[..], flags].concat()).fails(7);
     }
-    assert_eq!(seen.lock().unwrap().matches("CONNECT api.service.invalid:443 ").count(), 3);
+    assert_eq!(seen.lock().unwrap().matches("CONNECT api.service.invalid:443 ").count(), 6);
     let stderr = remote().run(&send(&["--proxy", &with_password])).fails(2);
     assert!(stderr.contains("set IDEMPOST_PROXY") && !stderr.contains("sentinel"), "{stderr}");
     let stderr = remote().run(&send(&["--proxy", "ftp://p"])).fails(2);

@@ -10,7 +10,7 @@ use crate::support::{Idempost, Ran};
 
 /// A service, and the program with a key for it.
 async fn stage() -> (ReferenceServer, Idempost) {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let idempost =
         Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key());
     (server, idempost)

@@ -12,7 +12,7 @@ const KEY: &str = "sb_the_key_of_this_account";
 const SECRET: &str = "re_sentinel_of_a_new_secret";
 
 async fn stage() -> (ReferenceServer, Idempost) {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", KEY);
     (server, idempost)
 }

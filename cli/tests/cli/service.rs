@@ -32,7 +32,7 @@ impl Service {
     pub(crate) fn with(settings: Settings) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let server = runtime.block_on(ReferenceServer::over_http(settings));
+        let server = runtime.block_on(idempost_sandbox::start(settings));
         Self { server, _runtime: runtime, judges: true }
     }
 

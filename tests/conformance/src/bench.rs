@@ -84,7 +84,7 @@ impl Bench {
 
     /// Creates a server with these settings; it logs enough requests to validate them.
     pub async fn with(settings: Settings) -> Self {
-        Self { server: ReferenceServer::over_http(Self::logging(settings)).await }
+        Self { server: idempost_sandbox::start(Self::logging(settings)).await }
     }
 
     /// The server with these settings over its other transport, `wiremock`.

@@ -31,7 +31,7 @@ struct Reading {
 
 /// A persisted clock. Without an instant it follows the system's time.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct StoredClock {
+pub struct StoredClock {
     shown: Option<Timestamp>,
     changed_at: Timestamp,
     scale: f64,
@@ -67,7 +67,8 @@ fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
 }
 
 impl Clock {
-    pub(crate) fn new(start: ClockStart) -> Self {
+    #[doc(hidden)]
+    pub fn new(start: ClockStart) -> Self {
         let reading = match start {
             ClockStart::Real => Reading::at(Timestamp::now(), false),
             ClockStart::Running(instant) => Reading::at(instant, false),
@@ -77,7 +78,8 @@ impl Clock {
     }
 
     /// Sets the callback of each move: it runs the due jobs.
-    pub(crate) fn on_move(&self, work: impl Fn() + Send + Sync + 'static) {
+    #[doc(hidden)]
+    pub fn on_move(&self, work: impl Fn() + Send + Sync + 'static) {
         // The service sets this once, when it is created.
         let _ = self.moved.set(Box::new(work));
     }
@@ -129,7 +131,8 @@ impl Clock {
     }
 
     /// The clock relative to the system's, for persistence.
-    pub(crate) fn stored(&self) -> StoredClock {
+    #[doc(hidden)]
+    pub fn stored(&self) -> StoredClock {
         let reading = *lock(&self.reading);
         // Within a second it counts as the system's own.
         let own = !reading.frozen
@@ -144,7 +147,8 @@ impl Clock {
     }
 
     /// Restores a persisted clock; a running clock has advanced meanwhile.
-    pub(crate) fn restore(&self, stored: &StoredClock) {
+    #[doc(hidden)]
+    pub fn restore(&self, stored: &StoredClock) {
         if let Some(shown) = stored.shown {
             *lock(&self.reading) =
                 Reading { shown, changed_at: stored.changed_at, scale: stored.scale, frozen: stored.frozen };
@@ -169,7 +173,7 @@ impl std::fmt::Debug for Clock {
 }
 
 /// Adds a duration, saturating at the last valid timestamp.
-pub(crate) fn saturating_add(instant: Timestamp, by: SignedDuration) -> Timestamp {
+pub fn saturating_add(instant: Timestamp, by: SignedDuration) -> Timestamp {
     instant.checked_add(by).unwrap_or(if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX })
 }
 

@@ -27,20 +27,20 @@ use crate::wire::problems::Checked;
 use crate::wire::view::{Listed, Shown};
 
 /// The context of a handler: the service's state, the request and its tenant.
-pub(crate) struct Context<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) request: &'a Request<Bytes>,
-    pub(crate) tenant: Arc<Tenant>,
+pub struct Context<'a> {
+    pub state: &'a State,
+    pub request: &'a Request<Bytes>,
+    pub tenant: Arc<Tenant>,
     /// The ID of the credential, if `POST /api-keys` created it.
-    pub(crate) key: Option<CreatedKey>,
+    pub key: Option<CreatedKey>,
     /// The route's path pattern, with its parameters in braces.
     pattern: &'static str,
     /// The names of the body's ignored fields.
-    pub(crate) ignored: &'a RefCell<Ignored>,
+    pub ignored: &'a RefCell<Ignored>,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(
+    pub fn new(
         state: &'a State,
         request: &'a Request<Bytes>,
         tenant: Arc<Tenant>,
@@ -51,7 +51,7 @@ impl<'a> Context<'a> {
     }
 
     /// A path parameter by its index, decoded.
-    pub(crate) fn parameter(&self, index: usize) -> Cow<'_, str> {
+    pub fn parameter(&self, index: usize) -> Cow<'_, str> {
         let mut parameters = segments(self.pattern)
             .zip(segments(self.request.uri().path()))
             .filter(|(pattern, _)| pattern.starts_with('{'));
@@ -60,12 +60,12 @@ impl<'a> Context<'a> {
     }
 
     /// The first path parameter, which must be an ID. `what` names the resource, with its article: `an email`.
-    pub(crate) fn id(&self, what: &str) -> Result<Uuid, Problem> {
+    pub fn id(&self, what: &str) -> Result<Uuid, Problem> {
         self.id_at(0, what)
     }
 
     /// A path parameter by its index, which must be an ID.
-    pub(crate) fn id_at(&self, index: usize, what: &str) -> Result<Uuid, Problem> {
+    pub fn id_at(&self, index: usize, what: &str) -> Result<Uuid, Problem> {
         let text = self.parameter(index);
         Uuid::try_parse(&text).map_err(|_| {
             Problem::invalid_parameter(format!("The id of {what} must be a UUID; found {}.", quoted(&text)))
@@ -73,52 +73,52 @@ impl<'a> Context<'a> {
     }
 
     /// Finds the record of the first path parameter, an ID.
-    pub(crate) fn find<T: Record>(&self, table: &Table<T>) -> Result<Arc<T>, Problem> {
+    pub fn find<T: Record>(&self, table: &Table<T>) -> Result<Arc<T>, Problem> {
         self.find_at(0, table)
     }
 
     /// Finds the record of a path parameter by its index.
-    pub(crate) fn find_at<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
+    pub fn find_at<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
         table.get(self.id_at(index, T::NOUN)?).ok_or_else(T::not_found)
     }
 
     /// Responds with a page of the records of a table.
-    pub(crate) fn list<T: Record + Listed>(&self, table: &Table<T>, mode: Mode) -> Answer {
+    pub fn list<T: Record + Listed>(&self, table: &Table<T>, mode: Mode) -> Answer {
         Ok(list(&table.page(&self.window(mode)?)?.show(T::item)))
     }
 
     /// Responds with the record of the first path parameter.
-    pub(crate) fn show<T: Record + Shown>(&self, table: &Table<T>) -> Answer {
+    pub fn show<T: Record + Shown>(&self, table: &Table<T>) -> Answer {
         Ok(json(StatusCode::OK, &self.find(table)?.detail()))
     }
 
     /// The service's current time.
-    pub(crate) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.state.clock.now()
     }
 
     /// Changes contacts and notifies webhooks.
-    pub(crate) fn contacts(&self) -> ContactService<'_> {
+    pub fn contacts(&self) -> ContactService<'_> {
         ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
     /// Reads the body with `read`. Returns the input, or all problems at once.
-    pub(crate) fn body<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, Problem> {
+    pub fn body<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, Problem> {
         Ok(fields::read(Body::parse(self.request.body())?, self.ignored, read)?)
     }
 
     /// The page that the query selects.
-    pub(crate) fn window(&self, mode: Mode) -> Result<Window, Problem> {
+    pub fn window(&self, mode: Mode) -> Result<Window, Problem> {
         Window::read(self.request.uri().query(), mode)
     }
 
     /// The page that the query selects from a list with opaque cursors.
-    pub(crate) fn opaque_window(&self, mode: Mode) -> Result<Window, Problem> {
+    pub fn opaque_window(&self, mode: Mode) -> Result<Window, Problem> {
         Window::read_opaque(self.request.uri().query(), mode)
     }
 
     /// A query parameter; of repeated ones the last counts.
-    pub(crate) fn query(&self, name: &str) -> Option<String> {
+    pub fn query(&self, name: &str) -> Option<String> {
         let query = self.request.uri().query().unwrap_or_default();
         let pairs = form_urlencoded::parse(query.as_bytes());
         pairs.filter(|(found, _)| found == name).last().map(|(_, value)| value.into_owned())

@@ -4,16 +4,16 @@
 //! message is rendered as it would be transmitted and captured in the inbox, and the simulated outcome of each recipient is scheduled in
 //! small steps of the service's clock.
 
-pub(crate) mod broadcast;
-pub(crate) mod contacts;
-pub(crate) mod imports;
-pub(crate) mod inboxes;
-mod recorded;
-pub(crate) mod relay;
-pub(crate) mod suppressions;
-pub(crate) mod topics;
-pub(crate) mod unsubscribe;
-pub(crate) mod webhooks;
+pub mod broadcast;
+pub mod contacts;
+pub mod imports;
+pub mod inboxes;
+pub mod recorded;
+pub mod relay;
+pub mod suppressions;
+pub mod topics;
+pub mod unsubscribe;
+pub mod webhooks;
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
 /// Rejects a sender whose domain isn't verified, if the service is strict.
-pub(crate) fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<(), Problem> {
+pub fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<(), Problem> {
     if !state.settings.strict_domains || tenant.may_send_from(from.domain()) {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub(crate) fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Re
 }
 
 /// Rejects hosted attachments if fetching is off.
-pub(crate) fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> {
+pub fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> {
     let hosted = draft.attachments.iter().position(|one| matches!(one.content, Content::Hosted(_)));
     match hosted {
         Some(index) if !state.settings.fetch_attachments => Err(Problem::validation(format!(
@@ -64,7 +64,7 @@ pub(crate) fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> 
 }
 
 /// Accepts an email and starts its delivery.
-pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
+pub fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
     let id = draft.id.unwrap_or_else(|| state.next_id());
     accept_as(state, tenant, id, draft, now);
     id
@@ -86,13 +86,13 @@ fn accept_as(state: &State, tenant: &Arc<Tenant>, id: Uuid, draft: Draft, now: T
 }
 
 /// Schedules the sending of an email. An earlier job for another time has no effect.
-pub(crate) fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
+pub fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
     let job = Job::SendEmail { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
     state.scheduler.schedule(due, job);
 }
 
 /// Records an event of an email, and notifies webhooks and automations. `detail` is the content of the field that events of this type have.
-pub(crate) fn record_event(
+pub fn record_event(
     state: &State,
     tenant: &Arc<Tenant>,
     email: &Arc<Email>,
@@ -118,7 +118,7 @@ pub(crate) fn record_event(
 }
 
 /// Sends an email, or first fetches its hosted attachments.
-pub(crate) fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
+pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
     let Some(mut draft) = email.take_waiting(at) else { return };
     if !topics::drop_opted_out(tenant, &mut draft) {
         // No recipient remains: the request was answered with an ID anyway (`SPEC.md`, Other API errors).
@@ -150,7 +150,7 @@ pub(crate) fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, 
 }
 
 /// Continues with an email whose hosted attachments were fetched, or failed to be.
-pub(crate) fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
+pub fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
     let now = state.clock.now();
     let Some((tenant, email, mut draft)) = job.open() else { return };
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
@@ -174,7 +174,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 }
 
 /// Fails an email that can't be sent. Its request was answered earlier; the failure shows in the email's events.
-pub(crate) fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
+pub fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
     email.set_failure(reason);
     record_event(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
     state.tenants.resize_mail(email.id, email.size());

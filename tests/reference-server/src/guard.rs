@@ -17,36 +17,37 @@
 //! The service checks this, not a mount: all mounts share it, and the service knows its own addresses. A request without `Host` is
 //! accepted: no browser sends one, but a test that calls the service without a socket does.
 
-mod password;
+pub mod password;
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use crate::oauth::register;
+use crate::route::{Access, Area, Body, Found};
 use crate::state::State;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
-use crate::{inbox, routes};
 
 /// Rejects a request that only a foreign page would send, or that doesn't have the password.
-pub(crate) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
+pub fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
+    if found.access() == Access::Health {
+        return None;
+    }
     if let Some(host) = unknown_host(state, request) {
         return Some(unknown_name(&host).into_response());
     }
-    foreign_page(state, request).or_else(|| password::refusal(state, request))
+    foreign_page(state, request, found).or_else(|| password::refusal(state, request, found))
 }
 
 /// Rejects a request that a page of another origin sends.
-fn foreign_page(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
-    let (method, path) = (request.method(), request.uri().path());
-    let is_oauth = !inbox::is_control(path);
-    let is_guarded = if is_oauth {
-        method == Method::POST && routes::is_open(path)
-    } else {
-        !inbox::is_link(method, path)
+fn foreign_page(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
+    let is_post = request.method() == Method::POST;
+    let is_guarded = match found.table.area {
+        Area::Service => false,
+        Area::OAuth => is_post,
+        Area::Own => found.access() != Access::Link,
     };
     if !is_guarded {
         return None;
@@ -55,15 +56,16 @@ fn foreign_page(state: &State, request: &Request<Bytes>) -> Option<Response<Byte
         let rule = "This request came from a page of another origin; this route serves only the sandbox's own page and programs.";
         (StatusCode::FORBIDDEN, "forbidden_origin", rule.to_owned())
     } else {
-        let takes_json = if is_oauth { register::is_at(path) } else { inbox::takes_json(path) };
-        let found = other_than_json(request.headers()).filter(|_| takes_json && method == Method::POST)?;
+        let takes_json =
+            found.route.as_ref().map_or(found.table.area == Area::Own, |route| route.body == Body::Json);
+        let other = other_than_json(request.headers()).filter(|_| takes_json && is_post)?;
         let rule = format!(
             "The header `content-type` must be `application/json`, or absent; found {}.",
-            quoted(&found)
+            quoted(&other)
         );
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", rule)
     };
-    Some(if is_oauth {
+    Some(if found.table.area == Area::OAuth {
         Refusal { status, ..Refusal::invalid_request(message) }.into_response()
     } else {
         Problem::new(status, name, message).into_response()

@@ -1,7 +1,9 @@
 //! The reference server of idempost: the Email Delivery Service of the specification, in memory.
 //!
-//! Tests start it in their own process and inspect what it captured; `idempost sandbox serve` runs the same service for days. It never
-//! delivers mail: an accepted email is rendered as the message that would have been sent, and stored.
+//! Tests start it in their own process and inspect what it captured. It never delivers mail: an accepted email is rendered as the message that
+//! would have been sent, and stored. The crate `idempost-sandbox` is the same service as a workbench: with a page of the captured mails, SMTP, and
+//! state that survives a restart. It builds on the modules of this crate, which are hidden from its documentation: they may change with every
+//! version.
 //!
 //! ```
 //! # use idempost_reference_server::ReferenceServer;
@@ -19,50 +21,74 @@
 //! | `wire` | request bodies, list parameters, responses and errors |
 //! | `store` | tables with indexes, ordered lists, and the accounting of memory |
 //! | `clock`, `scheduler` | a clock that tests can move, and jobs that run at a time of it |
-//! | `mime`, `content` | bounded MIME parsing; the [`check`] of a mail, placeholders, and HTML as text |
+//! | `mime`, `content` | bounded MIME parsing; placeholders, HTML as text, codes and links |
 //! | `model` | the records, one module per resource |
 //! | `state` | the state of one service: tenants, logins, [`faults`] and queues |
 //! | `delivery` | delivery of accepted emails; broadcasts; webhook events |
-//! | `context` | the context of a handler |
+//! | `context`, `access` | the context of a handler; the account of a request |
+//! | `reply`, `route` | what a mount does with a request; a route as data |
 //! | `oauth`, `resources` | the handlers, named as the specification names the resources |
-//! | `routes` | the route table: method, path, scope and handler, one line per route |
-//! | `inbox` | the sandbox's own routes under `/_/`: captured emails as JSON and as a page |
+//! | `control` | links of emails and logins, the clock and faults, under `/_/` |
+//! | `routes` | the route tables, one line per route |
 //! | `guard` | protection against DNS rebinding and requests from other origins |
 //! | `service` | the life cycle of a request, without a socket |
-//! | [`persistence`] | state that survives a restart |
-//! | [`mount`] | the listeners: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire, SMTP |
+//! | [`mount`] | the listeners: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire |
 //!
 //! Where the specification leaves a choice, the modules document it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod clock;
-mod content;
-mod context;
+#[doc(hidden)]
+pub mod access;
+#[doc(hidden)]
+pub mod clock;
+#[doc(hidden)]
+pub mod content;
+#[doc(hidden)]
+pub mod context;
+#[doc(hidden)]
+pub mod control;
 #[cfg(test)]
 mod cpu_time;
-mod delivery;
-mod guard;
-mod inbox;
-mod lock;
-mod mime;
-mod model;
+#[doc(hidden)]
+pub mod delivery;
+#[doc(hidden)]
+pub mod guard;
+#[doc(hidden)]
+pub mod lock;
+#[doc(hidden)]
+pub mod mime;
+#[doc(hidden)]
+pub mod model;
 pub mod mount;
-mod oauth;
-pub mod persistence;
-mod resources;
-mod routes;
-mod scheduler;
-mod seeds;
-mod server;
-mod service;
-mod settings;
-mod state;
-mod store;
-mod wire;
+#[doc(hidden)]
+pub mod oauth;
+#[doc(hidden)]
+pub mod reply;
+#[doc(hidden)]
+pub mod resources;
+#[doc(hidden)]
+pub mod route;
+#[doc(hidden)]
+pub mod routes;
+#[doc(hidden)]
+pub mod scheduler;
+#[doc(hidden)]
+pub mod seeds;
+#[doc(hidden)]
+pub mod server;
+#[doc(hidden)]
+pub mod service;
+#[doc(hidden)]
+pub mod settings;
+#[doc(hidden)]
+pub mod state;
+#[doc(hidden)]
+pub mod store;
+#[doc(hidden)]
+pub mod wire;
 
 pub use clock::{Clock, ClockStart};
-pub use content::check;
 pub use content::links::Link;
 pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use model::email::tags::Tag;

@@ -4,8 +4,8 @@
 //! message first passes [`structure`], which walks through its parts without building a tree, within the limits below. They are those of
 //! Dovecot's parser, whose depth is also Postfix' `mime_nesting_limit`.
 
-pub(crate) mod limits;
-mod structure;
+pub mod limits;
+pub mod structure;
 
 use std::borrow::Cow;
 use std::panic::catch_unwind;
@@ -15,9 +15,9 @@ use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{Encoding, Message, MessageParser, MessagePart};
 
 /// The maximum nesting depth of parts: messages, and `multipart` parts with content.
-pub(crate) const MAX_LEVELS: usize = 100;
+pub const MAX_LEVELS: usize = 100;
 /// The maximum number of parts of a message.
-pub(crate) const MAX_PARTS: usize = 10_000;
+pub const MAX_PARTS: usize = 10_000;
 /// The maximum number of bytes that are read or copied repeatedly: behind each part whose boundary is missing, and in each message inside
 /// an encoded one.
 const MAX_REREAD: usize = 128 << 20;
@@ -25,7 +25,7 @@ const MAX_REREAD: usize = 128 << 20;
 /// Why a message isn't parsed, as the predicate of a sentence about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct NotParsed(&'static str);
+pub struct NotParsed(&'static str);
 
 impl NotParsed {
     const LEVELS: Self = Self("has more than 100 levels of parts");
@@ -35,12 +35,12 @@ impl NotParsed {
 
     const BOUNDARIES: Self = Self("has parts whose boundaries contradict each other");
 
-    pub(crate) fn text(self) -> &'static str {
+    pub fn text(self) -> &'static str {
         self.0
     }
 
     /// The text shown in place of such a message's parts.
-    pub(crate) fn not_shown(self) -> String {
+    pub fn not_shown(self) -> String {
         format!("This mail {self} and is not shown.")
     }
 }
@@ -50,19 +50,19 @@ impl NotParsed {
 /// # Errors
 /// Fails if the message exceeds a limit, in which case it isn't parsed; or if the parser fails, as its debug assertions do for
 /// contradictory boundaries.
-pub(crate) fn parse(raw: &[u8]) -> Result<Option<Message<'_>>, NotParsed> {
+pub fn parse(raw: &[u8]) -> Result<Option<Message<'_>>, NotParsed> {
     structure::check(raw)?;
     catch_unwind(|| MessageParser::new().parse(raw)).map_err(|_| NotParsed::BOUNDARIES)
 }
 
 /// Parses only the headers of a message, which needs no limit.
-pub(crate) fn headers(raw: &[u8]) -> Option<Message<'_>> {
+pub fn headers(raw: &[u8]) -> Option<Message<'_>> {
     MessageParser::new().parse_headers(raw)
 }
 
 /// The bytes of a part without its transfer encoding. The parser converts text to UTF-8; these are the original bytes. `None` if they can't be
 /// decoded.
-pub(crate) fn decoded<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> Option<Cow<'a, [u8]>> {
+pub fn decoded<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> Option<Cow<'a, [u8]>> {
     let packed = message.raw_message.get(part.offset_body as usize..part.offset_end as usize)?;
     match part.encoding {
         Encoding::None => Some(packed.into()),
@@ -73,7 +73,7 @@ pub(crate) fn decoded<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> O
 
 /// Checks whether a message with these attachments and media types can be parsed; if not, returns the index of the file that exceeds a
 /// limit.
-pub(crate) fn check_attached<'a>(
+pub fn check_attached<'a>(
     files: impl Iterator<Item = (&'a str, &'a [u8])>,
 ) -> Result<(), (usize, NotParsed)> {
     let mut walk = structure::Walk::below_bodies();

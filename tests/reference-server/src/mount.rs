@@ -1,7 +1,5 @@
-//! Listeners for the service: one for tests, one for long-running sandboxes, and one for SMTP.
+//! Listeners for the service: one for tests, and one for long-running sandboxes and faults on the wire.
 
 pub mod http;
-pub mod smtp;
-pub mod tls;
 #[cfg(feature = "wiremock")]
 pub mod wiremock;

@@ -17,12 +17,12 @@
 //! | `events` | the events of the token endpoint, for tests |
 //! | `register`, `revoke`, `metadata`, `grants` | endpoints that the specification only names, like Resend's |
 
-pub(crate) mod authorize;
-mod client;
-pub(crate) mod consent;
-pub(crate) mod form;
-pub(crate) mod grants;
-pub(crate) mod metadata;
-pub(crate) mod register;
-pub(crate) mod revoke;
-pub(crate) mod token;
+pub mod authorize;
+pub mod client;
+pub mod consent;
+pub mod form;
+pub mod grants;
+pub mod metadata;
+pub mod register;
+pub mod revoke;
+pub mod token;

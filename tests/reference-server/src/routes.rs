@@ -1,301 +1,256 @@
-//! The route table: method, path, scope and handler, one line per route.
+//! The route tables of the service: one line per route, with every column that [`route`](crate::route) declares.
 
-mod find;
-mod table;
+use std::sync::LazyLock;
 
-use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
-
-use crate::model::contact_import;
-use crate::model::credential::Scope;
-use crate::oauth::{authorize, grants, metadata, register, revoke, token};
+use crate::control::{self, clock, downloads, faults, trigger, unsubscribe};
+use crate::oauth::{authorize, consent, grants, metadata, register, revoke, token};
 use crate::resources::{
     api_keys, automations, broadcasts, contact_imports, contact_properties, contacts, domains, emails,
     events, inboxes, logs, received, segments, suppressions, templates, topics, usage, webhooks,
 };
-use crate::state::State;
+use crate::route::Handler::{Account, AnyKey, OAuth, Open, Service};
+#[allow(clippy::wildcard_imports, reason = "the values of the columns")]
+use crate::route::columns::*;
+use crate::route::{Area, Route, Routes, Table, own, route};
 use crate::wire::problem::Problem;
 
-pub(crate) use crate::context::Context;
-pub(crate) use crate::routes::find::{Found, find, find_open, is_open};
-pub(crate) use crate::wire::answers::{Answer, no_such_route, wrong_method};
+/// All routes.
+pub static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));
 
-/// Handles one request of a tenant.
-pub(crate) type Handler = fn(&Context<'_>) -> Answer;
+const TABLES: &[Table] = &[SERVICE, OAUTH, CONTROL];
 
-/// A route.
-pub(crate) struct Route {
-    pub(crate) method: Method,
-    /// `{…}` matches one segment. Literal segments take precedence and are listed first.
-    pub(crate) path: &'static str,
-    pub(crate) scope: Scope,
-    /// Whether the route supports `Idempotency-Key`.
-    pub(crate) keyed: bool,
-    pub(crate) handler: Handler,
-}
+/// The service's API. Paths without a known beginning are unknown paths of it.
+pub const SERVICE: Table = Table {
+    area: Area::Service,
+    prefixes: &[],
+    errors: Problem::into_response,
+    anonymous: false,
+    routes: OPERATIONS,
+};
 
-impl Route {
-    /// Whether the operation is in beta.
-    pub(crate) fn is_beta(&self) -> bool {
-        self.path.starts_with("/inboxes")
-    }
+/// The authorization server.
+pub const OAUTH: Table = Table {
+    area: Area::OAuth,
+    prefixes: &[],
+    errors: Problem::into_response,
+    anonymous: false,
+    routes: ENDPOINTS,
+};
 
-    /// The path within which an `Idempotency-Key` is unique: a key that was used for one record can be used for another.
-    pub(crate) fn scope_of_key<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
-        if self.path.contains('{') { request.uri().path() } else { self.path }
-    }
-}
-
-/// 404: the operation is in beta, and the service doesn't serve those.
-pub(crate) fn beta_disabled(route: &Route) -> Problem {
-    let message = format!(
-        "{} {} is in beta, and this sandbox serves no beta operations. Start it with `--beta` (`Settings::beta`) to enable them.",
-        route.method, route.path
-    );
-    Problem::new(StatusCode::NOT_FOUND, "beta_disabled", message)
-}
-
-/// A route that needs full access.
-const fn route(method: Method, path: &'static str, handler: Handler) -> Route {
-    Route { method, path, scope: Scope::Full, keyed: false, handler }
-}
-
-const fn get(path: &'static str, handler: Handler) -> Route {
-    route(Method::GET, path, handler)
-}
-
-const fn post(path: &'static str, handler: Handler) -> Route {
-    route(Method::POST, path, handler)
-}
-
-const fn patch(path: &'static str, handler: Handler) -> Route {
-    route(Method::PATCH, path, handler)
-}
-
-const fn put(path: &'static str, handler: Handler) -> Route {
-    route(Method::PUT, path, handler)
-}
-
-const fn delete(path: &'static str, handler: Handler) -> Route {
-    route(Method::DELETE, path, handler)
-}
-
-/// A route that sends emails, and supports `Idempotency-Key`.
-const fn keyed(path: &'static str, scope: Scope, handler: Handler) -> Route {
-    Route { method: Method::POST, path, scope, keyed: true, handler }
-}
-
-/// Lists every route as method and path.
-pub(crate) fn all() -> impl Iterator<Item = (Method, &'static str)> {
-    let open = OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path));
-    ROUTES.iter().map(|route| (route.method.clone(), route.path)).chain(open)
-}
-
-/// Handles one request without a credential.
-pub(crate) type OpenHandler = fn(&State, &Request<Bytes>) -> Response<Bytes>;
-
-/// A route that needs no credential.
-pub(crate) struct OpenRoute {
-    pub(crate) method: Method,
-    pub(crate) path: &'static str,
-    pub(crate) handler: OpenHandler,
-}
-
-const fn open(method: Method, path: &'static str, handler: OpenHandler) -> OpenRoute {
-    OpenRoute { method, path, handler }
-}
-
-/// The routes without a credential.
-pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
-    open(Method::GET, authorize::PATH, authorize::begin),
-    open(Method::POST, "/oauth/token", token::exchange),
-    open(Method::POST, register::PATH, register::register),
-    open(Method::POST, "/oauth/revoke", revoke::revoke),
-    open(Method::GET, metadata::SERVER, metadata::server),
-    open(Method::GET, metadata::RESOURCE, metadata::resource),
-    open(Method::GET, "/.well-known/jwks.json", metadata::keys),
+#[rustfmt::skip] // A line a route.
+const ENDPOINTS: &[Route] = &[
+    route(GET, authorize::PATH, PASSWORD, READS, QUICK, JSON, STABLE, OAuth(authorize::begin)),
+    route(POST, "/oauth/token", OPEN, CHANGES, QUICK, ANY, STABLE, OAuth(token::exchange)),
+    route(POST, register::PATH, OPEN, CHANGES, QUICK, JSON, STABLE, OAuth(register::register)),
+    route(POST, "/oauth/revoke", OPEN, CHANGES, QUICK, ANY, STABLE, OAuth(revoke::revoke)),
+    route(GET, metadata::SERVER, OPEN, READS, QUICK, JSON, STABLE, OAuth(metadata::server)),
+    route(GET, metadata::RESOURCE, OPEN, READS, QUICK, JSON, STABLE, OAuth(metadata::resource)),
+    route(GET, "/.well-known/jwks.json", OPEN, READS, QUICK, JSON, STABLE, OAuth(metadata::keys)),
 ];
 
-/// All other routes.
-pub(crate) const ROUTES: &[Route] = &[
-    keyed("/emails", Scope::Send, emails::send),
-    keyed("/email", Scope::Send, emails::send),
-    keyed("/emails/sending", Scope::Send, emails::send),
-    keyed("/email/sending", Scope::Send, emails::send),
-    keyed("/emails/batch", Scope::Full, emails::batch::send),
-    get("/emails", emails::index),
+#[rustfmt::skip] // A line a route.
+const OPERATIONS: &[Route] = &[
+    route(POST, "/emails", SEND, SENDS, QUICK, JSON, STABLE, Service(emails::send)),
+    route(POST, "/email", SEND, SENDS, QUICK, JSON, STABLE, Service(emails::send)),
+    route(POST, "/emails/sending", SEND, SENDS, QUICK, JSON, STABLE, Service(emails::send)),
+    route(POST, "/email/sending", SEND, SENDS, QUICK, JSON, STABLE, Service(emails::send)),
+    route(POST, "/emails/batch", FULL, SENDS, QUICK, JSON, STABLE, Service(emails::batch::send)),
+    route(GET, "/emails", FULL, READS, QUICK, JSON, STABLE, Service(emails::index)),
     // Received emails. Listed before the sent ones, so that `receiving` isn't matched as an ID.
-    get("/emails/receiving", received::index),
-    get("/emails/receiving/{email_id}", received::show),
-    get("/emails/receiving/{email_id}/attachments", received::attachments::index),
-    get("/emails/receiving/{email_id}/attachments/{attachment_id}", received::attachments::show),
-    get("/emails/metrics", emails::metrics::show),
+    route(GET, "/emails/receiving", FULL, READS, SLOW, JSON, STABLE, Service(received::index)),
+    route(GET, "/emails/receiving/{email_id}", FULL, READS, SLOW, JSON, STABLE, Service(received::show)),
+    route(GET, "/emails/receiving/{email_id}/attachments", FULL, READS, SLOW, JSON, STABLE, Service(received::attachments::index)),
+    route(GET, "/emails/receiving/{email_id}/attachments/{attachment_id}", FULL, READS, SLOW, JSON, STABLE, Service(received::attachments::show)),
+    route(GET, "/emails/metrics", FULL, READS, SLOW, JSON, STABLE, Service(emails::metrics::show)),
     // Sent emails, by ID
-    get("/emails/{email_id}", emails::show),
-    get("/emails/{email_id}/attachments", emails::attachments::index),
-    get("/emails/{email_id}/attachments/{attachment_id}", emails::attachments::show),
-    patch("/emails/{email_id}", emails::schedule::update),
-    post("/emails/{email_id}/share", emails::share::create),
-    post("/emails/{email_id}/cancel", emails::schedule::cancel),
+    route(GET, "/emails/{email_id}", FULL, READS, SLOW, JSON, STABLE, Service(emails::show)),
+    route(GET, "/emails/{email_id}/attachments", FULL, READS, SLOW, JSON, STABLE, Service(emails::attachments::index)),
+    route(GET, "/emails/{email_id}/attachments/{attachment_id}", FULL, READS, SLOW, JSON, STABLE, Service(emails::attachments::show)),
+    route(PATCH, "/emails/{email_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(emails::schedule::update)),
+    route(POST, "/emails/{email_id}/share", FULL, CHANGES, QUICK, JSON, STABLE, Service(emails::share::create)),
+    route(POST, "/emails/{email_id}/cancel", FULL, CHANGES, QUICK, JSON, STABLE, Service(emails::schedule::cancel)),
     // Broadcasts
-    post("/broadcasts", broadcasts::create),
-    get("/broadcasts", broadcasts::index),
-    get("/broadcasts/{broadcast_id}", broadcasts::show),
-    patch("/broadcasts/{broadcast_id}", broadcasts::update),
-    delete("/broadcasts/{broadcast_id}", broadcasts::delete),
-    Route {
-        method: Method::POST,
-        path: "/broadcasts/{broadcast_id}/send",
-        scope: Scope::Send,
-        keyed: false,
-        handler: broadcasts::send,
-    },
-    post("/broadcasts/{broadcast_id}/cancel", broadcasts::cancel),
-    get("/broadcasts/{broadcast_id}/recipients", broadcasts::recipients::index),
-    get("/broadcasts/{broadcast_id}/clicked-links", broadcasts::clicked_links::index),
-    post("/broadcasts/{broadcast_id}/duplicate", broadcasts::duplicate),
+    route(POST, "/broadcasts", FULL, CHANGES, SLOW, JSON, STABLE, Service(broadcasts::create)),
+    route(GET, "/broadcasts", FULL, READS, QUICK, JSON, STABLE, Service(broadcasts::index)),
+    route(GET, "/broadcasts/{broadcast_id}", FULL, READS, SLOW, JSON, STABLE, Service(broadcasts::show)),
+    route(PATCH, "/broadcasts/{broadcast_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(broadcasts::update)),
+    route(DELETE, "/broadcasts/{broadcast_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(broadcasts::delete)),
+    route(POST, "/broadcasts/{broadcast_id}/send", SEND, CHANGES, SLOW, JSON, STABLE, Service(broadcasts::send)),
+    route(POST, "/broadcasts/{broadcast_id}/cancel", FULL, CHANGES, SLOW, JSON, STABLE, Service(broadcasts::cancel)),
+    route(GET, "/broadcasts/{broadcast_id}/recipients", FULL, READS, SLOW, JSON, STABLE, Service(broadcasts::recipients::index)),
+    route(GET, "/broadcasts/{broadcast_id}/clicked-links", FULL, READS, SLOW, JSON, STABLE, Service(broadcasts::clicked_links::index)),
+    route(POST, "/broadcasts/{broadcast_id}/duplicate", FULL, CHANGES, SLOW, JSON, STABLE, Service(broadcasts::duplicate)),
     // Templates
-    post("/templates", templates::create),
-    get("/templates", templates::index),
-    get("/templates/{id_or_alias}", templates::show),
-    patch("/templates/{id_or_alias}", templates::update),
-    delete("/templates/{id_or_alias}", templates::delete),
-    post("/templates/{id_or_alias}/publish", templates::publish),
-    post("/templates/{id_or_alias}/duplicate", templates::duplicate),
+    route(POST, "/templates", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::create)),
+    route(GET, "/templates", FULL, READS, QUICK, JSON, STABLE, Service(templates::index)),
+    route(GET, "/templates/{id_or_alias}", FULL, READS, QUICK, JSON, STABLE, Service(templates::show)),
+    route(PATCH, "/templates/{id_or_alias}", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::update)),
+    route(DELETE, "/templates/{id_or_alias}", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::delete)),
+    route(POST, "/templates/{id_or_alias}/publish", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::publish)),
+    route(POST, "/templates/{id_or_alias}/duplicate", FULL, CHANGES, QUICK, JSON, STABLE, Service(templates::duplicate)),
     // Domains
-    post("/domains", domains::create),
-    get("/domains", domains::index),
-    post("/domains/claim", domains::claims::create),
-    get("/domains/{domain_id}", domains::show),
-    patch("/domains/{domain_id}", domains::update),
-    delete("/domains/{domain_id}", domains::delete),
-    post("/domains/{domain_id}/verify", domains::verify),
-    get("/domains/{domain_id}/claim", domains::claims::show),
-    post("/domains/{domain_id}/claim/verify", domains::claims::verify),
+    route(POST, "/domains", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::create)),
+    route(GET, "/domains", FULL, READS, QUICK, JSON, STABLE, Service(domains::index)),
+    route(POST, "/domains/claim", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::claims::create)),
+    route(GET, "/domains/{domain_id}", FULL, READS, QUICK, JSON, STABLE, Service(domains::show)),
+    route(PATCH, "/domains/{domain_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::update)),
+    route(DELETE, "/domains/{domain_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::delete)),
+    route(POST, "/domains/{domain_id}/verify", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::verify)),
+    route(GET, "/domains/{domain_id}/claim", FULL, READS, QUICK, JSON, STABLE, Service(domains::claims::show)),
+    route(POST, "/domains/{domain_id}/claim/verify", FULL, CHANGES, QUICK, JSON, STABLE, Service(domains::claims::verify)),
     // Contact imports. Listed before the contacts, so that `imports` isn't matched as an address.
-    post(contact_import::PATH, contact_imports::create),
-    get(contact_import::PATH, contact_imports::index),
-    get("/contacts/imports/{import_id}", contact_imports::show),
+    route(POST, "/contacts/imports", FULL, CHANGES, QUICK, IMPORT, STABLE, Service(contact_imports::create)),
+    route(GET, "/contacts/imports", FULL, READS, QUICK, JSON, STABLE, Service(contact_imports::index)),
+    route(GET, "/contacts/imports/{import_id}", FULL, READS, QUICK, JSON, STABLE, Service(contact_imports::show)),
     // Contacts
-    post("/contacts", contacts::create),
-    get("/contacts", contacts::index),
-    get("/contacts/{id_or_email}", contacts::show),
-    patch("/contacts/{id_or_email}", contacts::update),
-    delete("/contacts/{id_or_email}", contacts::delete),
-    get("/contacts/{id_or_email}/segments", contacts::segments::index),
-    post("/contacts/{id_or_email}/segments/{segment_id}", contacts::segments::add),
-    delete("/contacts/{id_or_email}/segments/{segment_id}", contacts::segments::remove),
-    get("/contacts/{id_or_email}/topics", contacts::topics::index),
-    patch("/contacts/{id_or_email}/topics", contacts::topics::update),
+    route(POST, "/contacts", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::create)),
+    route(GET, "/contacts", FULL, READS, QUICK, JSON, STABLE, Service(contacts::index)),
+    route(GET, "/contacts/{id_or_email}", FULL, READS, QUICK, JSON, STABLE, Service(contacts::show)),
+    route(PATCH, "/contacts/{id_or_email}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::update)),
+    route(DELETE, "/contacts/{id_or_email}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::delete)),
+    route(GET, "/contacts/{id_or_email}/segments", FULL, READS, QUICK, JSON, STABLE, Service(contacts::segments::index)),
+    route(POST, "/contacts/{id_or_email}/segments/{segment_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::segments::add)),
+    route(DELETE, "/contacts/{id_or_email}/segments/{segment_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::segments::remove)),
+    route(GET, "/contacts/{id_or_email}/topics", FULL, READS, QUICK, JSON, STABLE, Service(contacts::topics::index)),
+    route(PATCH, "/contacts/{id_or_email}/topics", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::topics::update)),
     // Contact properties
-    post("/contact-properties", contact_properties::create),
-    get("/contact-properties", contact_properties::index),
-    get("/contact-properties/{contact_property_id}", contact_properties::show),
-    patch("/contact-properties/{contact_property_id}", contact_properties::update),
-    delete("/contact-properties/{contact_property_id}", contact_properties::delete),
+    route(POST, "/contact-properties", FULL, CHANGES, QUICK, JSON, STABLE, Service(contact_properties::create)),
+    route(GET, "/contact-properties", FULL, READS, QUICK, JSON, STABLE, Service(contact_properties::index)),
+    route(GET, "/contact-properties/{contact_property_id}", FULL, READS, QUICK, JSON, STABLE, Service(contact_properties::show)),
+    route(PATCH, "/contact-properties/{contact_property_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contact_properties::update)),
+    route(DELETE, "/contact-properties/{contact_property_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contact_properties::delete)),
     // Segments, and their deprecated name, audiences
-    post("/segments", segments::create),
-    get("/segments", segments::index),
-    get("/segments/metrics", segments::metrics::show),
-    get("/segments/{segment_id}", segments::show),
-    patch("/segments/{segment_id}", segments::update),
-    delete("/segments/{segment_id}", segments::delete),
-    get("/segments/{segment_id}/contacts", segments::members),
-    post("/audiences", segments::create),
-    get("/audiences", segments::index),
-    get("/audiences/{audience_id}", segments::show),
-    delete("/audiences/{audience_id}", segments::delete),
-    get("/audiences/{audience_id}/contacts", segments::members),
-    post("/audiences/{audience_id}/contacts", contacts::audience::create),
-    get("/audiences/{audience_id}/contacts/{id_or_email}", contacts::audience::show),
-    patch("/audiences/{audience_id}/contacts/{id_or_email}", contacts::audience::update),
-    delete("/audiences/{audience_id}/contacts/{id_or_email}", contacts::audience::delete),
+    route(POST, "/segments", FULL, CHANGES, QUICK, JSON, STABLE, Service(segments::create)),
+    route(GET, "/segments", FULL, READS, QUICK, JSON, STABLE, Service(segments::index)),
+    route(GET, "/segments/metrics", FULL, READS, SLOW, JSON, STABLE, Service(segments::metrics::show)),
+    route(GET, "/segments/{segment_id}", FULL, READS, QUICK, JSON, STABLE, Service(segments::show)),
+    route(PATCH, "/segments/{segment_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(segments::update)),
+    route(DELETE, "/segments/{segment_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(segments::delete)),
+    route(GET, "/segments/{segment_id}/contacts", FULL, READS, QUICK, JSON, STABLE, Service(segments::members)),
+    route(POST, "/audiences", FULL, CHANGES, QUICK, JSON, STABLE, Service(segments::create)),
+    route(GET, "/audiences", FULL, READS, QUICK, JSON, STABLE, Service(segments::index)),
+    route(GET, "/audiences/{audience_id}", FULL, READS, QUICK, JSON, STABLE, Service(segments::show)),
+    route(DELETE, "/audiences/{audience_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(segments::delete)),
+    route(GET, "/audiences/{audience_id}/contacts", FULL, READS, QUICK, JSON, STABLE, Service(segments::members)),
+    route(POST, "/audiences/{audience_id}/contacts", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::audience::create)),
+    route(GET, "/audiences/{audience_id}/contacts/{id_or_email}", FULL, READS, QUICK, JSON, STABLE, Service(contacts::audience::show)),
+    route(PATCH, "/audiences/{audience_id}/contacts/{id_or_email}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::audience::update)),
+    route(DELETE, "/audiences/{audience_id}/contacts/{id_or_email}", FULL, CHANGES, QUICK, JSON, STABLE, Service(contacts::audience::delete)),
     // Topics
-    post("/topics", topics::create),
-    get("/topics", topics::index),
-    get("/topics/{topic_id}", topics::show),
-    patch("/topics/{topic_id}", topics::update),
-    delete("/topics/{topic_id}", topics::delete),
+    route(POST, "/topics", FULL, CHANGES, QUICK, JSON, STABLE, Service(topics::create)),
+    route(GET, "/topics", FULL, READS, QUICK, JSON, STABLE, Service(topics::index)),
+    route(GET, "/topics/{topic_id}", FULL, READS, QUICK, JSON, STABLE, Service(topics::show)),
+    route(PATCH, "/topics/{topic_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(topics::update)),
+    route(DELETE, "/topics/{topic_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(topics::delete)),
     // Suppressions. The literal paths are listed before an entry's.
-    post("/suppressions", suppressions::create),
-    get("/suppressions", suppressions::index),
-    post("/suppressions/batch/add", suppressions::batch::add),
-    post("/suppressions/batch/remove", suppressions::batch::remove),
-    get("/suppressions/{id_or_email}", suppressions::show),
-    delete("/suppressions/{id_or_email}", suppressions::delete),
+    route(POST, "/suppressions", FULL, CHANGES, QUICK, JSON, STABLE, Service(suppressions::create)),
+    route(GET, "/suppressions", FULL, READS, QUICK, JSON, STABLE, Service(suppressions::index)),
+    route(POST, "/suppressions/batch/add", FULL, CHANGES, QUICK, JSON, STABLE, Service(suppressions::batch::add)),
+    route(POST, "/suppressions/batch/remove", FULL, CHANGES, QUICK, JSON, STABLE, Service(suppressions::batch::remove)),
+    route(GET, "/suppressions/{id_or_email}", FULL, READS, QUICK, JSON, STABLE, Service(suppressions::show)),
+    route(DELETE, "/suppressions/{id_or_email}", FULL, CHANGES, QUICK, JSON, STABLE, Service(suppressions::delete)),
     // Automations
-    post("/automations", automations::create),
-    get("/automations", automations::index),
-    get("/automations/{automation_id}", automations::show),
-    patch("/automations/{automation_id}", automations::update),
-    delete("/automations/{automation_id}", automations::delete),
-    post("/automations/{automation_id}/duplicate", automations::duplicate),
-    post("/automations/{automation_id}/stop", automations::stop),
-    get("/automations/{automation_id}/runs", automations::run::index),
-    get("/automations/{automation_id}/runs/{run_id}", automations::run::show),
+    route(POST, "/automations", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::create)),
+    route(GET, "/automations", FULL, READS, QUICK, JSON, STABLE, Service(automations::index)),
+    route(GET, "/automations/{automation_id}", FULL, READS, QUICK, JSON, STABLE, Service(automations::show)),
+    route(PATCH, "/automations/{automation_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::update)),
+    route(DELETE, "/automations/{automation_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::delete)),
+    route(POST, "/automations/{automation_id}/duplicate", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::duplicate)),
+    route(POST, "/automations/{automation_id}/stop", FULL, CHANGES, QUICK, JSON, STABLE, Service(automations::stop)),
+    route(GET, "/automations/{automation_id}/runs", FULL, READS, QUICK, JSON, STABLE, Service(automations::run::index)),
+    route(GET, "/automations/{automation_id}/runs/{run_id}", FULL, READS, QUICK, JSON, STABLE, Service(automations::run::show)),
     // Events
-    post("/events", events::create),
-    get("/events", events::index),
-    post("/events/send", events::send),
-    get("/events/{id_or_name}", events::show),
-    patch("/events/{id_or_name}", events::update),
-    delete("/events/{id_or_name}", events::delete),
+    route(POST, "/events", FULL, CHANGES, QUICK, JSON, STABLE, Service(events::create)),
+    route(GET, "/events", FULL, READS, QUICK, JSON, STABLE, Service(events::index)),
+    route(POST, "/events/send", FULL, CHANGES, QUICK, JSON, STABLE, Service(events::send)),
+    route(GET, "/events/{id_or_name}", FULL, READS, QUICK, JSON, STABLE, Service(events::show)),
+    route(PATCH, "/events/{id_or_name}", FULL, CHANGES, QUICK, JSON, STABLE, Service(events::update)),
+    route(DELETE, "/events/{id_or_name}", FULL, CHANGES, QUICK, JSON, STABLE, Service(events::delete)),
     // Inboxes, in beta: not the sandbox's own inbox page. The literal paths are listed before a thread's.
-    post("/inboxes", inboxes::create),
-    get("/inboxes", inboxes::index),
-    get("/inboxes/{inbox}", inboxes::show),
-    patch("/inboxes/{inbox}", inboxes::update),
-    delete("/inboxes/{inbox}", inboxes::delete),
-    get("/inboxes/{inbox}/agent", inboxes::agent::show),
-    patch("/inboxes/{inbox}/agent", inboxes::agent::update),
-    get("/inboxes/{inbox}/labels", inboxes::labels::index),
-    post("/inboxes/{inbox}/labels", inboxes::labels::create),
-    patch("/inboxes/{inbox}/labels/{label_id}", inboxes::labels::update),
-    delete("/inboxes/{inbox}/labels/{label_id}", inboxes::labels::delete),
-    get("/inboxes/{inbox}/threads", inboxes::threads::index),
-    get("/inboxes/{inbox}/threads/search", inboxes::search::index),
-    get("/inboxes/{inbox}/threads/{thread_id}", inboxes::threads::show),
-    patch("/inboxes/{inbox}/threads/{thread_id}", inboxes::threads::update),
-    delete("/inboxes/{inbox}/threads/{thread_id}", inboxes::threads::delete),
-    post("/inboxes/{inbox}/threads/{thread_id}/labels", inboxes::threads::labels::add),
-    put("/inboxes/{inbox}/threads/{thread_id}/labels", inboxes::threads::labels::replace),
-    delete("/inboxes/{inbox}/threads/{thread_id}/labels/{label_id}", inboxes::threads::labels::remove),
-    get("/inboxes/{inbox}/threads/{thread_id}/emails", inboxes::emails::index),
-    get("/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}", inboxes::emails::show),
-    keyed("/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply", Scope::Full, inboxes::send::reply),
-    keyed(
-        "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward",
-        Scope::Full,
-        inboxes::send::forward,
-    ),
-    get("/inboxes/{inbox}/drafts", inboxes::drafts::index),
-    keyed("/inboxes/{inbox}/drafts", Scope::Full, inboxes::drafts::create),
-    get("/inboxes/{inbox}/drafts/{draft_id}", inboxes::drafts::show),
-    patch("/inboxes/{inbox}/drafts/{draft_id}", inboxes::drafts::update),
-    delete("/inboxes/{inbox}/drafts/{draft_id}", inboxes::drafts::delete),
-    keyed("/inboxes/{inbox}/drafts/{draft_id}/send", Scope::Full, inboxes::drafts::send),
+    route(POST, "/inboxes", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::create)),
+    route(GET, "/inboxes", FULL, READS, QUICK, JSON, BETA, Service(inboxes::index)),
+    route(GET, "/inboxes/{inbox}", FULL, READS, QUICK, JSON, BETA, Service(inboxes::show)),
+    route(PATCH, "/inboxes/{inbox}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::update)),
+    route(DELETE, "/inboxes/{inbox}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::delete)),
+    route(GET, "/inboxes/{inbox}/agent", FULL, READS, QUICK, JSON, BETA, Service(inboxes::agent::show)),
+    route(PATCH, "/inboxes/{inbox}/agent", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::agent::update)),
+    route(GET, "/inboxes/{inbox}/labels", FULL, READS, QUICK, JSON, BETA, Service(inboxes::labels::index)),
+    route(POST, "/inboxes/{inbox}/labels", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::labels::create)),
+    route(PATCH, "/inboxes/{inbox}/labels/{label_id}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::labels::update)),
+    route(DELETE, "/inboxes/{inbox}/labels/{label_id}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::labels::delete)),
+    route(GET, "/inboxes/{inbox}/threads", FULL, READS, QUICK, JSON, BETA, Service(inboxes::threads::index)),
+    route(GET, "/inboxes/{inbox}/threads/search", FULL, READS, SLOW, JSON, BETA, Service(inboxes::search::index)),
+    route(GET, "/inboxes/{inbox}/threads/{thread_id}", FULL, READS, QUICK, JSON, BETA, Service(inboxes::threads::show)),
+    route(PATCH, "/inboxes/{inbox}/threads/{thread_id}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::threads::update)),
+    route(DELETE, "/inboxes/{inbox}/threads/{thread_id}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::threads::delete)),
+    route(POST, "/inboxes/{inbox}/threads/{thread_id}/labels", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::threads::labels::add)),
+    route(PUT, "/inboxes/{inbox}/threads/{thread_id}/labels", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::threads::labels::replace)),
+    route(DELETE, "/inboxes/{inbox}/threads/{thread_id}/labels/{label_id}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::threads::labels::remove)),
+    route(GET, "/inboxes/{inbox}/threads/{thread_id}/emails", FULL, READS, QUICK, JSON, BETA, Service(inboxes::emails::index)),
+    route(GET, "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}", FULL, READS, QUICK, JSON, BETA, Service(inboxes::emails::show)),
+    route(POST, "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply", FULL, SENDS, QUICK, JSON, BETA, Service(inboxes::send::reply)),
+    route(POST, "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward", FULL, SENDS, QUICK, JSON, BETA, Service(inboxes::send::forward)),
+    route(GET, "/inboxes/{inbox}/drafts", FULL, READS, QUICK, JSON, BETA, Service(inboxes::drafts::index)),
+    route(POST, "/inboxes/{inbox}/drafts", FULL, SENDS, QUICK, JSON, BETA, Service(inboxes::drafts::create)),
+    route(GET, "/inboxes/{inbox}/drafts/{draft_id}", FULL, READS, QUICK, JSON, BETA, Service(inboxes::drafts::show)),
+    route(PATCH, "/inboxes/{inbox}/drafts/{draft_id}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::drafts::update)),
+    route(DELETE, "/inboxes/{inbox}/drafts/{draft_id}", FULL, CHANGES, QUICK, JSON, BETA, Service(inboxes::drafts::delete)),
+    route(POST, "/inboxes/{inbox}/drafts/{draft_id}/send", FULL, SENDS, QUICK, JSON, BETA, Service(inboxes::drafts::send)),
     // Webhooks
-    post("/webhooks", webhooks::create),
-    get("/webhooks", webhooks::index),
-    get("/webhooks/{webhook_id}", webhooks::show),
-    patch("/webhooks/{webhook_id}", webhooks::update),
-    delete("/webhooks/{webhook_id}", webhooks::delete),
-    get("/webhooks/{webhook_id}/events", webhooks::events::index),
-    get("/webhooks/{webhook_id}/events/{event_id}", webhooks::events::show),
-    get("/webhooks/{webhook_id}/events/{event_id}/attempts", webhooks::events::attempts),
-    post("/webhooks/{webhook_id}/events/{event_id}/replay", webhooks::events::replay),
-    post("/webhooks/{webhook_id}/signing-secret/rotate", webhooks::rotate),
+    route(POST, "/webhooks", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::create)),
+    route(GET, "/webhooks", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::index)),
+    route(GET, "/webhooks/{webhook_id}", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::show)),
+    route(PATCH, "/webhooks/{webhook_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::update)),
+    route(DELETE, "/webhooks/{webhook_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::delete)),
+    route(GET, "/webhooks/{webhook_id}/events", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::events::index)),
+    route(GET, "/webhooks/{webhook_id}/events/{event_id}", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::events::show)),
+    route(GET, "/webhooks/{webhook_id}/events/{event_id}/attempts", FULL, READS, QUICK, JSON, STABLE, Service(webhooks::events::attempts)),
+    route(POST, "/webhooks/{webhook_id}/events/{event_id}/replay", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::events::replay)),
+    route(POST, "/webhooks/{webhook_id}/signing-secret/rotate", FULL, CHANGES, QUICK, JSON, STABLE, Service(webhooks::rotate)),
     // Usage
-    Route { method: Method::GET, path: "/usage", scope: Scope::AnyKey, keyed: false, handler: usage::show },
+    route(GET, "/usage", ANY_KEY, READS, QUICK, JSON, STABLE, Service(usage::show)),
     // Logs
-    get("/logs", logs::index),
-    get("/logs/{log_id}", logs::show),
+    route(GET, "/logs", FULL, READS, QUICK, JSON, STABLE, Service(logs::index)),
+    route(GET, "/logs/{log_id}", FULL, READS, QUICK, JSON, STABLE, Service(logs::show)),
     // API keys
-    post("/api-keys", api_keys::create),
-    get("/api-keys", api_keys::index),
-    patch("/api-keys/{api_key_id}", api_keys::update),
-    delete("/api-keys/{api_key_id}", api_keys::delete),
+    route(POST, "/api-keys", FULL, CHANGES, QUICK, JSON, STABLE, Service(api_keys::create)),
+    route(GET, "/api-keys", FULL, READS, QUICK, JSON, STABLE, Service(api_keys::index)),
+    route(PATCH, "/api-keys/{api_key_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(api_keys::update)),
+    route(DELETE, "/api-keys/{api_key_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(api_keys::delete)),
     // OAuth grants
-    get("/oauth/grants", grants::index),
-    delete("/oauth/grants/{oauth_grant_id}", grants::revoke),
+    route(GET, "/oauth/grants", FULL, READS, QUICK, JSON, STABLE, Service(grants::index)),
+    route(DELETE, "/oauth/grants/{oauth_grant_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(grants::revoke)),
+];
+
+/// What every service has under `/_/`.
+pub const CONTROL: Table = Table {
+    area: Area::Own,
+    prefixes: &["/_/"],
+    errors: Problem::into_response,
+    anonymous: false,
+    routes: CONTROLS,
+};
+
+#[rustfmt::skip] // A line a route.
+const CONTROLS: &[Route] = &[
+    own(GET, "/healthz", HEALTH, READS, QUICK, JSON, "Whether the sandbox serves", Open(|_| Ok(control::health()))),
+    own(GET, "/_/ready", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, and whether its state survives a restart", Open(|call| Ok(control::ready(call.state)))),
+    own(GET, "/_/received-files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a received email, by a signed link", Open(|call| downloads::of_received(call.state, call.parameter(0)))),
+    own(GET, "/_/files/{token}", LINK, READS, SLOW, JSON, "Downloads a file of a sent email, by a signed link", Open(|call| downloads::sent(call.state, call.parameter(0)))),
+    own(GET, "/_/clock", FULL, READS, SLOW, JSON, "The clock", AnyKey(|call| Ok(clock::show(call.state)))),
+    own(POST, "/_/clock", PASSWORD, MOVES_CLOCK, SLOW, JSON, "Moves, stops or accelerates the clock", AnyKey(|call| clock::change(call.state, call.request.body()))),
+    own(GET, "/_/faults", PASSWORD, READS, SLOW, JSON, "The scripted faults", AnyKey(|call| Ok(faults::index(call.state)))),
+    own(POST, "/_/faults", PASSWORD, CHANGES, SLOW, JSON, "Adds a scripted fault", AnyKey(faults::add)),
+    own(DELETE, "/_/faults", PASSWORD, CHANGES, SLOW, JSON, "Deletes all scripted faults", AnyKey(|call| Ok(faults::clear(call.state)))),
+    own(GET, "/_/faults/{id}", PASSWORD, READS, SLOW, JSON, "A scripted fault", AnyKey(|call| faults::show(call.state, call.parameter(0)))),
+    own(DELETE, "/_/faults/{id}", PASSWORD, CHANGES, SLOW, JSON, "Deletes a scripted fault", AnyKey(|call| faults::remove(call.state, call.parameter(0)))),
+    own(POST, "/_/messages/{id}/events", FULL, CHANGES, SLOW, JSON, "Records an event of a captured email", Account(|call| trigger::record(call.state, &call.tenant, call.parameter(0), call.request))),
+    own(GET, "/_/events", FULL, READS, SLOW, JSON, "The events that can be simulated", Open(|call| Ok(trigger::types(call.state)))),
+    own(POST, "/_/events", FULL, CHANGES, SLOW, JSON, "Sends a simulated event to the subscribed webhooks", Account(|call| trigger::send_sample(call.state, &call.tenant, call.request))),
+    own(POST, "/_/reset", FULL, CHANGES, SLOW, JSON, "Deletes everything of the account", AnyKey(control::reset)),
+    // Links, with their forms. Only the consent page itself posts its own.
+    own(GET, "/_/unsubscribe/{token}", LINK, READS, SLOW, JSON, "Asks whether to unsubscribe", Open(|call| unsubscribe::ask(call.state, call.parameter(0)))),
+    own(POST, "/_/unsubscribe/{token}", LINK, CHANGES, SLOW, ANY, "Unsubscribes a recipient", Open(|call| unsubscribe::confirm(call.state, call.parameter(0), call.request.body()))),
+    own(GET, "/_/consent/{name}", LINK, READS, SLOW, JSON, "Asks whether an application may act for an account", Open(|call| Ok(consent::answer(call.state, call.request, call.parameter(0))))),
+    own(POST, "/_/consent/{name}", PASSWORD, CHANGES, SLOW, ANY, "Allows or denies an application", Open(|call| Ok(consent::answer(call.state, call.request, call.parameter(0))))),
 ];

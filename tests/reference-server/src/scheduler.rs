@@ -10,14 +10,14 @@ use crate::lock::lock;
 use crate::store::changes;
 
 /// Scheduled jobs, earliest first; jobs with the same due time run in the order of their scheduling.
-pub(crate) struct Scheduler<W> {
+pub struct Scheduler<W> {
     waiting: Mutex<Waiting<W>>,
     /// Whether a job with this due time still has an effect.
     is_needed: fn(Timestamp, &W) -> bool,
 }
 
 /// The due time of a job, and its sequence number.
-pub(crate) type JobKey = (Timestamp, u64);
+pub type JobKey = (Timestamp, u64);
 
 /// Before all jobs.
 const FIRST: JobKey = (Timestamp::MIN, 0);
@@ -34,12 +34,12 @@ struct Waiting<W> {
 }
 
 impl<W> Scheduler<W> {
-    pub(crate) fn new(is_needed: fn(Timestamp, &W) -> bool) -> Self {
+    pub fn new(is_needed: fn(Timestamp, &W) -> bool) -> Self {
         let waiting = Waiting { jobs: BTreeMap::new(), scheduled: 0, checked: FIRST, changed: None };
         Self { waiting: Mutex::new(waiting), is_needed }
     }
 
-    pub(crate) fn schedule(&self, due: Timestamp, job: W) {
+    pub fn schedule(&self, due: Timestamp, job: W) {
         let mut waiting = lock(&self.waiting);
         let key = (due, waiting.scheduled);
         waiting.scheduled += 1;
@@ -49,7 +49,7 @@ impl<W> Scheduler<W> {
     }
 
     /// Takes the next job that is due at `now`, with its key.
-    pub(crate) fn take_due(&self, now: Timestamp) -> Option<(JobKey, W)> {
+    pub fn take_due(&self, now: Timestamp) -> Option<(JobKey, W)> {
         let mut waiting = lock(&self.waiting);
         let next = waiting.jobs.first_entry().filter(|next| next.key().0 <= now)?;
         let (key, job) = next.remove_entry();
@@ -58,18 +58,18 @@ impl<W> Scheduler<W> {
     }
 
     /// Puts the remainder of a job back under its old key.
-    pub(crate) fn requeue(&self, key: JobKey, remainder: W) {
+    pub fn requeue(&self, key: JobKey, remainder: W) {
         let mut waiting = lock(&self.waiting);
         waiting.mark_changed(key);
         waiting.jobs.insert(key, remainder);
     }
 
     /// Whether any job is due at `now`.
-    pub(crate) fn is_due(&self, now: Timestamp) -> bool {
+    pub fn is_due(&self, now: Timestamp) -> bool {
         lock(&self.waiting).jobs.first_key_value().is_some_and(|(key, _)| key.0 <= now)
     }
 
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         let mut waiting = lock(&self.waiting);
         let all: Vec<_> = waiting.jobs.keys().copied().collect();
         for key in all {
@@ -79,7 +79,7 @@ impl<W> Scheduler<W> {
     }
 
     /// Reports the additions and removals since the last call: a key, and the job if it still waits. The first call reports everything.
-    pub(crate) fn changes(&self, mut show: impl FnMut(JobKey, Option<&W>)) {
+    pub fn changes(&self, mut show: impl FnMut(JobKey, Option<&W>)) {
         let mut waiting = lock(&self.waiting);
         let changed = waiting.changed.replace(Vec::new());
         let changed = changed.unwrap_or_else(|| waiting.jobs.keys().copied().collect());
@@ -89,7 +89,7 @@ impl<W> Scheduler<W> {
     }
 
     /// Restores a persisted job, which doesn't count as a change.
-    pub(crate) fn restore(&self, (due, number): JobKey, job: W) {
+    pub fn restore(&self, (due, number): JobKey, job: W) {
         let mut waiting = lock(&self.waiting);
         waiting.changed.get_or_insert_default();
         waiting.scheduled = waiting.scheduled.max(number + 1);

@@ -13,18 +13,18 @@ use crate::lock::lock;
 /// Without a seed, the system's random source seeds a cryptographic generator (ChaCha12) once: a send needs several IDs, and each would
 /// cost a system call.
 #[derive(Debug)]
-pub(crate) struct Ids(Mutex<StdRng>);
+pub struct Ids(Mutex<StdRng>);
 
 impl Ids {
     /// `stream` separates the sources of one seed, so that using one doesn't shift the others.
-    pub(crate) fn new(seed: Option<u64>, stream: u64) -> Self {
+    pub fn new(seed: Option<u64>, stream: u64) -> Self {
         Self(Mutex::new(match seed {
             Some(seed) => StdRng::seed_from_u64(seed ^ stream.rotate_left(32)),
             None => StdRng::from_entropy(),
         }))
     }
 
-    pub(crate) fn next(&self) -> Uuid {
+    pub fn next(&self) -> Uuid {
         let mut bytes = [0; 16];
         lock(&self.0).fill_bytes(&mut bytes);
         Builder::from_random_bytes(bytes).into_uuid()

@@ -25,16 +25,22 @@ enum Door {
 }
 
 impl ReferenceServer {
-    /// Starts with the default settings and repeatable IDs.
+    /// Starts with the default settings and repeatable IDs, as [`with`](Self::with) does.
     #[cfg(feature = "wiremock")]
     pub async fn start() -> Self {
         Self::with(Settings { seed: Some(0), ..Settings::default() }).await
     }
 
-    /// Starts with these settings, behind `wiremock`: requests are handled one at a time.
+    /// Starts with these settings, behind `wiremock`: requests are handled one at a time. What happens as time passes, such as deliveries and webhooks, happens
+    /// when a request arrives or the clock is moved; [`over_http`](Self::over_http) doesn't wait for that.
     #[cfg(feature = "wiremock")]
     pub async fn with(settings: Settings) -> Self {
-        let service = Service::new(settings);
+        Self::over_wiremock(Service::new(settings)).await
+    }
+
+    /// Starts with an existing service, behind `wiremock`.
+    #[cfg(feature = "wiremock")]
+    pub async fn over_wiremock(service: Arc<Service>) -> Self {
         let server = wiremock::MockServer::builder().disable_request_recording().start().await;
         wiremock::Mock::given(wiremock::matchers::any())
             .respond_with(mount::wiremock::Mounted(Arc::clone(&service)))
@@ -50,7 +56,14 @@ impl ReferenceServer {
     /// # Panics
     /// If no socket can be bound on 127.0.0.1.
     pub async fn over_http(settings: Settings) -> Self {
-        let service = Service::new(settings);
+        Self::over(Service::new(settings)).await
+    }
+
+    /// Starts with an existing service, behind `hyper`.
+    ///
+    /// # Panics
+    /// If no socket can be bound on 127.0.0.1.
+    pub async fn over(service: Arc<Service>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a socket on 127.0.0.1");
         let address = listener.local_addr().expect("the address of a bound socket");
         let (stop, stopped) = oneshot::channel();

@@ -6,7 +6,7 @@
 
 mod due;
 mod logins;
-pub(crate) mod outbound;
+pub mod outbound;
 mod record;
 #[cfg(test)]
 mod scaling;
@@ -19,18 +19,20 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 
-use serde_json::json;
-
 use self::due::DueWorker;
+use crate::access::account;
 use crate::clock::Clock;
-use crate::inbox::wait::Seen;
+use crate::context::Context;
 use crate::lock::{lock, read, write};
 use crate::model::credential::{CreatedKey, Credential};
 use crate::model::mail::{CapturedMail, Mail};
 use crate::model::received::Authentication;
+use crate::reply::Reply;
 use crate::resources::received::{self, NotReceived};
-use crate::routes::{self, Context, Found, Route, wrong_method};
+use crate::route::{Access, Area, Call, Effect, Found, Handler, Route, Routes, Stage};
+use crate::routes::ROUTES;
 use crate::settings::Settings;
+use crate::state::arrivals::Seen;
 use crate::state::event_bus::BusEventKind;
 use crate::state::faults::{Action, Faults, Wire, too_many};
 use crate::state::idempotency::{self, KeyLookup};
@@ -41,11 +43,8 @@ use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
 use crate::state::{State, keys};
 use crate::wire::ignored::Ignored;
-use crate::wire::problem::{self, Problem};
-use crate::{guard, inbox};
-
-/// The path of health checks, which need neither a key nor a known host name.
-pub(crate) const HEALTH: &str = "/healthz";
+use crate::wire::problem::Problem;
+use crate::{access, control, guard};
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
@@ -68,6 +67,7 @@ type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 /// ```
 pub struct Service {
     state: Arc<State>,
+    routes: &'static Routes,
     due_worker: DueWorker,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
@@ -77,14 +77,23 @@ pub struct Service {
 impl Service {
     /// Creates a service with an empty state.
     pub fn new(settings: Settings) -> Arc<Self> {
-        let links = Links::new(settings.seed);
-        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
-        Self::with(settings, links, logins)
+        Self::with_routes(settings, &ROUTES)
     }
 
-    pub(crate) fn with(settings: Settings, links: Links, oauth: OAuthStore) -> Arc<Self> {
+    /// Creates a service with an empty state and these routes.
+    #[doc(hidden)]
+    pub fn with_routes(settings: Settings, routes: &'static Routes) -> Arc<Self> {
+        let links = Links::new(settings.seed);
+        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
+        Self::with(settings, links, logins, routes)
+    }
+
+    #[doc(hidden)]
+
+    pub fn with(settings: Settings, links: Links, oauth: OAuthStore, routes: &'static Routes) -> Arc<Self> {
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
+            routes,
             due_worker: DueWorker::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
@@ -103,13 +112,28 @@ impl Service {
         service
     }
 
-    /// Handles one request. If a scripted fault changes how the response is transmitted, the response's extensions contain a [`Wire`].
-    #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
+    /// Handles one request, without a socket: what needs one, such as waiting for an email, responds with 501, and a scripted fault on the
+    /// wire doesn't apply.
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
+        self.reply(request).into_response()
+    }
+
+    /// Looks up a route. The path may be that of a metadata document with the service's base path after it (RFC 8414, section 3.1).
+    #[doc(hidden)]
+    pub fn find(&self, method: &Method, path: &str) -> Found {
+        self.routes.find(method, self.state.links.without_base_path(path))
+    }
+
+    /// Handles one request of a mount.
+    #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
+    #[doc(hidden)]
+    pub fn reply(&self, request: Request<Bytes>) -> Reply {
         let started = Instant::now();
+        let found = self.find(request.method(), request.uri().path());
         // Moving the clock may take long; each batch of due jobs enters the snapshot lock by itself.
-        let _guard = (!inbox::moves_clock(&request)).then(|| self.state.snapshot_lock.enter());
-        let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
+        let moves_clock = found.route.as_ref().is_ok_and(|route| route.effect == Effect::MovesClock);
+        let _guard = (!moves_clock).then(|| self.state.snapshot_lock.enter());
+        let (mut reply, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request, &found)))
             .unwrap_or_else(|panic| {
                 let text = panic
                     .downcast_ref::<&str>()
@@ -117,25 +141,26 @@ impl Service {
                     .or_else(|| panic.downcast_ref::<String>().cloned())
                     .unwrap_or_else(|| "the panic has no message".into());
                 let problem = Problem::application(format!("The service failed: {text}"));
-                (problem.into_response(), Allowance::uncounted(self.state.settings.rate_limit))
+                (Reply::Now(problem.into_response()), Allowance::uncounted(self.state.settings.rate_limit))
             });
-        self.finish_headers(&mut response, allowance);
+        self.finish_headers(reply.response_mut(), allowance);
         self.notify_of_evictions();
-        if inbox::is_control(request.uri().path()) {
-            inbox::protect(response.headers_mut());
+        if found.table.area == Area::Own {
+            control::protect(reply.response_mut().headers_mut());
         } else {
-            self.record(&request, &response, started);
+            self.record(&request, &reply, started);
         }
-        response
+        reply
     }
 
     /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which has complete
     /// exchanges only, doesn't.
-    pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
+    #[doc(hidden)]
+    pub fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit));
-        if inbox::is_control(head.uri().path()) {
-            inbox::protect(response.headers_mut());
+        if self.find(head.method(), head.uri().path()).table.area == Area::Own {
+            control::protect(response.headers_mut());
         }
         if let Ok(credential) = self.state.credential(head.headers()) {
             self.log(&self.state.tenants.find_or_empty(&credential.tenant), head, &response);
@@ -144,7 +169,8 @@ impl Service {
     }
 
     /// Responds to a connection beyond the limit, of which nothing was read.
-    pub(crate) fn refuse_connection(&self) -> Response<Bytes> {
+    #[doc(hidden)]
+    pub fn refuse_connection(&self) -> Response<Bytes> {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
@@ -152,89 +178,135 @@ impl Service {
         response
     }
 
-    fn exchange(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
-        let path = request.uri().path();
-        if path == HEALTH && [Method::GET, Method::HEAD].contains(request.method()) {
-            return self.unserved(problem::json(StatusCode::OK, &json!({"status": "ok"})));
-        }
-        if let Some(refusal) = guard::refusal(&self.state, request) {
-            return self.unserved(refusal);
+    fn exchange(&self, request: &Request<Bytes>, found: &Found) -> (Reply, Allowance) {
+        if let Some(refusal) = guard::refusal(&self.state, request, found) {
+            return self.unserved(Reply::Now(refusal));
         }
         self.run_some_due();
-        if inbox::is_control(path) {
-            return (
-                inbox::answer(&self.state, request),
-                Allowance::uncounted(self.state.settings.rate_limit),
-            );
+        if found.table.area == Area::Own {
+            return self.unserved(self.own(request, found).unwrap_or_else(Reply::Now));
         }
-        let (fault, delay) = self.state.faults.apply(request.method(), path);
+        let (fault, delay) = self.state.faults.apply(request.method(), request.uri().path());
         let mut wire = Wire { delay, ..Wire::default() };
-        let (mut response, allowance) = match fault {
+        let served = || {
+            let (response, allowance) = self.serve(request, found);
+            (Reply::Now(response), allowance)
+        };
+        let unserved = |response| self.unserved(Reply::Now(response));
+        let (reply, allowance) = match fault {
             // `Faults` returns a delay separately, never as the fault itself, and a reply is SMTP's.
-            None | Some(Action::Delay(_) | Action::Reply { .. }) => self.serve(request),
+            None | Some(Action::Delay(_) | Action::Reply { .. }) => served(),
             Some(Action::DropBefore) => {
                 wire.cut = Some(None);
-                self.unserved(dropped_connection())
+                unserved(dropped_connection())
             }
             Some(Action::DropAfter) => {
                 wire.cut = Some(None);
-                self.serve(request)
+                served()
             }
             Some(Action::Stall) => {
                 wire.stalled = true;
-                self.unserved(dropped_connection())
+                unserved(dropped_connection())
             }
             Some(Action::Truncate(bytes)) => {
                 wire.cut = Some(Some(bytes));
-                self.serve(request)
+                served()
             }
             Some(Action::Answer { status, headers, body }) => {
                 let mut response = Response::new(body);
                 *response.status_mut() = status;
                 *response.headers_mut() = headers;
-                self.unserved(response)
+                unserved(response)
             }
-            Some(Action::TooMany { retry_after }) => self.unserved(too_many(retry_after.as_deref())),
+            Some(Action::TooMany { retry_after }) => unserved(too_many(retry_after.as_deref())),
         };
-        if wire != Wire::default() {
-            response.extensions_mut().insert(wire);
+        match reply {
+            Reply::Now(response) if wire != Wire::default() => (Reply::Fault(response, wire), allowance),
+            reply => (reply, allowance),
         }
-        (response, allowance)
     }
 
-    fn unserved(&self, response: Response<Bytes>) -> (Response<Bytes>, Allowance) {
-        (response, Allowance::uncounted(self.state.settings.rate_limit))
+    fn unserved(&self, reply: Reply) -> (Reply, Allowance) {
+        (reply, Allowance::uncounted(self.state.settings.rate_limit))
     }
 
-    /// Finds the route, checks the credential and the rate limit, responds and logs.
-    fn serve(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
-        let mut allowance = Allowance::uncounted(self.state.settings.rate_limit);
-        let links = &self.state.links;
-        match routes::find_open(request.method(), links.without_base_path(request.uri().path())) {
-            Some(Ok(route)) => return ((route.handler)(&self.state, request), allowance),
-            Some(Err(allowed)) => {
-                return (wrong_method(request.method(), request.uri().path(), &[allowed]), allowance);
+    /// Calls the handler of one of the sandbox's own routes. The error is a response in the form of its table.
+    fn own(&self, request: &Request<Bytes>, found: &Found) -> Result<Reply, Response<Bytes>> {
+        let state = &self.state;
+        let errors = |problem| (found.table.errors)(problem);
+        let route = found.route.as_ref().map_err(|no_route| no_route.response(request, found.table))?;
+        let call = Call::new(state, request, self.routes, route);
+        let of_account = || {
+            let tenant = self.account(request, found, route)?;
+            Ok(call.of_account(tenant))
+        };
+        let reply = match route.handler {
+            Handler::Open(handler) => handler(&call).map(Reply::Now),
+            // With a password, the guard has checked it or the key.
+            Handler::AnyKey(handler) if state.settings.password.is_some() => handler(&call).map(Reply::Now),
+            Handler::AnyKey(handler) => {
+                access::name_or_query(state, request).and_then(|_| handler(&call)).map(Reply::Now)
             }
-            None => {}
+            Handler::Account(handler) => of_account().and_then(|call| handler(&call)).map(Reply::Now),
+            Handler::Later(handler) => of_account().and_then(|call| handler(&call)),
+            Handler::OAuth(handler) => Ok(Reply::Now(handler(state, request))),
+            Handler::Service(_) => {
+                Err(Problem::application("The service's operations have a table of their own."))
+            }
+        };
+        reply.map_err(errors)
+    }
+
+    /// The account of a request of one of the sandbox's own routes. Only reads accept its key in the query, since frames, downloads and event
+    /// streams can't send a header, and they create no account.
+    fn account(
+        &self,
+        request: &Request<Bytes>,
+        found: &Found,
+        route: &Route,
+    ) -> Result<Arc<Tenant>, Problem> {
+        let state = &self.state;
+        let reads = route.effect == Effect::Reads;
+        let name = if found.table.anonymous {
+            access::name_or_basic(state, request).unwrap_or_else(|| Ok(state.default_account()))
+        } else if reads {
+            access::name_or_query(state, request)
+        } else {
+            access::name(state, request)
+        }?;
+        Ok(if reads { state.tenants.find_or_empty(&name) } else { state.tenants.tenant(&name) })
+    }
+
+    /// Checks the credential and the rate limit, responds and logs.
+    fn serve(&self, request: &Request<Bytes>, found: &Found) -> (Response<Bytes>, Allowance) {
+        let mut allowance = Allowance::uncounted(self.state.settings.rate_limit);
+        if found.table.area == Area::OAuth {
+            let response = match &found.route {
+                Ok(Route { handler: Handler::OAuth(handler), .. }) => handler(&self.state, request),
+                Ok(_) => Problem::application("The endpoint has no handler.").into_response(),
+                Err(no_route) => no_route.response(request, found.table),
+            };
+            return (response, allowance);
         }
         let credential = self.state.credential(request.headers());
-        let (method, path) = (request.method(), request.uri().path());
-        let found = routes::find(method, path);
         // A request that only reads creates no tenant, nor does one without a route.
-        let creates = !method.is_safe() && matches!(found, Found::Route(_));
+        let creates = found.route.as_ref().is_ok_and(|route| route.effect != Effect::Reads);
         let tenants = &self.state.tenants;
         let tenant = credential.as_ref().ok().map(|Credential { tenant, .. }| {
             if creates { tenants.tenant(tenant) } else { tenants.find_or_empty(tenant) }
         });
-        let response = match (found, &tenant) {
-            (Found::Nothing, _) => routes::no_such_route(method, path).into_response(),
-            (Found::WrongMethod(allowed), _) => wrong_method(method, path, &allowed),
-            (Found::Route(route), _) if route.is_beta() && !self.state.settings.beta => {
-                routes::beta_disabled(route).into_response()
+        let response = match (&found.route, &tenant) {
+            (Err(no_route), _) => no_route.response(request, found.table),
+            (Ok(route), _) if route.stage == Stage::Beta && !self.state.settings.beta => {
+                route.beta_disabled().into_response()
             }
-            (Found::Route(route), tenant) => {
-                let checked = credential
-                    .and_then(|credential| credential.check(route.scope).map(|()| credential.created_key));
+            (Ok(route), tenant) => {
+                let checked = credential.and_then(|credential| match route.access {
+                    Access::Key(scope) => credential.check(scope).map(|()| credential.created_key),
+                    Access::Health | Access::Open | Access::Link | Access::Password => {
+                        Ok(credential.created_key)
+                    }
+                });
                 match (checked, tenant) {
                     (Ok(created_key), Some(tenant)) => match self.count(tenant, &mut allowance) {
                         Ok(()) => {
@@ -297,7 +369,8 @@ impl Service {
         route: &'static Route,
         created_key: Option<CreatedKey>,
     ) -> Response<Bytes> {
-        let key = if route.keyed { idempotency::read(request.headers()) } else { Ok(None) };
+        let sends = route.effect == Effect::Sends;
+        let key = if sends { idempotency::read(request.headers()) } else { Ok(None) };
         let lookup = key.and_then(|key| {
             let Some(key) = key else { return Ok(None) };
             tenant
@@ -334,7 +407,11 @@ impl Service {
         let ignored = RefCell::new(Ignored::default());
         let mut context = Context::new(&self.state, request, Arc::clone(tenant), route.path, &ignored);
         context.key = created_key;
-        let mut response = (route.handler)(&context).unwrap_or_else(Problem::into_response);
+        let answer = match route.handler {
+            Handler::Service(handler) => handler(&context),
+            _ => Err(Problem::application("The operation has no handler.")),
+        };
+        let mut response = answer.unwrap_or_else(Problem::into_response);
         if let Some(names) = ignored.borrow().header() {
             response.headers_mut().insert("x-sandbox-ignored-fields", names);
         }
@@ -443,14 +520,14 @@ impl Service {
         self.state.tenants.requests.all()
     }
 
-    /// Lists every route as method and path, with `{…}` for a parameter. The sandbox's own routes under `/_/` are excluded.
+    /// Lists every route as method and path, with `{…}` for a parameter. Those under `/_/` are excluded.
     pub fn routes() -> impl Iterator<Item = (Method, &'static str)> {
-        routes::all()
+        ROUTES.operations().map(|route| (route.method.clone(), route.path))
     }
 
     /// Lists the routes that need no credential.
     pub fn open_routes() -> impl Iterator<Item = (Method, &'static str)> {
-        routes::OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path))
+        ROUTES.of(Area::OAuth).map(|route| (route.method.clone(), route.path))
     }
 
     /// Registers a callback for every captured email. It runs while the request is handled, or when a schedule is due.
@@ -482,7 +559,7 @@ impl Service {
             return;
         }
         while let Some(name) = self.state.tenants.next_evicted() {
-            let label = inbox::label(&name);
+            let label = account::label(&name);
             for listener in &listeners {
                 listener(&label);
             }
@@ -513,7 +590,9 @@ impl Service {
         self.state.is_persistent()
     }
 
-    pub(crate) fn state(&self) -> &Arc<State> {
+    #[doc(hidden)]
+
+    pub fn state(&self) -> &Arc<State> {
         &self.state
     }
 }

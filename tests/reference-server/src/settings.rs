@@ -3,14 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http::Method;
 use jiff::SignedDuration;
 use secrecy::SecretString;
 
-use crate::model::contact_import;
 use crate::model::oauth::clients::OAuthClient;
 
-pub(crate) use crate::clock::ClockStart;
+#[doc(hidden)]
+pub use crate::clock::ClockStart;
 
 /// Which behavior applies where the specification and Resend differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,7 +145,8 @@ impl Default for Settings {
 
 impl Settings {
     /// The effective settings: no byte limit exceeds its share of [`max_memory`](Self::max_memory).
-    pub(crate) fn within_memory(self) -> Self {
+    #[doc(hidden)]
+    pub fn within_memory(self) -> Self {
         let share = self.share();
         Self {
             keep_mail_bytes: self.keep_mail_bytes.min(4 * share),
@@ -156,41 +156,39 @@ impl Settings {
         }
     }
 
-    /// The maximum size of a request body on a path.
-    pub(crate) fn body_limit_of(&self, method: &Method, path: &str) -> usize {
-        if method == Method::POST && path == contact_import::PATH {
-            return (contact_import::MAX_FILE + contact_import::MAX_PARTS).min(self.record_bytes());
-        }
-        self.body_limit
-    }
-
     /// The maximum age of mails.
-    pub(crate) fn max_age(&self) -> Option<SignedDuration> {
+    #[doc(hidden)]
+    pub fn max_age(&self) -> Option<SignedDuration> {
         self.keep_for.and_then(|age| SignedDuration::try_from(age).ok())
     }
 
     /// A sixteenth of the memory.
-    pub(crate) fn share(&self) -> usize {
+    #[doc(hidden)]
+    pub fn share(&self) -> usize {
         self.max_memory / 16
     }
 
     /// The memory limit of the records of all tables.
-    pub(crate) fn record_bytes(&self) -> usize {
+    #[doc(hidden)]
+    pub fn record_bytes(&self) -> usize {
         4 * self.share()
     }
 
     /// The memory limit of emails that wait for their hosted attachments.
-    pub(crate) fn fetch_bytes(&self) -> usize {
+    #[doc(hidden)]
+    pub fn fetch_bytes(&self) -> usize {
         self.share()
     }
 
     /// The memory limit of loaded remote images.
-    pub(crate) fn image_bytes(&self) -> usize {
+    #[doc(hidden)]
+    pub fn image_bytes(&self) -> usize {
         self.share()
     }
 
     /// The memory limit of webhook events.
-    pub(crate) fn webhook_event_bytes(&self) -> usize {
+    #[doc(hidden)]
+    pub fn webhook_event_bytes(&self) -> usize {
         2 * self.share()
     }
 }

@@ -1,27 +1,27 @@
 //! The state of one service: its settings, clock, tenants, logins and queues.
 
-pub(crate) mod arrivals;
-pub(crate) mod event_bus;
+pub mod arrivals;
+pub mod event_bus;
 pub mod faults;
-pub(crate) mod fetches;
-pub(crate) mod http_clients;
-pub(crate) mod idempotency;
-pub(crate) mod images;
-pub(crate) mod inboxes;
-pub(crate) mod job;
-pub(crate) mod keys;
-pub(crate) mod links;
-pub(crate) mod mails;
-pub(crate) mod names;
-pub(crate) mod oauth;
-pub(crate) mod outbox;
-pub(crate) mod quota;
-pub(crate) mod ratelimit;
-pub(crate) mod relay;
-pub(crate) mod requests;
-pub(crate) mod retention;
-pub(crate) mod tenant;
-pub(crate) mod tenants;
+pub mod fetches;
+pub mod http_clients;
+pub mod idempotency;
+pub mod images;
+pub mod inboxes;
+pub mod job;
+pub mod keys;
+pub mod links;
+pub mod mails;
+pub mod names;
+pub mod oauth;
+pub mod outbox;
+pub mod quota;
+pub mod ratelimit;
+pub mod relay;
+pub mod requests;
+pub mod retention;
+pub mod tenant;
+pub mod tenants;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,34 +55,34 @@ use crate::store::snapshot_lock::SnapshotLock;
 use crate::wire::problem::Problem;
 
 /// The state of one service.
-pub(crate) struct State {
-    pub(crate) settings: Settings,
-    pub(crate) clock: Clock,
-    pub(crate) scheduler: Scheduler<Job>,
-    pub(crate) faults: Faults,
+pub struct State {
+    pub settings: Settings,
+    pub clock: Clock,
+    pub scheduler: Scheduler<Job>,
+    pub faults: Faults,
     ids: Ids,
     request_ids: Ids,
     secrets: Ids,
-    pub(crate) links: Arc<Links>,
-    pub(crate) tenants: Tenants,
-    pub(crate) oauth: OAuthStore,
-    pub(crate) fetches: FetchQueue,
-    pub(crate) images: ImageStore,
-    pub(crate) outbox: Outbox,
-    pub(crate) http_clients: HttpClients,
+    pub links: Arc<Links>,
+    pub tenants: Tenants,
+    pub oauth: OAuthStore,
+    pub fetches: FetchQueue,
+    pub images: ImageStore,
+    pub outbox: Outbox,
+    pub http_clients: HttpClients,
     /// The real server that mails may leave to.
-    pub(crate) relay: OnceLock<Relay>,
-    pub(crate) event_bus: EventBus,
-    pub(crate) arrivals: Arrivals,
+    pub relay: OnceLock<Relay>,
+    pub event_bus: EventBus,
+    pub arrivals: Arrivals,
     /// Captured emails that the listeners have not received yet.
     for_listeners: Mutex<VecDeque<Arc<Mail>>>,
     /// Entered by every thread that changes something.
-    pub(crate) snapshot_lock: SnapshotLock,
+    pub snapshot_lock: SnapshotLock,
     persistent: AtomicBool,
 }
 
 impl State {
-    pub(crate) fn new(settings: Settings, links: Links, oauth: OAuthStore) -> Self {
+    pub fn new(settings: Settings, links: Links, oauth: OAuthStore) -> Self {
         let settings = settings.within_memory();
         for host in &settings.allowed_hosts {
             links.allow(host);
@@ -115,52 +115,52 @@ impl State {
         }
     }
 
-    pub(crate) fn next_id(&self) -> Uuid {
+    pub fn next_id(&self) -> Uuid {
         self.ids.next()
     }
 
-    pub(crate) fn next_request_id(&self) -> Uuid {
+    pub fn next_request_id(&self) -> Uuid {
         self.request_ids.next()
     }
 
     /// A random UUID that can't be guessed, for keys.
-    pub(crate) fn next_secret(&self) -> Uuid {
+    pub fn next_secret(&self) -> Uuid {
         self.secrets.next()
     }
 
     /// Resolves the credential of a request.
-    pub(crate) fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
+    pub fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
         keys::read(headers, &self.tenants.api_key_index, &self.oauth, self.clock.now())
     }
 
     /// The account of requests that name none: that of the password, if there is one.
-    pub(crate) fn default_account(&self) -> String {
+    pub fn default_account(&self) -> String {
         let password = self.settings.password.as_ref().map(SecretString::expose_secret);
         password.map_or_else(|| DEFAULT_KEY.to_owned(), |password| format!("sb_{password}"))
     }
 
     /// Queues a captured email for the listeners, which run when no lock is held, so that they may call the service.
-    pub(crate) fn queue_captured(&self, mail: Arc<Mail>) {
+    pub fn queue_captured(&self, mail: Arc<Mail>) {
         lock(&self.for_listeners).push_back(mail);
     }
 
     /// Takes the next captured email for the listeners.
-    pub(crate) fn next_captured(&self) -> Option<Arc<Mail>> {
+    pub fn next_captured(&self) -> Option<Arc<Mail>> {
         lock(&self.for_listeners).pop_front()
     }
 
     /// Marks the state as persistent.
-    pub(crate) fn set_persistent(&self) {
+    pub fn set_persistent(&self) {
         self.persistent.store(true, Ordering::Relaxed);
     }
 
     /// Whether the state survives a restart.
-    pub(crate) fn is_persistent(&self) -> bool {
+    pub fn is_persistent(&self) -> bool {
         self.persistent.load(Ordering::Relaxed)
     }
 
     /// Deletes all tenants, requests, faults and scheduled jobs.
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         self.scheduler.clear();
         self.fetches.clear();
         self.images.clear();

@@ -1,16 +1,16 @@
 //! Stores of records: ordered, with lookups by ID, key and group whose cost doesn't grow with the number of records.
 
-pub(crate) mod backlog;
-pub(crate) mod budget;
-pub(crate) mod changes;
-pub(crate) mod counted;
-pub(crate) mod dirty;
-pub(crate) mod expiring;
-pub(crate) mod interned;
-pub(crate) mod ledger;
-pub(crate) mod mails;
-pub(crate) mod paging;
-pub(crate) mod single;
-pub(crate) mod size;
-pub(crate) mod snapshot_lock;
-pub(crate) mod table;
+pub mod backlog;
+pub mod budget;
+pub mod changes;
+pub mod counted;
+pub mod dirty;
+pub mod expiring;
+pub mod interned;
+pub mod ledger;
+pub mod mails;
+pub mod paging;
+pub mod single;
+pub mod size;
+pub mod snapshot_lock;
+pub mod table;

@@ -6,11 +6,11 @@
 mod cpu_time;
 #[path = "service/independent_parser.rs"]
 mod independent_parser;
+#[path = "service/restarts.rs"]
+mod restarts;
 #[path = "service/support.rs"]
 mod support;
 
-#[path = "service/access.rs"]
-mod access;
 #[path = "service/api_keys.rs"]
 mod api_keys;
 #[path = "service/attachments.rs"]
@@ -25,12 +25,8 @@ mod batch;
 mod broadcast_recipients;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
-#[path = "service/check.rs"]
-mod check;
 #[path = "service/clock.rs"]
 mod clock;
-#[path = "service/codes.rs"]
-mod codes;
 #[path = "service/contact_imports.rs"]
 mod contact_imports;
 #[path = "service/contact_properties.rs"]
@@ -45,62 +41,24 @@ mod domains;
 mod email_metrics;
 #[path = "service/errors.rs"]
 mod errors;
-#[path = "service/export.rs"]
-mod export;
 #[path = "service/faults.rs"]
 mod faults;
 #[path = "service/hosted_attachments.rs"]
 mod hosted_attachments;
 #[path = "service/idempotency.rs"]
 mod idempotency;
-#[path = "service/inbox.rs"]
-mod inbox;
-#[path = "service/inbox_guard.rs"]
-mod inbox_guard;
-#[path = "service/inbox_live.rs"]
-mod inbox_live;
-#[path = "service/inbox_mutations.rs"]
-mod inbox_mutations;
-#[path = "service/inbox_routes.rs"]
-mod inbox_routes;
-#[path = "service/inbox_search.rs"]
-mod inbox_search;
-#[path = "service/inbox_unsent.rs"]
-mod inbox_unsent;
-#[path = "service/inbox_view.rs"]
-mod inbox_view;
 #[path = "service/inboxes.rs"]
 mod inboxes;
-#[path = "service/latency.rs"]
-mod latency;
 #[path = "service/lifecycle.rs"]
 mod lifecycle;
 #[path = "service/lists.rs"]
 mod lists;
-#[path = "service/mailpit.rs"]
-mod mailpit;
 #[path = "service/mounts.rs"]
 mod mounts;
-#[path = "service/nesting.rs"]
-mod nesting;
 #[path = "service/oauth.rs"]
 mod oauth;
-#[path = "service/password.rs"]
-mod password;
-#[path = "service/persistence.rs"]
-mod persistence;
 #[path = "service/received.rs"]
 mod received;
-#[path = "service/release.rs"]
-mod release;
-#[path = "service/remote_images.rs"]
-mod remote_images;
-#[path = "service/request_guards.rs"]
-mod request_guards;
-#[path = "service/requested_links.rs"]
-mod requested_links;
-#[path = "service/retention.rs"]
-mod retention;
 #[path = "service/robustness.rs"]
 mod robustness;
 #[path = "service/schedules.rs"]
@@ -113,12 +71,6 @@ mod sending;
 mod sent_attachments;
 #[path = "service/sharing.rs"]
 mod sharing;
-#[path = "service/smtp_faults.rs"]
-mod smtp_faults;
-#[path = "service/smtp_receiving.rs"]
-mod smtp_receiving;
-#[path = "service/smtp_sending.rs"]
-mod smtp_sending;
 #[path = "service/suppressions.rs"]
 mod suppressions;
 #[path = "service/templates.rs"]
@@ -131,8 +83,6 @@ mod usage;
 mod validation;
 #[path = "service/values.rs"]
 mod values;
-#[path = "service/waiting.rs"]
-mod waiting;
 #[path = "service/webhook_deliveries.rs"]
 mod webhook_deliveries;
 #[path = "service/webhook_endpoints.rs"]

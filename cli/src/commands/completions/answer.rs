@@ -8,6 +8,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
 
 use super::{VARIABLE, cache};
+use crate::commands::alias;
 use crate::context;
 use crate::settings::env::Env;
 use crate::settings::file::ConfigFile;
@@ -74,9 +75,19 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
         let (words, env) = (words.to_vec(), env.clone());
         ArgValueCandidates::new(move || ids(noun, &words, &env))
     };
-    root.mut_subcommands(|noun| {
+    let root = root.mut_subcommands(|noun| {
         let name = noun.get_name().to_owned();
         with_ids(noun, &name, &ids)
+    });
+    // An alias takes the arguments of its command.
+    alias::all(env).into_iter().fold(root, |root, (name, line)| {
+        let Some((command, _)) =
+            alias::target(&line, &root).ok().filter(|_| root.find_subcommand(&name).is_none())
+        else {
+            return root;
+        };
+        let command = command.clone().name(name).visible_alias(None).about(format!("Alias of {line}"));
+        root.subcommand(command)
     })
 }
 

@@ -12,13 +12,13 @@ use serde_json::Value;
 
 pub(crate) use plan::plan;
 
-use super::count;
 use crate::actions::dry_run::Content;
 use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::flags::{Choices, DryRun, Local, Required};
+use crate::output::count;
 use crate::output::progress::Upload;
 
 /// Send one email

@@ -2,7 +2,7 @@
 
 use http::{Method, StatusCode};
 use idempost::{Client, Error};
-use idempost_reference_server::check;
+use idempost_sandbox::check;
 use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, newest};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use idempost_reference_server::{AllowList, Outgoing, Relay, RelayError};
+use idempost_sandbox::{AllowList, Outgoing, Relay, RelayError};
 use lettre::address::{Address, Envelope};
 use lettre::transport::smtp::{Error as SmtpError, PoolConfig};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};

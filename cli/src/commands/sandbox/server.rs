@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use idempost_reference_server::mount::smtp::Options;
-use idempost_reference_server::mount::tls::Tls;
-use idempost_reference_server::persistence::{self, Persistence, PersistenceError};
-use idempost_reference_server::{Service, Settings, mount};
+use idempost_sandbox::persistence::{self, Persistence, PersistenceError};
+use idempost_sandbox::smtp::Options;
+use idempost_sandbox::tls::Tls;
+use idempost_sandbox::{Service, Settings, mount, smtp};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -62,7 +62,7 @@ impl SandboxServer {
             Some(folder) => {
                 resume(folder, settings()?, context).map(|(service, keeper)| (service, Some(keeper)))?
             }
-            None => (Service::new(settings()?), None),
+            None => (idempost_sandbox::service(settings()?), None),
         };
         let (warn, limit) = (context.out.warner(), server_args.keep_accounts);
         service.on_evicted(move |account| {
@@ -161,9 +161,7 @@ impl SandboxServer {
             let (service, stopped) = (Arc::clone(&self.service), stopped.clone());
             async move {
                 match door {
-                    Some((listener, _)) => {
-                        mount::smtp::serve(listener, service, options, until(stopped)).await
-                    }
+                    Some((listener, _)) => smtp::serve(listener, service, options, until(stopped)).await,
                     None => Ok(()),
                 }
             }

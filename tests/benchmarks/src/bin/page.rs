@@ -8,7 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::Request;
 use idempost_benchmarks::senders::Failure;
-use idempost_reference_server::{Service, Settings};
+use idempost_sandbox::{Service, Settings};
 use serde_json::Value;
 
 const ASKED: usize = 1_000;
@@ -42,7 +42,7 @@ fn median(service: &Arc<Service>, query: &str) -> Result<f64, Failure> {
 
 #[expect(clippy::print_stdout, reason = "the figures are the program's result")]
 fn main() -> Result<(), Failure> {
-    let service = Service::new(Settings::default());
+    let service = idempost_sandbox::service(Settings::default());
     let mut ids = Vec::new();
     for count in std::env::args().skip(1) {
         let count: usize = count.parse()?;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::Request;
 use idempost_benchmarks::senders::Failure;
-use idempost_reference_server::{Service, Settings};
+use idempost_sandbox::{Service, Settings};
 use serde_json::json;
 
 const ASKED: usize = 20;
@@ -97,7 +97,7 @@ fn sends(service: &Arc<Service>, query: Option<&str>) -> Result<f64, Failure> {
 fn main() -> Result<(), Failure> {
     let count: usize = std::env::args().nth(1).map_or(Ok(10_000), |count| count.parse())?;
     for body in ["text", "html"] {
-        let service = Service::new(Settings::default());
+        let service = idempost_sandbox::service(Settings::default());
         for number in 0..count {
             ask(&service, Request::post("/emails"), email(number, body))?;
         }

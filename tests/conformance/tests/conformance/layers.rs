@@ -1,9 +1,9 @@
-//! The reference server's layers.
+//! The layers of the reference server and of the sandbox.
 
 use std::path::Path;
 
-/// Bottom to top.
-const LAYERS: [&str; 23] = [
+/// Of the reference server, bottom to top.
+const SERVER: [&str; 25] = [
     "cpu_time",
     "lock",
     "seeds",
@@ -18,19 +18,30 @@ const LAYERS: [&str; 23] = [
     "state",
     "delivery",
     "context",
+    "access",
+    "reply",
+    "route",
     "oauth",
     "resources",
+    "control",
     "routes",
-    "inbox",
     "guard",
     "service",
-    "persistence",
     "mount",
     "server",
 ];
 
+/// Of the sandbox, bottom to top.
+const SANDBOX: [&str; 7] = ["cpu_time", "check", "inbox", "routes", "persistence", "tls", "smtp"];
+
 #[test]
 fn no_file_of_the_reference_server_imports_from_a_higher_layer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reference-server/src");
-    idempost_conformance::layers::check(&root, &LAYERS, &["lib"], 700);
+    idempost_conformance::layers::check(&root, &SERVER, &["lib"], 700);
+}
+
+#[test]
+fn no_file_of_the_sandbox_imports_from_a_higher_layer() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sandbox/src");
+    idempost_conformance::layers::check(&root, &SANDBOX, &["lib"], 150);
 }

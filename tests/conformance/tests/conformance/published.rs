@@ -7,7 +7,7 @@ use idempost_conformance::contract::OPENAPI;
 use idempost_reference_server::ReferenceServer;
 use serde_json::{Value, json};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../reference-server/src/inbox/openapi/openapi.json");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sandbox/src/inbox/openapi/openapi.json");
 
 /// The document without `x-source`.
 fn published() -> Value {

@@ -75,7 +75,7 @@ impl World {
         let noon = "2026-03-02T12:00:00Z".parse().unwrap();
         let settings =
             Settings { seed: Some(1), clock: ClockStart::Frozen(noon), beta: true, ..Settings::default() };
-        let server = ReferenceServer::over_http(settings).await;
+        let server = idempost_sandbox::start(settings).await;
         let builder = || Client::builder().base_url(server.base_url()).api_key(server.api_key());
         let (open, client) = (builder().build().unwrap(), builder().recipient_guard(guard).build().unwrap());
         let (mut segments, mut drafts, mut scheduled, mut contacts) =

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use idempost_reference_server::check;
+use idempost_sandbox::check;
 use serde_json::Value;
 
 use super::html;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use idempost_reference_server::persistence::{self, PersistenceError};
+use idempost_sandbox::persistence::{self, PersistenceError};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 use serde_json::json;
 

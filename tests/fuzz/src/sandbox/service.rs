@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use idempost_reference_server::{ClockStart, Service, Settings};
+use idempost_sandbox::{ClockStart, Service, Settings};
 use serde_json::Value;
 
 /// The API key of every request.
@@ -32,7 +32,7 @@ pub(crate) fn settings() -> Settings {
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        Self { service: Service::new(settings()) }
+        Self { service: idempost_sandbox::service(settings()) }
     }
 
     /// Handles a request with the key. A failure of the service violates every property.

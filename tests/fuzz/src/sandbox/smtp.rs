@@ -1,7 +1,7 @@
 //! SMTP sessions: the first byte is the size of the chunks in which the rest arrives.
 
 use bytes::Bytes;
-use idempost_reference_server::mount::smtp;
+use idempost_sandbox::smtp;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::service::{KEY, Sandbox};

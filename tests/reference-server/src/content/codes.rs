@@ -10,10 +10,10 @@
 //! `layout` finds sentences and the columns of tables. Here each number gets a score: how clearly the words name it, its form, and its
 //! prominence.
 
-mod labels;
-mod layout;
-mod numbers;
-mod words;
+pub mod labels;
+pub mod layout;
+pub mod numbers;
+pub mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -52,14 +52,14 @@ const MAX_CONTEXT: usize = 260;
 
 /// What a test wants to know about an email: its one-time codes, the best candidate first, and its links.
 #[derive(Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Extracted {
-    pub(crate) codes: Vec<String>,
-    pub(crate) links: Vec<Link>,
+pub struct Extracted {
+    pub codes: Vec<String>,
+    pub links: Vec<Link>,
 }
 
 /// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most
 /// 10 codes and 1,000 links. `text` is the text body as given: one derived from the HTML has nothing to add.
-pub(crate) fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> Extracted {
+pub fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> Extracted {
     let html = html.map(|html| Visible::of(beginning(html)));
     let text = text.map(beginning);
     let mut codes = html.as_ref().map(|html| codes(subject, html)).unwrap_or_default();

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 
 /// The images of an email by content ID: media type and content.
-pub(crate) type Pictures = HashMap<String, (String, Bytes)>;
+pub type Pictures = HashMap<String, (String, Bytes)>;
 
 /// The images of an email as `data:` URIs, up to a size limit in total.
-pub(crate) struct Embedded<F> {
+pub struct Embedded<F> {
     source: Option<F>,
     pictures: Pictures,
     left: usize,
@@ -21,12 +21,12 @@ pub(crate) struct Embedded<F> {
 
 impl<F: FnOnce() -> Pictures> Embedded<F> {
     /// `pictures` is called once, if the HTML refers to any.
-    pub(crate) fn new(pictures: F, max: usize) -> Self {
+    pub fn new(pictures: F, max: usize) -> Self {
         Self { source: Some(pictures), pictures: Pictures::new(), left: max, is_complete: true }
     }
 
     /// The image with this content ID. `None` if there is none, or it would exceed the limit.
-    pub(crate) fn picture(&mut self, id: &str) -> Option<String> {
+    pub fn picture(&mut self, id: &str) -> Option<String> {
         if let Some(source) = self.source.take() {
             self.pictures = source();
             // Once, not for each reference: a media type can be as long as a message.
@@ -44,18 +44,18 @@ impl<F: FnOnce() -> Pictures> Embedded<F> {
 }
 
 /// Finds references in a single pass.
-pub(crate) struct References {
+pub struct References {
     /// The number of bytes up to the next character that can't be part of an ID.
     end: usize,
 }
 
 impl References {
-    pub(crate) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         Self { end: text.len() }
     }
 
     /// The reference `cid:…` that starts here, and its ID.
-    pub(crate) fn content_id<'a>(&mut self, text: &'a str) -> Option<(&'a str, Cow<'a, str>)> {
+    pub fn content_id<'a>(&mut self, text: &'a str) -> Option<(&'a str, Cow<'a, str>)> {
         let id = text.get(..4).filter(|scheme| scheme.eq_ignore_ascii_case("cid:")).map(|_| &text[4..])?;
         if self.end > id.len() {
             let ends = |char: char| char.is_ascii_whitespace() || "\"'<>()\\;,&".contains(char);
@@ -69,7 +69,7 @@ impl References {
 }
 
 /// Replaces every reference to an image of the email by its `data:` URI. Returns `None` if the images would exceed `max` bytes in total.
-pub(crate) fn embed(html: &str, pictures: impl FnOnce() -> Pictures, max: usize) -> Option<String> {
+pub fn embed(html: &str, pictures: impl FnOnce() -> Pictures, max: usize) -> Option<String> {
     let mut embedded = Embedded::new(pictures, max);
     let mut references = References::of(html);
     let mut page = String::with_capacity(html.len());

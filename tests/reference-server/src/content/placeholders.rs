@@ -10,11 +10,11 @@ const CLOSE: &str = "}}}";
 
 /// A placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Placeholder<'a> {
+pub struct Placeholder<'a> {
     /// ASCII letters, digits, underscores and dots: `NAME`, `contact.first_name`.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The text behind a `|`, without surrounding white space.
-    pub(crate) fallback: Option<&'a str>,
+    pub fallback: Option<&'a str>,
 }
 
 impl<'a> Placeholder<'a> {
@@ -30,7 +30,7 @@ impl<'a> Placeholder<'a> {
 }
 
 /// Lists the placeholders of a text, in order.
-pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
+pub fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     Pieces { rest: text }.filter_map(|piece| match piece {
         Piece::Text(_) => None,
         Piece::Placeholder(placeholder, _) => Some(placeholder),
@@ -39,7 +39,7 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> 
 
 /// Replaces the placeholders of a text with values; those without a value stay unchanged. `None` if the result exceeds `max` bytes: a short
 /// text can repeat a long value.
-pub(crate) fn fill_within<'v>(
+pub fn fill_within<'v>(
     text: &str,
     most: usize,
     mut value: impl FnMut(Placeholder<'_>) -> Option<Cow<'v, str>>,
@@ -59,7 +59,7 @@ pub(crate) fn fill_within<'v>(
 }
 
 /// Predicts the size of a filled text without creating it.
-pub(crate) struct Outline<'a> {
+pub struct Outline<'a> {
     /// The bytes between the placeholders.
     literal: usize,
     /// The placeholders, each with its length in the source text.
@@ -67,7 +67,7 @@ pub(crate) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
+    pub fn of(text: &'a str) -> Self {
         let mut outline = Self { literal: 0, placeholders: Vec::new() };
         for piece in (Pieces { rest: text }) {
             match piece {
@@ -81,7 +81,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The size of the result of [`fill_within`] with these values, in bytes.
-    pub(crate) fn filled<'v>(&self, value: impl Fn(Placeholder<'_>) -> Option<Cow<'v, str>>) -> usize {
+    pub fn filled<'v>(&self, value: impl Fn(Placeholder<'_>) -> Option<Cow<'v, str>>) -> usize {
         let parts = self.placeholders.iter();
         let values =
             parts.map(|(placeholder, written)| value(*placeholder).map_or(*written, |value| value.len()));
@@ -91,7 +91,7 @@ impl<'a> Outline<'a> {
 
 /// A filled text as a header line. A line break in a value would start another header, so control characters become spaces. The
 /// specification doesn't define this.
-pub(crate) fn line(filled: &str) -> String {
+pub fn line(filled: &str) -> String {
     filled.replace(char::is_control, " ")
 }
 
@@ -135,7 +135,7 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 /// The maximum size of a filled subject or body, in bytes. The specification doesn't define it; it equals the limit of attachments.
-pub(crate) const MAX_TEXT_BYTES: usize = 40 << 20;
+pub const MAX_TEXT_BYTES: usize = 40 << 20;
 
 #[cfg(test)]
 mod tests {

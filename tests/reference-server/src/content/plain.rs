@@ -10,7 +10,7 @@ const MAX_REFERENCE: usize = 40;
 
 /// The beginning of the text of HTML, at most `max` bytes: without tags, comments and hidden elements, and with character references decoded. White
 /// space separates the same words as in the source; besides, `br` and the end of a paragraph are line breaks.
-pub(crate) fn text(html: &str, max: usize) -> String {
+pub fn text(html: &str, max: usize) -> String {
     let mut text = String::with_capacity(html.len().min(max));
     let mut rest = html;
     // Of HTML that has more tags than a text of this size can have, not all is read.

@@ -6,7 +6,7 @@ const WIDTH: usize = 78;
 const DEEPEST: usize = 5_000;
 
 /// Renders HTML as text: headings, lists and tables laid out, links as footnotes.
-pub(crate) fn derive(html: &str) -> String {
+pub fn derive(html: &str) -> String {
     if depth(html) > DEEPEST {
         return without_tags(html);
     }

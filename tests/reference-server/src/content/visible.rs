@@ -23,15 +23,15 @@ const LARGE: f64 = 20.0;
 
 /// The visible text of an HTML body.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Visible {
+pub struct Visible {
     /// Cells end with a tab, lines with a line feed, and blocks with an empty line. Other white space is collapsed.
-    pub(crate) text: String,
+    pub text: String,
     /// The prominent parts of the text, in order: large, bold, spaced or monospaced.
-    pub(crate) prominent: Vec<Range<usize>>,
+    pub prominent: Vec<Range<usize>>,
     /// Every link with a target, in order, with its text or that of its images.
-    pub(crate) links: Vec<Link>,
+    pub links: Vec<Link>,
     /// The parts of the text that are links, in order.
-    pub(crate) linked: Vec<Range<usize>>,
+    pub linked: Vec<Range<usize>>,
 }
 
 /// What separates two texts.
@@ -75,13 +75,13 @@ struct Reader {
 
 impl Visible {
     /// A text body or a subject, without invisible characters and carriage returns.
-    pub(crate) fn plain(text: &str) -> Self {
+    pub fn plain(text: &str) -> Self {
         let text = text.chars().filter(|char| *char != '\r' && !is_invisible(*char)).collect();
         Self { text, ..Self::default() }
     }
 
     /// Reads an HTML body. Hidden text counts as visible: most of it is the preview that mail clients show in lists.
-    pub(crate) fn of(html: &str) -> Self {
+    pub fn of(html: &str) -> Self {
         let mut reader = Reader::default();
         let mut skipped: Option<Vec<u8>> = None;
         let mut emitter = html5gum::emitters::default::DefaultEmitter::default();

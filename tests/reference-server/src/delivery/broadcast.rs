@@ -6,8 +6,8 @@
 //! A large segment is sent in steps on the service's clock, so that no request waits for a hundred thousand emails. Until the last email is
 //! sent, the broadcast is `queued` and can be canceled.
 
-pub(crate) mod audience;
-pub(crate) mod message;
+pub mod audience;
+pub mod message;
 
 use std::sync::{Arc, Weak};
 
@@ -32,7 +32,7 @@ const BATCH_SIZE: usize = 25;
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
 /// Sends a draft, now or when it is due.
-pub(crate) fn send(
+pub fn send(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
@@ -56,7 +56,7 @@ pub(crate) fn send(
 }
 
 /// Sends a scheduled broadcast, unless it was canceled or rescheduled.
-pub(crate) fn send_scheduled(
+pub fn send_scheduled(
     state: &State,
     tenant: &Weak<Tenant>,
     id: Uuid,
@@ -74,7 +74,7 @@ fn start(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option
 }
 
 /// Sends the next emails, and returns the remainder of the same step.
-pub(crate) fn send_next(state: &State, mut job: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
+pub fn send_next(state: &State, mut job: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
     let tenant = job.tenant.upgrade()?;
     let broadcast = tenant.broadcasts.get(job.broadcast)?;
     if broadcast.status != Status::Queued {

@@ -15,15 +15,15 @@ use crate::wire::problem::Problem;
 
 /// Changes a tenant's contacts and notifies its webhooks.
 #[derive(Clone, Copy)]
-pub(crate) struct ContactService<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) tenant: &'a Arc<Tenant>,
-    pub(crate) at: Timestamp,
+pub struct ContactService<'a> {
+    pub state: &'a State,
+    pub tenant: &'a Arc<Tenant>,
+    pub at: Timestamp,
 }
 
 /// What a row of an import did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowEffect {
+pub enum RowEffect {
     Created,
     Updated,
     Skipped,
@@ -31,7 +31,7 @@ pub(crate) enum RowEffect {
 
 impl ContactService<'_> {
     /// Creates or updates the contact with this address. Returns its ID.
-    pub(crate) fn upsert(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
+    pub fn upsert(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
         let created = Cell::new(false);
         let mut known = None;
         let new = || {
@@ -54,7 +54,7 @@ impl ContactService<'_> {
     }
 
     /// Creates the contact of a row of an import, or updates it if `overwrites`. No events are sent.
-    pub(crate) fn import(
+    pub fn import(
         self,
         address: &str,
         overwrites: bool,
@@ -85,11 +85,7 @@ impl ContactService<'_> {
     }
 
     /// Updates a contact, unless the new address belongs to another. Returns `None` if there is no such contact.
-    pub(crate) fn change<R>(
-        self,
-        id: Uuid,
-        change: impl FnOnce(&mut Contact) -> R,
-    ) -> Option<Result<R, Problem>> {
+    pub fn change<R>(self, id: Uuid, change: impl FnOnce(&mut Contact) -> R) -> Option<Result<R, Problem>> {
         let mut known = None;
         let created = self.tenant.contacts.try_change(id, |contact| {
             known = Some(contact.clone());
@@ -104,7 +100,7 @@ impl ContactService<'_> {
     }
 
     /// Deletes a contact.
-    pub(crate) fn remove(self, id: Uuid) -> Option<Arc<Contact>> {
+    pub fn remove(self, id: Uuid) -> Option<Arc<Contact>> {
         let contact = self.tenant.contacts.remove(id)?;
         self.notify_with("contact.deleted", &contact);
         Some(contact)

@@ -22,12 +22,12 @@ const BATCH_BYTES: u64 = 256 << 10;
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
 /// Schedules the next step.
-pub(crate) fn schedule(state: &State, job: Box<ImportJob>, at: Timestamp) {
+pub fn schedule(state: &State, job: Box<ImportJob>, at: Timestamp) {
     state.scheduler.schedule(saturating_add(at, STEP_DELAY), Job::ContinueImport(job));
 }
 
 /// Applies the next rows, and returns the remainder of the same step.
-pub(crate) fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Option<Box<ImportJob>> {
+pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Option<Box<ImportJob>> {
     let tenant = job.tenant.upgrade()?;
     job.segments.retain(|segment| tenant.segments.get(*segment).is_some());
     job.topics.retain(|topic, _| tenant.topics.get(*topic).is_some());
@@ -89,7 +89,7 @@ pub(crate) fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) 
 }
 
 /// Fails the imports that a restart has interrupted. The contacts of their first rows stay.
-pub(crate) fn fail_unfinished(tenant: &Tenant, now: Timestamp) {
+pub fn fail_unfinished(tenant: &Tenant, now: Timestamp) {
     for status in Status::UNFINISHED {
         tenant.contact_imports.change_all(
             &status,

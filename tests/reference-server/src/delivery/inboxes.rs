@@ -31,16 +31,16 @@ const MAX_LOOKUPS: usize = 20;
 
 /// Changes the inboxes of a tenant and notifies its webhooks.
 #[derive(Clone, Copy)]
-pub(crate) struct InboxService<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) tenant: &'a Arc<Tenant>,
-    pub(crate) at: Timestamp,
+pub struct InboxService<'a> {
+    pub state: &'a State,
+    pub tenant: &'a Arc<Tenant>,
+    pub at: Timestamp,
     /// What causes the changes: `api` or `system`.
-    pub(crate) source: &'static str,
+    pub source: &'static str,
 }
 
 /// Adds a received mail to the inboxes of its recipients.
-pub(crate) fn receive(state: &State, tenant: &Arc<Tenant>, received: &Received) {
+pub fn receive(state: &State, tenant: &Arc<Tenant>, received: &Received) {
     if tenant.inboxes.inboxes.is_empty() {
         return;
     }
@@ -55,7 +55,7 @@ pub(crate) fn receive(state: &State, tenant: &Arc<Tenant>, received: &Received) 
 }
 
 /// Deletes a thread whose time in the trash is over.
-pub(crate) fn delete_expired(tenant: &Tenant, id: Uuid, now: Timestamp) {
+pub fn delete_expired(tenant: &Tenant, id: Uuid, now: Timestamp) {
     let thread = tenant.inboxes.threads.get(id);
     if thread.is_some_and(|thread| thread.expires_at().is_some_and(|at| at <= now)) {
         delete_thread(tenant, id);
@@ -92,7 +92,7 @@ impl InboxService<'_> {
         });
     }
 
-    pub(crate) fn create(self, inbox: Inbox) -> Result<(), Problem> {
+    pub fn create(self, inbox: Inbox) -> Result<(), Problem> {
         let id = inbox.id;
         self.tables().inboxes.add(id, inbox)?;
         self.notify_inbox("inbox.created", id);
@@ -100,7 +100,7 @@ impl InboxService<'_> {
     }
 
     /// Changes the name or the sender's name.
-    pub(crate) fn update(self, id: Uuid, change: impl FnOnce(&mut Inbox)) -> Result<(), Problem> {
+    pub fn update(self, id: Uuid, change: impl FnOnce(&mut Inbox)) -> Result<(), Problem> {
         let at = self.at;
         let changed = self.tables().inboxes.try_change(id, |inbox| {
             change(inbox);
@@ -119,7 +119,7 @@ impl InboxService<'_> {
     }
 
     /// Deletes an inbox with its threads, drafts and labels, one record at a time.
-    pub(crate) fn delete(self, id: Uuid) {
+    pub fn delete(self, id: Uuid) {
         let tables = self.tables();
         if tables.inboxes.remove(id).is_none() {
             return;
@@ -152,7 +152,7 @@ impl InboxService<'_> {
     }
 
     /// Adds a sent email to a thread, or to a new one.
-    pub(crate) fn add_sent(self, inbox: Uuid, thread: Option<Uuid>, id: Uuid, files: Vec<File>) {
+    pub fn add_sent(self, inbox: Uuid, thread: Option<Uuid>, id: Uuid, files: Vec<File>) {
         let sent = lock(&self.tenant.emails).get(id).cloned();
         let Some(sent) = sent else { return };
         let has_room = |id: &Uuid| {
@@ -215,7 +215,7 @@ impl InboxService<'_> {
     }
 
     /// Changes a thread. Returns it as it was, and as it is.
-    pub(crate) fn change_thread(
+    pub fn change_thread(
         self,
         id: Uuid,
         change: impl FnOnce(&mut Thread),
@@ -263,7 +263,7 @@ impl InboxService<'_> {
         json!({ "thread_id": thread.id, "thread": self.tables().item(thread) })
     }
 
-    pub(crate) fn create_draft(self, draft: InboxDraft) -> Result<(), Problem> {
+    pub fn create_draft(self, draft: InboxDraft) -> Result<(), Problem> {
         let id = draft.id;
         self.tables().drafts.add(id, draft)?;
         if let Some(draft) = self.tables().drafts.get(id) {
@@ -273,7 +273,7 @@ impl InboxService<'_> {
     }
 
     /// Changes a draft that wasn't sent.
-    pub(crate) fn update_draft(
+    pub fn update_draft(
         self,
         id: Uuid,
         change: impl FnOnce(&mut InboxDraft) -> Result<(), Problem>,
@@ -303,7 +303,7 @@ impl InboxService<'_> {
     }
 
     /// Marks a draft as sent.
-    pub(crate) fn finish_draft(self, id: Uuid, email: Uuid) {
+    pub fn finish_draft(self, id: Uuid, email: Uuid) {
         self.tables().drafts.change(id, |draft| {
             draft.progress = Progress::Sent(email);
             draft.updated_at = self.at;
@@ -313,7 +313,7 @@ impl InboxService<'_> {
         }
     }
 
-    pub(crate) fn delete_draft(self, id: Uuid) {
+    pub fn delete_draft(self, id: Uuid) {
         let Some(draft) = self.tables().drafts.remove(id) else { return };
         self.notify("inbox.draft.deleted", draft.inbox, || json!({ "draft_id": id }));
     }

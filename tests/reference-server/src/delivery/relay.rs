@@ -9,7 +9,7 @@ use crate::state::event_bus::BusEventKind;
 use crate::state::relay::{NotAdmitted, Outgoing, RelayError};
 
 /// Records the result of an attempt, for all of its recipients.
-pub(crate) fn record_result(
+pub fn record_result(
     state: &State,
     email: Uuid,
     (accepted, rejected): (RelayOutcome, RelayOutcome),
@@ -24,12 +24,7 @@ pub(crate) fn record_result(
 }
 
 /// Records the recipients that a mail doesn't leave to, by reason.
-pub(crate) fn record_not_admitted(
-    state: &State,
-    email: Uuid,
-    outcome: RelayOutcome,
-    not_admitted: &[NotAdmitted],
-) {
+pub fn record_not_admitted(state: &State, email: Uuid, outcome: RelayOutcome, not_admitted: &[NotAdmitted]) {
     let mut rest: Vec<_> = not_admitted.iter().collect();
     while let Some(reason) = rest.first().map(|one| one.reason) {
         let (these, others): (Vec<_>, _) = rest.into_iter().partition(|one| one.reason == reason);

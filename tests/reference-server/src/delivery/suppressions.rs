@@ -22,15 +22,15 @@ use crate::wire::problem::Problem;
 
 /// Changes a tenant's suppression list and notifies its webhooks.
 #[derive(Clone, Copy)]
-pub(crate) struct SuppressionService<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) tenant: &'a Arc<Tenant>,
-    pub(crate) at: Timestamp,
+pub struct SuppressionService<'a> {
+    pub state: &'a State,
+    pub tenant: &'a Arc<Tenant>,
+    pub at: Timestamp,
 }
 
 impl SuppressionService<'_> {
     /// Adds addresses, all of them or none. Returns the ID of each; an address on the list keeps its entry, with its origin.
-    pub(crate) fn add(
+    pub fn add(
         self,
         addresses: Vec<String>,
         origin: Origin,
@@ -48,7 +48,7 @@ impl SuppressionService<'_> {
     }
 
     /// Removes an entry.
-    pub(crate) fn remove(self, id: Uuid) -> Option<Arc<Suppression>> {
+    pub fn remove(self, id: Uuid) -> Option<Arc<Suppression>> {
         let removed = self.tenant.suppressions.remove(id)?;
         self.notify("suppression.removed", Some(Arc::clone(&removed)));
         Some(removed)

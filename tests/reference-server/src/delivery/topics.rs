@@ -11,19 +11,19 @@ use crate::model::email::draft::Draft;
 use crate::state::tenant::Tenant;
 
 /// Whether this address receives emails of the topic. A deleted topic allows none.
-pub(crate) fn allows(tenant: &Tenant, topic: Uuid, address: &str) -> bool {
+pub fn allows(tenant: &Tenant, topic: Uuid, address: &str) -> bool {
     allows_contact(tenant, topic, tenant.contacts.by_key(address).as_deref())
 }
 
 /// The same for a known contact, or for an address without one.
-pub(crate) fn allows_contact(tenant: &Tenant, topic: Uuid, contact: Option<&Contact>) -> bool {
+pub fn allows_contact(tenant: &Tenant, topic: Uuid, contact: Option<&Contact>) -> bool {
     let Some(topic) = tenant.topics.get(topic) else { return false };
     let choice = contact.and_then(|contact| contact.topics.get(&topic.id).copied());
     choice.unwrap_or(topic.default_subscription) == Subscription::OptIn
 }
 
 /// Drops the recipients that opted out. Returns whether any remain in `to`.
-pub(crate) fn drop_opted_out(tenant: &Tenant, draft: &mut Draft) -> bool {
+pub fn drop_opted_out(tenant: &Tenant, draft: &mut Draft) -> bool {
     let Some(topic) = draft.topic else { return true };
     draft.retain_recipients(|one| allows(tenant, topic, &one.address));
     !draft.to.is_empty()

@@ -21,13 +21,13 @@ use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
 /// The value of the header `List-Unsubscribe-Post`, and the body that mail clients post (RFC 8058).
-pub(crate) const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
+pub const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 /// The path of the links.
-pub(crate) const PATH: &str = "/_/unsubscribe/";
+pub const PATH: &str = "/_/unsubscribe/";
 const PURPOSE: &str = "unsubscribe";
 
 /// An unsubscribe request, decoded from a link.
-pub(crate) struct UnsubscribeRequest {
+pub struct UnsubscribeRequest {
     tenant: Arc<Tenant>,
     /// `None`: one of the email's addresses.
     contact: Option<Uuid>,
@@ -38,13 +38,7 @@ pub(crate) struct UnsubscribeRequest {
 }
 
 /// Creates the link of an email to one contact: for the topic, or without one for all broadcasts.
-pub(crate) fn link(
-    state: &State,
-    tenant: &Tenant,
-    email: Uuid,
-    contact: Uuid,
-    topic: Option<Uuid>,
-) -> String {
+pub fn link(state: &State, tenant: &Tenant, email: Uuid, contact: Uuid, topic: Option<Uuid>) -> String {
     let mut bytes = Vec::with_capacity(64);
     bytes.extend(state.links.tag(TagPurpose::UnsubscribeLink, &tenant.name));
     bytes.extend(contact.into_bytes());
@@ -55,12 +49,12 @@ pub(crate) fn link(
 }
 
 /// Creates the link of an email to any addresses.
-pub(crate) fn link_of_email(state: &State, tenant: &Tenant, email: Uuid, topic: Option<Uuid>) -> String {
+pub fn link_of_email(state: &State, tenant: &Tenant, email: Uuid, topic: Option<Uuid>) -> String {
     link(state, tenant, email, Uuid::nil(), topic)
 }
 
 /// Decodes a link. Returns `None` if its signature is invalid or the tenant no longer exists.
-pub(crate) fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
+pub fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let bytes = state.links.open(PURPOSE, token)?;
     let (tenant, rest) = bytes.split_at_checked(16)?;
     let (contact, rest) = rest.split_at_checked(16)?;
@@ -74,7 +68,7 @@ pub(crate) fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
 impl UnsubscribeRequest {
     /// The addresses that may be unsubscribed; none if the contact was deleted or the email evicted. Those of blind copies are excluded: the
     /// page would show them to the other recipients.
-    pub(crate) fn addresses(&self) -> Vec<String> {
+    pub fn addresses(&self) -> Vec<String> {
         match (self.contact, self.email()) {
             (Some(id), _) => {
                 self.tenant.contacts.get(id).map(|contact| contact.email.clone()).into_iter().collect()
@@ -85,12 +79,12 @@ impl UnsubscribeRequest {
     }
 
     /// Whether the email has further addresses, which may be unsubscribed too.
-    pub(crate) fn has_hidden(&self) -> bool {
+    pub fn has_hidden(&self) -> bool {
         self.contact.is_none() && self.email().is_some_and(|email| email.bcc.is_some())
     }
 
     /// Finds the address as the email has it, even if it is hidden.
-    pub(crate) fn find(&self, address: &str) -> Option<String> {
+    pub fn find(&self, address: &str) -> Option<String> {
         let email = self.email().filter(|_| self.contact.is_none());
         let hidden = email.iter().flat_map(|email| distinct(email.bcc.iter().flatten())).collect::<Vec<_>>();
         let mut all = self.addresses().into_iter().chain(hidden);
@@ -98,12 +92,12 @@ impl UnsubscribeRequest {
     }
 
     /// The topic's name, if the link concerns one topic.
-    pub(crate) fn topic(&self) -> Option<String> {
+    pub fn topic(&self) -> Option<String> {
         Some(self.tenant.topics.get(self.topic?)?.name.clone())
     }
 
     /// Unsubscribes an address; one without a contact becomes one. Repeating it has no further effect.
-    pub(crate) fn apply(&self, state: &State, address: &str) -> Result<(), Problem> {
+    pub fn apply(&self, state: &State, address: &str) -> Result<(), Problem> {
         let at = state.clock.now();
         let contacts = ContactService { state, tenant: &self.tenant, at };
         let unsubscribe = |contact: &mut Contact| match self.topic {

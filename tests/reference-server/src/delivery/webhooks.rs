@@ -9,10 +9,10 @@
 //!
 //! The service itself opens no connection: attempts wait in the [`outbox`], and the mounts [`post`] them.
 
-pub(crate) mod payload;
-pub(crate) mod post;
-pub(crate) mod sample;
-pub(crate) mod sign;
+pub mod payload;
+pub mod post;
+pub mod sample;
+pub mod sign;
 
 use std::sync::{Arc, Weak};
 
@@ -34,7 +34,7 @@ use crate::wire::timestamp::iso;
 
 /// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if
 /// there are any.
-pub(crate) fn notify(
+pub fn notify(
     state: &State,
     tenant: &Arc<Tenant>,
     at: Timestamp,
@@ -64,14 +64,14 @@ pub(crate) fn notify(
 }
 
 /// Makes the next scheduled attempt, unless a replay succeeded meanwhile.
-pub(crate) fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>) {
+pub fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>) {
     if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.is_pending()) {
         enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, planned: true });
     }
 }
 
 /// Sends an event again at once, whatever the outcome of earlier attempts.
-pub(crate) fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<WebhookDelivery>) {
+pub fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<WebhookDelivery>) {
     enqueue(
         state,
         PendingAttempt { tenant: Arc::downgrade(tenant), delivery: Arc::clone(delivery), planned: false },
@@ -79,7 +79,7 @@ pub(crate) fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<Webhook
 }
 
 /// Adds an attempt to the queue of its webhook.
-pub(crate) fn enqueue(state: &State, job: PendingAttempt) {
+pub fn enqueue(state: &State, job: PendingAttempt) {
     if let Some(displaced) = state.outbox.push(job)
         && let Some(tenant) = displaced.tenant.upgrade()
     {
@@ -98,7 +98,7 @@ fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
 }
 
 /// Creates the request of an attempt. Returns `None` if the webhook is disabled or deleted, or the attempt is no longer needed.
-pub(crate) fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
+pub fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
     let tenant = job.tenant.upgrade()?;
     let webhook = tenant.webhooks.get(job.delivery.webhook).filter(|webhook| webhook.enabled);
     let Some(webhook) = webhook else {
@@ -115,7 +115,7 @@ pub(crate) fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost>
 }
 
 /// Records the outcome of an attempt. Returns the ID of the webhook.
-pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
+pub fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
     let (job, sent_at) = post.into_job();
     let attempt = Attempt {
         id: state.next_id(),

@@ -1,8 +1,7 @@
 //! The password of a sandbox that other machines can reach ([`Settings::password`](crate::Settings::password)).
 //!
-//! Routes with an API key check it as part of the key ([`ApiKeyIndex`](crate::state::keys::ApiKeyIndex)). The routes here need none otherwise: the
-//! sandbox's own under `/_/`, whose table says which of them need a credential with full access to an account and which the password itself
-//! ([`Access`]), and the start of a login, which needs the password. It is given by HTTP Basic authentication (RFC 7617, with any user name), which
+//! Operations of the service check it as part of the key ([`ApiKeyIndex`](crate::state::keys::ApiKeyIndex)). The other routes need none otherwise:
+//! their tables declare which of them need a credential with full access to an account, and which the password itself ([`Access`]). It is given by HTTP Basic authentication (RFC 7617, with any user name), which
 //! browsers ask for, or as the API key that has nothing else.
 
 use base64::Engine as _;
@@ -12,29 +11,30 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use secrecy::ExposeSecret as _;
 use subtle::ConstantTimeEq as _;
 
-use crate::inbox::access::{self, Access};
+use crate::access;
+use crate::route::{Access, Area, Found};
 use crate::state::State;
 use crate::wire::problem::Problem;
-use crate::{inbox, oauth};
 
 /// Rejects a request that needs the password, or a credential, and doesn't have it.
-pub(super) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
+pub(super) fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
     let password = state.settings.password.as_ref()?.expose_secret();
-    let (method, path) = (request.method(), request.uri().path());
-    let access = match path {
-        path if oauth::authorize::is_at(path) => Access::Password,
-        path if inbox::is_control(path) => inbox::required_access(method, path),
-        _ => return None,
+    let needs_password = match (found.access(), found.table.area) {
+        (Access::Health | Access::Open | Access::Link, _) | (Access::Key(_), Area::Service | Area::OAuth) => {
+            return None;
+        }
+        (Access::Key(_), Area::Own) => false,
+        (Access::Password, _) => true,
     };
-    if matches!(access, Access::Public | Access::Link) || is_given(password, request) {
+    if is_given(password, request) {
         return None;
     }
-    if access == Access::Password {
+    if needs_password {
         return Some(required(
             "This route concerns all accounts of a sandbox with a password: send it by HTTP Basic authentication, or as `Authorization: Bearer sb_PASSWORD`.",
         ));
     }
-    let problem = inbox::check_credential(state, request).err()?;
+    let problem = access::check(state, request, found.table.anonymous).err()?;
     if ["restricted_api_key", "invalid_permission"].contains(&problem.name) {
         return Some(problem.into_response());
     }

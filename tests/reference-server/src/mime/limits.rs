@@ -2,16 +2,16 @@
 
 /// The maximum length of an unencoded word, with the spaces before it, in bytes: a line has at most 998, and the first one includes the
 /// field's name.
-pub(crate) const MAX_WORD: usize = 690;
+pub const MAX_WORD: usize = 690;
 /// The maximum length of a field name, in bytes.
-pub(crate) const MAX_NAME: usize = 300;
+pub const MAX_NAME: usize = 300;
 
 /// Whether a value needs no encoding: parsers return it unchanged, and no line is too long.
-pub(crate) fn is_plain(value: &str) -> bool {
+pub fn is_plain(value: &str) -> bool {
     value.is_ascii() && !value.starts_with(' ') && !value.ends_with(' ') && has_short_words(value)
 }
 
-pub(crate) fn has_short_words(value: &str) -> bool {
+pub fn has_short_words(value: &str) -> bool {
     let mut length = 0;
     let mut before = 0;
     value.bytes().all(|byte| {

@@ -12,22 +12,22 @@ use crate::wire::view::view;
 
 /// A created API key.
 #[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct ApiKey {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) token: String,
-    pub(crate) created_at: Timestamp,
-    pub(crate) last_used_at: Option<Timestamp>,
-    pub(crate) permission: Permission,
+pub struct ApiKey {
+    pub id: Uuid,
+    pub name: String,
+    pub token: String,
+    pub created_at: Timestamp,
+    pub last_used_at: Option<Timestamp>,
+    pub permission: Permission,
     /// The only domain that it may send from.
-    pub(crate) domain: Option<Uuid>,
+    pub domain: Option<Uuid>,
 }
 
 heap_size!(ApiKey { id, name, token, created_at, last_used_at, permission, domain });
 
 impl ApiKey {
     /// The key itself, with its permissions.
-    pub(crate) fn credential(&self, tenant: &str) -> (&str, Credential<'static>) {
+    pub fn credential(&self, tenant: &str) -> (&str, Credential<'static>) {
         let credential = Credential {
             tenant: tenant.to_owned().into(),
             permission: self.permission,
@@ -52,7 +52,7 @@ impl std::fmt::Debug for ApiKey {
 }
 
 view! {
-    pub(crate) Item of key: ApiKey {
+    pub Item of key: ApiKey {
         id: key.id,
         name: key.name,
         created_at: database(key.created_at),

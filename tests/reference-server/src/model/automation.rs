@@ -1,9 +1,9 @@
 //! Automations: their triggers and steps.
 
-pub(crate) mod definition;
-pub(crate) mod duration;
-pub(crate) mod rule;
-pub(crate) mod run;
+pub mod definition;
+pub mod duration;
+pub mod rule;
+pub mod run;
 
 use std::sync::Arc;
 
@@ -20,21 +20,21 @@ use crate::wire::view::view;
 
 /// An automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Automation {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) enabled: bool,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+pub struct Automation {
+    pub id: Uuid,
+    pub name: String,
+    pub enabled: bool,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
     /// Shared with its runs, which keep it when the automation changes.
-    pub(crate) definition: Arc<Definition>,
+    pub definition: Arc<Definition>,
 }
 
 heap_size!(Automation { id, name, enabled, created_at, updated_at, definition });
 
 /// The groups of automations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub enum Group {
     /// The enabled or the disabled automations.
     Enabled(bool),
     /// The enabled automations that an event of this name triggers.
@@ -66,7 +66,7 @@ impl table::Record for Automation {
 
 view! {
     /// `SPEC.md`, Automation (list item).
-    pub(crate) Item of automation: Automation {
+    pub Item of automation: Automation {
         id: automation.id,
         name: automation.name,
         status: switch(automation.enabled),

@@ -17,13 +17,13 @@ use crate::wire::words::words;
 
 /// One email to all contacts of a segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Broadcast {
-    pub(crate) id: Uuid,
-    pub(crate) created_at: Timestamp,
-    pub(crate) message: Message,
-    pub(crate) status: Status,
-    pub(crate) scheduled_at: Option<Timestamp>,
-    pub(crate) sent_at: Option<Timestamp>,
+pub struct Broadcast {
+    pub id: Uuid,
+    pub created_at: Timestamp,
+    pub message: Message,
+    pub status: Status,
+    pub scheduled_at: Option<Timestamp>,
+    pub sent_at: Option<Timestamp>,
 }
 
 heap_size!(Broadcast { id, created_at, message, status, scheduled_at, sent_at });
@@ -39,30 +39,30 @@ impl table::Record for Broadcast {
 
 /// The content, which can be changed until the broadcast is sent.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Message {
-    pub(crate) segment: Uuid,
-    pub(crate) from: Mailbox,
-    pub(crate) subject: String,
-    pub(crate) reply_to: Option<Vec<Mailbox>>,
-    pub(crate) preview_text: Option<String>,
-    pub(crate) html: Option<Arc<str>>,
+pub struct Message {
+    pub segment: Uuid,
+    pub from: Mailbox,
+    pub subject: String,
+    pub reply_to: Option<Vec<Mailbox>>,
+    pub preview_text: Option<String>,
+    pub html: Option<Arc<str>>,
     /// `None`: derived from the HTML of each email. Empty: no text.
-    pub(crate) text: Option<Arc<str>>,
-    pub(crate) name: Option<String>,
-    pub(crate) topic: Option<Uuid>,
+    pub text: Option<Arc<str>>,
+    pub name: Option<String>,
+    pub topic: Option<Uuid>,
 }
 
 /// The fields of which a broadcast needs one to be sent.
-pub(crate) const BODY: &str = "html` or `text";
+pub const BODY: &str = "html` or `text";
 
 impl Message {
     /// Whether it has a body. An empty `text` only disables the derivation.
-    pub(crate) fn has_body(&self) -> bool {
+    pub fn has_body(&self) -> bool {
         self.html.is_some() || self.text.as_ref().is_some_and(|text| !text.is_empty())
     }
 
     /// The name; without one the subject, or `Untitled`. (The specification doesn't define this; official clients expect a string.)
-    pub(crate) fn shown_name(&self) -> &str {
+    pub fn shown_name(&self) -> &str {
         let names = [self.name.as_deref(), Some(self.subject.as_str())];
         names.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or("Untitled")
     }
@@ -71,7 +71,7 @@ impl Message {
 words! {
     /// The status of a broadcast. The specification names `draft` and `sent`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-    pub(crate) enum Status {
+    pub enum Status {
         Draft = "draft",
         Scheduled = "scheduled",
         /// Its emails are being sent.
@@ -83,12 +83,12 @@ words! {
 }
 
 impl Broadcast {
-    pub(crate) fn new(id: Uuid, message: Message, created_at: Timestamp) -> Self {
+    pub fn new(id: Uuid, message: Message, created_at: Timestamp) -> Self {
         Self { id, created_at, message, status: Status::Draft, scheduled_at: None, sent_at: None }
     }
 
     /// Sends a draft with a body: at once, or at `due`.
-    pub(crate) fn send(&mut self, due: Option<Timestamp>) -> Result<(), Problem> {
+    pub fn send(&mut self, due: Option<Timestamp>) -> Result<(), Problem> {
         if self.status != Status::Draft {
             return Err(self.refusal("sent", "a draft"));
         }
@@ -101,7 +101,7 @@ impl Broadcast {
     }
 
     /// Starts sending a broadcast whose schedule was due at `due`. Returns false if it was canceled or rescheduled.
-    pub(crate) fn start_sending(&mut self, due: Timestamp) -> bool {
+    pub fn start_sending(&mut self, due: Timestamp) -> bool {
         let goes = self.status == Status::Scheduled && self.scheduled_at == Some(due);
         if goes {
             self.status = Status::Queued;
@@ -110,7 +110,7 @@ impl Broadcast {
     }
 
     /// Completes the broadcast after its last email. A canceled one stays canceled.
-    pub(crate) fn finish(&mut self, at: Timestamp) {
+    pub fn finish(&mut self, at: Timestamp) {
         if self.status == Status::Queued {
             self.status = Status::Sent;
             self.sent_at = Some(at);
@@ -118,7 +118,7 @@ impl Broadcast {
     }
 
     /// Cancels the broadcast.
-    pub(crate) fn cancel(&mut self) -> Result<(), Problem> {
+    pub fn cancel(&mut self) -> Result<(), Problem> {
         match self.status {
             Status::Scheduled => {
                 self.status = Status::Draft;
@@ -133,7 +133,7 @@ impl Broadcast {
     }
 
     /// Rejects a change of a broadcast that was already sent; `done` names the change: `updated`.
-    pub(crate) fn check_open(&self, done: &str) -> Result<(), Problem> {
+    pub fn check_open(&self, done: &str) -> Result<(), Problem> {
         match self.status {
             Status::Draft | Status::Scheduled => Ok(()),
             _ => Err(self.refusal(done, "a draft or scheduled broadcast")),
@@ -151,7 +151,7 @@ impl Broadcast {
 
 view! {
     /// `SPEC.md`, Broadcast (list item), with the topic. `audience_id` is the deprecated name of the segment.
-    pub(crate) Item of broadcast: Broadcast {
+    pub Item of broadcast: Broadcast {
         id: broadcast.id,
         name: broadcast.message.shown_name(),
         audience_id: broadcast.message.segment,
@@ -165,7 +165,7 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of broadcast: Broadcast {
+    pub Detail of broadcast: Broadcast {
         object: "broadcast",
         ..Item,
         from: broadcast.message.from.text,

@@ -17,7 +17,7 @@ use crate::wire::view::view;
 use crate::wire::words::words;
 
 /// A new contact with nothing but an address.
-pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
+pub fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
     Contact {
         id,
         email,
@@ -35,28 +35,28 @@ pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
 
 /// A contact.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) struct Contact {
-    pub(crate) id: Uuid,
+pub struct Contact {
+    pub id: Uuid,
     /// `local@domain` as given. It is unique, ignoring case.
-    pub(crate) email: String,
-    pub(crate) first_name: Option<String>,
-    pub(crate) last_name: Option<String>,
+    pub email: String,
+    pub first_name: Option<String>,
+    pub last_name: Option<String>,
     /// Receives no broadcasts at all.
-    pub(crate) unsubscribed: bool,
-    pub(crate) properties: BTreeMap<String, PropertyValue>,
-    pub(crate) segments: Vec<Uuid>,
+    pub unsubscribed: bool,
+    pub properties: BTreeMap<String, PropertyValue>,
+    pub segments: Vec<Uuid>,
     /// Former segments, so that a list of members can continue after a member that leaves meanwhile.
     #[serde(default)]
-    pub(crate) left_segments: BTreeSet<Uuid>,
+    pub left_segments: BTreeSet<Uuid>,
     /// The topics for which the contact has made a choice.
-    pub(crate) topics: BTreeMap<Uuid, Subscription>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+    pub topics: BTreeMap<Uuid, Subscription>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 /// The groups of contacts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub enum Group {
     /// The members of a segment.
     Member(Uuid),
     /// The contacts that have left a segment.
@@ -139,7 +139,7 @@ impl table::Record for Contact {
 
 impl Contact {
     /// Adds the contact to a segment; adding it again has no effect.
-    pub(crate) fn join(&mut self, segment: Uuid) {
+    pub fn join(&mut self, segment: Uuid) {
         self.left_segments.remove(&segment);
         if !self.segments.contains(&segment) {
             self.segments.push(segment);
@@ -147,7 +147,7 @@ impl Contact {
     }
 
     /// Removes the contact from a segment. Returns false if it isn't a member.
-    pub(crate) fn leave(&mut self, segment: Uuid) -> bool {
+    pub fn leave(&mut self, segment: Uuid) -> bool {
         let before = self.segments.len();
         self.segments.retain(|one| *one != segment);
         let left = self.segments.len() < before;
@@ -158,13 +158,13 @@ impl Contact {
     }
 
     /// Removes all traces of a deleted segment.
-    pub(crate) fn forget_segment(&mut self, segment: Uuid) {
+    pub fn forget_segment(&mut self, segment: Uuid) {
         self.leave(segment);
         self.left_segments.remove(&segment);
     }
 
     /// Whether it is or was a member, so that a cursor of the member list can point to it.
-    pub(crate) fn has_joined(&self, segment: Uuid) -> bool {
+    pub fn has_joined(&self, segment: Uuid) -> bool {
         self.segments.contains(&segment) || self.left_segments.contains(&segment)
     }
 }
@@ -173,14 +173,14 @@ words! {
     /// Whether a contact receives the emails of a topic.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum Subscription {
+    pub enum Subscription {
         OptIn = "opt_in",
         OptOut = "opt_out",
     }
 }
 
 view! {
-    pub(crate) Item of contact: Contact {
+    pub Item of contact: Contact {
         id: contact.id,
         email: contact.email,
         first_name: contact.first_name,
@@ -191,7 +191,7 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of contact: Contact {
+    pub Detail of contact: Contact {
         object: "contact",
         ..Item,
         properties: contact.properties.iter().map(|(key, value)| (key, PropertyItem(value))).collect::<BTreeMap<_, _>>(),

@@ -1,6 +1,6 @@
 //! Contact imports: CSV files whose rows become contacts in the background.
 
-pub(crate) mod rows;
+pub mod rows;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,36 +12,34 @@ use crate::wire::timestamp::database;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
-/// The path of the route.
-pub(crate) const PATH: &str = "/contacts/imports";
 /// The maximum size of a file, in bytes.
-pub(crate) const MAX_FILE: usize = 200_000_000;
+pub const MAX_FILE: usize = 200_000_000;
 /// The maximum size of the other parts of a request, in bytes.
-pub(crate) const MAX_PARTS: usize = 1 << 20;
+pub const MAX_PARTS: usize = 1 << 20;
 
 /// An import.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct ContactImport {
-    pub(crate) id: Uuid,
-    pub(crate) status: Status,
-    pub(crate) created_at: Timestamp,
-    pub(crate) completed_at: Option<Timestamp>,
-    pub(crate) counts: Counts,
+pub struct ContactImport {
+    pub id: Uuid,
+    pub status: Status,
+    pub created_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    pub counts: Counts,
 }
 
 /// The number of rows by their effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// The rows that were read so far.
-    pub(crate) total: u64,
-    pub(crate) created: u64,
-    pub(crate) updated: u64,
-    pub(crate) skipped: u64,
-    pub(crate) failed: u64,
+    pub total: u64,
+    pub created: u64,
+    pub updated: u64,
+    pub skipped: u64,
+    pub failed: u64,
 }
 
 impl Counts {
-    pub(crate) fn add(&mut self, more: Self) {
+    pub fn add(&mut self, more: Self) {
         let Self { total, created, updated, skipped, failed } = more;
         self.total += total;
         self.created += created;
@@ -56,7 +54,7 @@ no_heap!(Counts, Status);
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-    pub(crate) enum Status {
+    pub enum Status {
         Queued = "queued",
         InProgress = "in_progress",
         Completed = "completed",
@@ -66,7 +64,7 @@ words! {
 
 impl Status {
     /// The statuses of imports that aren't finished.
-    pub(crate) const UNFINISHED: [Self; 2] = [Self::Queued, Self::InProgress];
+    pub const UNFINISHED: [Self; 2] = [Self::Queued, Self::InProgress];
 }
 
 impl table::Record for ContactImport {
@@ -81,19 +79,19 @@ impl table::Record for ContactImport {
 }
 
 impl ContactImport {
-    pub(crate) fn new(id: Uuid, created_at: Timestamp) -> Self {
+    pub fn new(id: Uuid, created_at: Timestamp) -> Self {
         Self { id, status: Status::Queued, created_at, completed_at: None, counts: Counts::default() }
     }
 
     /// Ends the import.
-    pub(crate) fn finish(&mut self, status: Status, at: Timestamp) {
+    pub fn finish(&mut self, status: Status, at: Timestamp) {
         self.status = status;
         self.completed_at = Some(at);
     }
 }
 
 view! {
-    pub(crate) Detail of import: ContactImport {
+    pub Detail of import: ContactImport {
         object: "contact_import",
         id: import.id,
         status: import.status.as_str(),
@@ -104,5 +102,5 @@ view! {
 }
 
 view! {
-    pub(crate) Item of import: ContactImport { ..Detail, }
+    pub Item of import: ContactImport { ..Detail, }
 }

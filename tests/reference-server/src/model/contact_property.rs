@@ -14,12 +14,12 @@ use crate::wire::view::view;
 
 /// A custom field of contacts. Its key and type never change.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct ContactProperty {
-    pub(crate) id: Uuid,
-    pub(crate) key: String,
-    pub(crate) r#type: ValueType,
-    pub(crate) fallback_value: Option<PropertyValue>,
-    pub(crate) created_at: Timestamp,
+pub struct ContactProperty {
+    pub id: Uuid,
+    pub key: String,
+    pub r#type: ValueType,
+    pub fallback_value: Option<PropertyValue>,
+    pub created_at: Timestamp,
 }
 
 heap_size!(ContactProperty { id, key, r#type, fallback_value, created_at });
@@ -44,7 +44,7 @@ impl table::Record for ContactProperty {
 
 view! {
     /// `SPEC.md`, Contact property (list item).
-    pub(crate) Item of property: ContactProperty {
+    pub Item of property: ContactProperty {
         id: property.id,
         key: property.key,
         type: property.r#type,
@@ -54,5 +54,5 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of property: ContactProperty { object: "contact_property", ..Item, }
+    pub Detail of property: ContactProperty { object: "contact_property", ..Item, }
 }

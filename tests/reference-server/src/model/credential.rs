@@ -11,7 +11,7 @@ use crate::wire::problem::Problem;
 
 /// The permission of a credential (`SPEC.md`, Authentication).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Permission {
+pub enum Permission {
     /// `full_access`: all routes.
     FullAccess,
     /// `emails:send`: only the routes that send.
@@ -22,26 +22,26 @@ no_heap!(Permission);
 
 /// A valid credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Credential<'a> {
-    pub(crate) tenant: Cow<'a, str>,
-    pub(crate) permission: Permission,
+pub struct Credential<'a> {
+    pub tenant: Cow<'a, str>,
+    pub permission: Permission,
     /// The key's record, if `POST /api-keys` created it.
-    pub(crate) created_key: Option<CreatedKey>,
+    pub created_key: Option<CreatedKey>,
     /// Whether it is an access token.
-    pub(crate) token: bool,
+    pub token: bool,
 }
 
 /// The record of a created key, as far as requests need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CreatedKey {
-    pub(crate) id: Uuid,
+pub struct CreatedKey {
+    pub id: Uuid,
     /// The only domain that it may send from.
-    pub(crate) domain: Option<Uuid>,
+    pub domain: Option<Uuid>,
 }
 
 /// The scope that a route requires (`SPEC.md`, Authentication, Scopes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub enum Scope {
     /// Requires `emails:send`.
     Send,
     /// Requires an API key with any permission, or an access token with `full_access`.
@@ -52,7 +52,7 @@ pub(crate) enum Scope {
 
 impl Credential<'static> {
     /// The credential of an access token.
-    pub(crate) fn of_token(claims: &Claims, tenant: String) -> Self {
+    pub fn of_token(claims: &Claims, tenant: String) -> Self {
         let full = claims.scope.split(' ').any(|scope| scope == "full_access");
         let permission = if full { Permission::FullAccess } else { Permission::SendOnly };
         Self { tenant: tenant.into(), permission, created_key: None, token: true }
@@ -61,7 +61,7 @@ impl Credential<'static> {
 
 impl Credential<'_> {
     /// Rejects a send-only credential on a route that requires full access.
-    pub(crate) fn check(&self, scope: Scope) -> Result<(), Problem> {
+    pub fn check(&self, scope: Scope) -> Result<(), Problem> {
         match (self.permission, scope) {
             (Permission::SendOnly, Scope::Full | Scope::AnyKey) if self.token => {
                 Err(Problem::invalid_permission())

@@ -1,7 +1,7 @@
 //! Domains: their settings, DNS records and verification status.
 
-pub(crate) mod dns;
-pub(crate) mod verification;
+pub mod dns;
+pub mod verification;
 
 use std::borrow::Cow;
 
@@ -21,16 +21,16 @@ use crate::wire::words::words;
 
 /// A domain of a tenant.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Domain {
-    pub(crate) id: Uuid,
-    pub(crate) created_at: Timestamp,
-    pub(crate) setup: Setup,
-    pub(crate) status: Status,
-    pub(crate) records: Vec<DnsRecord>,
+pub struct Domain {
+    pub id: Uuid,
+    pub created_at: Timestamp,
+    pub setup: Setup,
+    pub status: Status,
+    pub records: Vec<DnsRecord>,
     /// The number of the latest check; results of earlier ones are ignored.
-    pub(crate) check: u64,
+    pub check: u64,
     /// The latest completed check found the records for sending. It stays set during the next check.
-    pub(crate) proven: bool,
+    pub proven: bool,
 }
 
 heap_size!(Domain { id, created_at, setup, status, records, check, proven });
@@ -71,22 +71,22 @@ impl table::Record for Domain {
 
 /// The settings that the caller chooses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Setup {
+pub struct Setup {
     /// In lower case.
-    pub(crate) name: String,
-    pub(crate) region: Region,
-    pub(crate) return_path: String,
-    pub(crate) open_tracking: bool,
-    pub(crate) click_tracking: bool,
-    pub(crate) tracking_subdomain: Option<String>,
-    pub(crate) tls: Tls,
-    pub(crate) capabilities: Capabilities,
+    pub name: String,
+    pub region: Region,
+    pub return_path: String,
+    pub open_tracking: bool,
+    pub click_tracking: bool,
+    pub tracking_subdomain: Option<String>,
+    pub tls: Tls,
+    pub capabilities: Capabilities,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Capabilities {
-    pub(crate) sending: bool,
-    pub(crate) receiving: bool,
+pub struct Capabilities {
+    pub sending: bool,
+    pub receiving: bool,
 }
 
 impl Default for Capabilities {
@@ -98,7 +98,7 @@ impl Default for Capabilities {
 words! {
     /// The behavior if the recipient's server doesn't offer TLS.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-    pub(crate) enum Tls {
+    pub enum Tls {
         /// Send unencrypted.
         #[default]
         Opportunistic = "opportunistic",
@@ -109,7 +109,7 @@ words! {
 
 words! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-    pub(crate) enum Region {
+    pub enum Region {
         #[default]
         UsEast1 = "us-east-1",
         EuWest1 = "eu-west-1",
@@ -122,7 +122,7 @@ words! {
     /// The specification names the first two. Of the other known ones, `temporary_failure` doesn't occur here: no record of a sandbox
     /// disappears after it was found.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-    pub(crate) enum Status {
+    pub enum Status {
         NotStarted = "not_started",
         Pending = "pending",
         Verified = "verified",
@@ -133,13 +133,13 @@ words! {
 }
 
 impl Domain {
-    pub(crate) fn new(id: Uuid, created_at: Timestamp, setup: Setup) -> Self {
+    pub fn new(id: Uuid, created_at: Timestamp, setup: Setup) -> Self {
         let records = dns::records(id, &setup);
         Self { id, created_at, setup, status: Status::NotStarted, records, check: 0, proven: false }
     }
 
     /// Replaces the settings. Existing records keep their status.
-    pub(crate) fn set_up(&mut self, setup: Setup) {
+    pub fn set_up(&mut self, setup: Setup) {
         let known = std::mem::replace(&mut self.records, dns::records(self.id, &setup));
         for record in &mut self.records {
             if let Some(known) = known.iter().find(|known| known.is_same(record)) {
@@ -150,17 +150,17 @@ impl Domain {
     }
 
     /// Whether it is verified for sending, even while it is checked again.
-    pub(crate) fn may_send(&self) -> bool {
+    pub fn may_send(&self) -> bool {
         self.proven && self.setup.capabilities.sending
     }
 
     /// Whether it is verified for receiving, even while it is checked again.
-    pub(crate) fn may_receive(&self) -> bool {
+    pub fn may_receive(&self) -> bool {
         self.proven && self.setup.capabilities.receiving
     }
 
     /// The host of tracked links, if it is verified. Without one, neither opens nor clicks are tracked.
-    pub(crate) fn tracking_host(&self) -> Option<String> {
+    pub fn tracking_host(&self) -> Option<String> {
         let label = self.setup.tracking_subdomain.as_ref()?;
         let verified = |record: &DnsRecord| record.is_tracking() && record.status == RecordStatus::Verified;
         self.records.iter().any(verified).then(|| format!("{label}.{}", self.setup.name))
@@ -168,7 +168,7 @@ impl Domain {
 }
 
 view! {
-    pub(crate) Item of domain: Domain {
+    pub Item of domain: Domain {
         id: domain.id,
         name: domain.setup.name,
         status: domain.status.as_str(),
@@ -182,18 +182,18 @@ view! {
 }
 
 view! {
-    pub(crate) Created of domain: Domain {
+    pub Created of domain: Domain {
         ..Item,
         records: domain.records,
     }
 }
 
 view! {
-    pub(crate) Detail of domain: Domain { object: "domain", ..Created, }
+    pub Detail of domain: Domain { object: "domain", ..Created, }
 }
 
 view! {
-    pub(crate) CapabilitiesItem of capabilities: Capabilities {
+    pub CapabilitiesItem of capabilities: Capabilities {
         sending: switch(capabilities.sending),
         receiving: switch(capabilities.receiving),
     }

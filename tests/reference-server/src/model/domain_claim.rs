@@ -19,19 +19,19 @@ const LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A claim. Each tenant has at most one per name: the latest.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct DomainClaim {
-    pub(crate) id: Uuid,
+pub struct DomainClaim {
+    pub id: Uuid,
     /// The domain that replaces the other tenant's: a placeholder until the claim is completed.
-    pub(crate) domain: Uuid,
-    pub(crate) setup: Setup,
-    pub(crate) status: Status,
+    pub domain: Uuid,
+    pub setup: Setup,
+    pub status: Status,
     /// Whether its DNS record is being checked.
-    pub(crate) checking: bool,
+    pub checking: bool,
     /// The name of the tenant that has the domain.
-    pub(crate) owner: String,
+    pub owner: String,
     /// The content of the DNS record.
-    pub(crate) proof: String,
-    pub(crate) created_at: Timestamp,
+    pub proof: String,
+    pub created_at: Timestamp,
 }
 
 heap_size!(DomainClaim { id, domain, setup, status, checking, owner, proof, created_at });
@@ -39,7 +39,7 @@ no_heap!(Status);
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-    pub(crate) enum Status {
+    pub enum Status {
         /// It waits for its DNS record.
         Pending = "pending",
         /// The record was found; the domain is being transferred.
@@ -77,17 +77,17 @@ impl table::Record for DomainClaim {
 }
 
 impl DomainClaim {
-    pub(crate) fn expires_at(&self) -> Timestamp {
+    pub fn expires_at(&self) -> Timestamp {
         saturating_add(self.created_at, LIFETIME)
     }
 
     /// Whether it may still be completed without another request.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         matches!(self.status, Status::Pending | Status::Verified)
     }
 
     /// Whether it no longer changes.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         !self.is_open() && self.status != Status::Blocked
     }
 
@@ -102,7 +102,7 @@ impl DomainClaim {
 }
 
 view! {
-    pub(crate) Detail of claim: DomainClaim {
+    pub Detail of claim: DomainClaim {
         object: "domain_claim",
         id: claim.id,
         name: claim.setup.name,

@@ -1,15 +1,15 @@
 //! Sent emails and their events.
 
-pub(crate) mod attachments;
-pub(crate) mod bodies;
-pub(crate) mod draft;
-pub(crate) mod engagement;
-pub(crate) mod headers;
-pub(crate) mod html_and_text;
-pub(crate) mod index;
-pub(crate) mod personalized;
-pub(crate) mod recipients;
-pub(crate) mod tags;
+pub mod attachments;
+pub mod bodies;
+pub mod draft;
+pub mod engagement;
+pub mod headers;
+pub mod html_and_text;
+pub mod index;
+pub mod personalized;
+pub mod recipients;
+pub mod tags;
 
 use std::mem::replace;
 use std::sync::{Arc, Mutex};
@@ -44,29 +44,29 @@ const RECIPIENT_ENTRY: usize = 2 * size_of::<(Uuid, Metric, u64)>();
 
 /// A sent email. Its content never changes; its delivery state and its events do.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Email {
-    pub(crate) id: Uuid,
+pub struct Email {
+    pub id: Uuid,
     /// Including its angle brackets.
-    pub(crate) message_id: Arc<str>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) from: String,
-    pub(crate) to: Vec<String>,
-    pub(crate) cc: Option<Vec<String>>,
-    pub(crate) bcc: Option<Vec<String>>,
-    pub(crate) reply_to: Option<Vec<String>>,
-    pub(crate) subject: String,
+    pub message_id: Arc<str>,
+    pub created_at: Timestamp,
+    pub from: String,
+    pub to: Vec<String>,
+    pub cc: Option<Vec<String>>,
+    pub bcc: Option<Vec<String>>,
+    pub reply_to: Option<Vec<String>>,
+    pub subject: String,
     #[serde(flatten)]
-    pub(crate) bodies: Bodies,
+    pub bodies: Bodies,
     /// The custom headers, without those that the service adds to the emails of a broadcast.
     #[serde(default)]
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) tags: Arc<[Tag]>,
-    pub(crate) topic: Option<Uuid>,
-    pub(crate) origin: Origin,
+    pub headers: Vec<(String, String)>,
+    pub tags: Arc<[Tag]>,
+    pub topic: Option<Uuid>,
+    pub origin: Origin,
     progress: Mutex<Progress>,
     /// Where the real server of the sandbox sent it.
     #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
-    pub(crate) relayed: RelayLog,
+    pub relayed: RelayLog,
 }
 
 /// A separate copy with the current progress. The bodies are shared.
@@ -132,7 +132,7 @@ struct Progress {
 words! {
     /// An event of an email. The specification names two of these twelve.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-    pub(crate) enum Event {
+    pub enum Event {
         Queued = "queued",
         Scheduled = "scheduled",
         Canceled = "canceled",
@@ -150,7 +150,7 @@ words! {
 
 impl Event {
     /// The metric that counts this event.
-    pub(crate) fn metric(self) -> Option<Metric> {
+    pub fn metric(self) -> Option<Metric> {
         Some(match self {
             Self::Queued | Self::Scheduled | Self::Canceled => return None,
             Self::Failed => Metric::Failed,
@@ -167,7 +167,7 @@ impl Event {
 }
 
 impl Email {
-    pub(crate) fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
+    pub fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
         let texts = |list: &[Mailbox]| list.iter().map(|one| one.text.clone()).collect();
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         Self {
@@ -198,23 +198,23 @@ impl Email {
         }
     }
 
-    pub(crate) fn last_event(&self) -> Event {
+    pub fn last_event(&self) -> Event {
         lock(&self.progress).last_event.1
     }
 
     /// Whether this event has happened, or is the last one.
-    pub(crate) fn had(&self, event: Event) -> bool {
+    pub fn had(&self, event: Event) -> bool {
         let progress = lock(&self.progress);
         progress.last_event.1 == event || progress.history.iter().any(|(_, known)| *known == event)
     }
 
     /// All events, oldest first. Beyond the limit, the latest are dropped.
-    pub(crate) fn history(&self) -> Vec<(Timestamp, Event)> {
+    pub fn history(&self) -> Vec<(Timestamp, Event)> {
         lock(&self.progress).history.clone()
     }
 
     /// Adds an event. It becomes the last one unless a later one is recorded already. Returns whether the history had room for it.
-    pub(crate) fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> bool {
+    pub fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> bool {
         let mut progress = lock(&self.progress);
         if at >= progress.last_event.0 {
             progress.last_event = (at, event);
@@ -231,7 +231,7 @@ impl Email {
     }
 
     /// Records that its recipient used its unsubscribe link. Returns false if that is recorded already.
-    pub(crate) fn unsubscribe(&self, at: Timestamp) -> bool {
+    pub fn unsubscribe(&self, at: Timestamp) -> bool {
         let mut progress = lock(&self.progress);
         let engagement = progress.engagement.get_or_insert_default();
         let is_first = engagement.unsubscribed_at.is_none();
@@ -240,7 +240,7 @@ impl Email {
     }
 
     /// What metrics count of this email, each with its time. A repeated open or click counts, but is unique only once.
-    pub(crate) fn facts(&self) -> Vec<(Timestamp, Metric)> {
+    pub fn facts(&self) -> Vec<(Timestamp, Metric)> {
         let progress = lock(&self.progress);
         let engagement = progress.engagement.as_deref();
         let mut facts = vec![(self.created_at, Metric::Received)];
@@ -260,39 +260,39 @@ impl Email {
     }
 
     /// How often this event was recorded.
-    pub(crate) fn count(&self, event: Event) -> usize {
+    pub fn count(&self, event: Event) -> usize {
         lock(&self.progress).history.iter().filter(|(_, known)| *known == event).count()
     }
 
     /// What its bounces, clicks and unsubscriptions were.
-    pub(crate) fn engagement(&self) -> Engagement {
+    pub fn engagement(&self) -> Engagement {
         lock(&self.progress).engagement.as_deref().cloned().unwrap_or_default()
     }
 
     /// The type of its latest bounce.
-    pub(crate) fn bounce(&self) -> Option<BounceType> {
+    pub fn bounce(&self) -> Option<BounceType> {
         let progress = lock(&self.progress);
         let (at, _) = progress.history.iter().rev().find(|(_, event)| *event == Event::Bounced)?;
         Some(bounce(progress.engagement.as_deref(), *at))
     }
 
     /// The domain of its sender.
-    pub(crate) fn sender_domain(&self) -> String {
+    pub fn sender_domain(&self) -> String {
         let (_, domain) = self.from.rsplit_once('@').unwrap_or_default();
         domain.trim_end_matches('>').to_ascii_lowercase()
     }
 
     /// The bytes that a fact takes in the index.
-    pub(crate) fn fact_size(&self) -> usize {
+    pub fn fact_size(&self) -> usize {
         TIME_ENTRY + if self.origin.broadcast.is_some() { RECIPIENT_ENTRY } else { 0 }
     }
 
-    pub(crate) fn scheduled_at(&self) -> Option<Timestamp> {
+    pub fn scheduled_at(&self) -> Option<Timestamp> {
         lock(&self.progress).scheduled_at
     }
 
     /// Takes the content to send, once, if it is due.
-    pub(crate) fn take_waiting(&self, at: Timestamp) -> Option<Box<Draft>> {
+    pub fn take_waiting(&self, at: Timestamp) -> Option<Box<Draft>> {
         let mut progress = lock(&self.progress);
         if progress.scheduled_at.is_some_and(|due| due > at) {
             // It was rescheduled after this job was scheduled.
@@ -302,7 +302,7 @@ impl Email {
     }
 
     /// Reschedules the email if it still waits. The error is its last event.
-    pub(crate) fn reschedule(&self, to: Timestamp) -> Result<(), Event> {
+    pub fn reschedule(&self, to: Timestamp) -> Result<(), Event> {
         let mut progress = lock(&self.progress);
         if progress.waiting.is_none() || progress.scheduled_at.is_none() {
             return Err(progress.last_event.1);
@@ -312,7 +312,7 @@ impl Email {
     }
 
     /// Cancels the email if it still waits; repeating it succeeds. The error is its last event.
-    pub(crate) fn cancel(&self, at: Timestamp) -> Result<(), Event> {
+    pub fn cancel(&self, at: Timestamp) -> Result<(), Event> {
         let mut progress = lock(&self.progress);
         let scheduled = progress.scheduled_at.is_some();
         match progress.waiting.take_if(|_| scheduled) {
@@ -327,29 +327,29 @@ impl Email {
     }
 
     /// Whether it waits to be sent.
-    pub(crate) fn waits(&self) -> bool {
+    pub fn waits(&self) -> bool {
         lock(&self.progress).waiting.is_some()
     }
 
     /// The attachments, while it waits to be sent.
-    pub(crate) fn waiting_attachments(&self) -> Option<Vec<Attachment>> {
+    pub fn waiting_attachments(&self) -> Option<Vec<Attachment>> {
         lock(&self.progress).waiting.as_ref().map(|draft| draft.attachments.clone())
     }
 
-    pub(crate) fn captured(&self) -> Option<Uuid> {
+    pub fn captured(&self) -> Option<Uuid> {
         lock(&self.progress).captured
     }
 
     /// Why it was not sent, if it failed before.
-    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+    pub fn failure(&self) -> Option<Arc<str>> {
         lock(&self.progress).failure.clone()
     }
 
-    pub(crate) fn set_failure(&self, reason: &str) {
+    pub fn set_failure(&self, reason: &str) {
         lock(&self.progress).failure = Some(reason.into());
     }
 
-    pub(crate) fn set_captured(&self, id: Uuid) {
+    pub fn set_captured(&self, id: Uuid) {
         lock(&self.progress).captured = Some(id);
     }
 }
@@ -402,11 +402,11 @@ view! {
 
 view! {
     /// The specification's list item has no topic, so it is left out without one.
-    pub(crate) Item of email: Email { ..Listing, topic_id?: email.topic, }
+    pub Item of email: Email { ..Listing, topic_id?: email.topic, }
 }
 
 view! {
-    pub(crate) Detail of email: Email {
+    pub Detail of email: Email {
         object: "email",
         ..Listing,
         html: email.bodies.html(),

@@ -1,6 +1,6 @@
 //! Custom events, which trigger automations.
 
-pub(crate) mod schema;
+pub mod schema;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,16 +15,16 @@ use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
 /// A prefix of the service's own events in the definitions of automations, which custom events can't have.
-pub(crate) const RESERVED_PREFIX: &str = "resend:";
+pub const RESERVED_PREFIX: &str = "resend:";
 
 /// An event definition.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Event {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) schema: Option<Schema>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Option<Timestamp>,
+pub struct Event {
+    pub id: Uuid,
+    pub name: String,
+    pub schema: Option<Schema>,
+    pub created_at: Timestamp,
+    pub updated_at: Option<Timestamp>,
 }
 
 heap_size!(Event { id, name, schema, created_at, updated_at });
@@ -45,7 +45,7 @@ impl table::Record for Event {
 }
 
 view! {
-    pub(crate) Item of event: Event {
+    pub Item of event: Event {
         id: event.id,
         name: event.name,
         schema: event.schema,
@@ -55,5 +55,5 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of event: Event { object: "event", ..Item, }
+    pub Detail of event: Event { object: "event", ..Item, }
 }

@@ -1,10 +1,10 @@
 //! Inboxes of the public API: the mail of one address in threads. (The module `crate::inbox` is the sandbox's page of mails.)
 
-pub(crate) mod draft;
-pub(crate) mod email;
-pub(crate) mod label;
-pub(crate) mod search;
-pub(crate) mod thread;
+pub mod draft;
+pub mod email;
+pub mod label;
+pub mod search;
+pub mod thread;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::wire::words::words;
 
 /// An inbox.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Inbox {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) address: String,
+pub struct Inbox {
+    pub id: Uuid,
+    pub name: String,
+    pub address: String,
     /// The domain of the address; an ID without a domain if the account hasn't added it.
-    pub(crate) domain: Uuid,
+    pub domain: Uuid,
     /// The address that another provider forwards the mail to, in lower case.
-    pub(crate) receiving_address: Option<String>,
-    pub(crate) from_name: Option<String>,
-    pub(crate) agent: Agent,
-    pub(crate) last_received: Option<Timestamp>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+    pub receiving_address: Option<String>,
+    pub from_name: Option<String>,
+    pub agent: Agent,
+    pub last_received: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 heap_size!(Inbox {
@@ -78,10 +78,10 @@ impl table::Record for Inbox {
 
 /// The settings of an inbox's agent. They are stored; no agent acts.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Agent {
-    pub(crate) instructions: Option<String>,
-    pub(crate) tone: Option<Tone>,
-    pub(crate) actions: Vec<Action>,
+pub struct Agent {
+    pub instructions: Option<String>,
+    pub tone: Option<Tone>,
+    pub actions: Vec<Action>,
 }
 
 heap_size!(Agent { instructions, tone, actions });
@@ -91,7 +91,7 @@ words! {
     /// The tone of an agent's drafts.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum Tone {
+    pub enum Tone {
         ConciseProfessional = "concise_professional",
         ConciseCasual = "concise_casual",
         ExpandedProfessional = "expanded_professional",
@@ -103,7 +103,7 @@ words! {
     /// What an agent may do.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum Action {
+    pub enum Action {
         DraftReply = "draft_reply",
         ForwardThread = "forward_thread",
         AddLabels = "add_labels",
@@ -116,16 +116,16 @@ words! {
 
 /// An inbox as responses and events show it.
 #[derive(Debug)]
-pub(crate) struct Counted {
-    pub(crate) inbox: Arc<Inbox>,
+pub struct Counted {
+    pub inbox: Arc<Inbox>,
     /// The number of unread threads in the folder `inbox`.
-    pub(crate) unread: usize,
+    pub unread: usize,
     /// The number of drafts that weren't sent.
-    pub(crate) drafts: usize,
+    pub drafts: usize,
 }
 
 view! {
-    pub(crate) Item of counted: Counted {
+    pub Item of counted: Counted {
         id: counted.inbox.id,
         name: counted.inbox.name,
         email_address: counted.inbox.address,
@@ -138,7 +138,7 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of counted: Counted {
+    pub Detail of counted: Counted {
         object: "inbox",
         ..Item,
         domain_id: counted.inbox.domain,
@@ -148,7 +148,7 @@ view! {
 }
 
 view! {
-    pub(crate) AgentView of agent: Agent {
+    pub AgentView of agent: Agent {
         object: "inbox_agent",
         instructions: agent.instructions,
         tone: agent.tone,

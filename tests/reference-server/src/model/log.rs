@@ -19,16 +19,16 @@ const SECRET_PATHS: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];
 
 /// A logged request of a tenant.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) id: Uuid,
-    pub(crate) created_at: Timestamp,
-    pub(crate) endpoint: String,
-    pub(crate) method: Method,
-    pub(crate) response_status: u16,
-    pub(crate) user_agent: Option<String>,
+pub struct Entry {
+    pub id: Uuid,
+    pub created_at: Timestamp,
+    pub endpoint: String,
+    pub method: Method,
+    pub response_status: u16,
+    pub user_agent: Option<String>,
     /// The bodies, with secrets redacted; shown if they are JSON.
-    pub(crate) request_body: Option<Bytes>,
-    pub(crate) response_body: Option<Bytes>,
+    pub request_body: Option<Bytes>,
+    pub response_body: Option<Bytes>,
 }
 
 impl Size for Entry {
@@ -39,7 +39,7 @@ impl Size for Entry {
 }
 
 /// The recorded part of a body: nothing if it is empty or too large, and no secrets. Whether it is JSON is determined on access.
-pub(crate) fn recorded(path: &str, body: &Bytes) -> Option<Bytes> {
+pub fn recorded(path: &str, body: &Bytes) -> Option<Bytes> {
     if body.is_empty() || body.len() > MAX_BODY {
         return None;
     }
@@ -52,12 +52,12 @@ pub(crate) fn recorded(path: &str, body: &Bytes) -> Option<Bytes> {
 }
 
 /// Whether bodies on this path may contain secrets.
-pub(crate) fn may_contain_secrets(path: &str) -> bool {
+pub fn may_contain_secrets(path: &str) -> bool {
     SECRET_PATHS.iter().any(|prefix| path.starts_with(prefix))
 }
 
 /// Removes the secrets from a body.
-pub(crate) fn hide(value: &mut Value) {
+pub fn hide(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -74,7 +74,7 @@ pub(crate) fn hide(value: &mut Value) {
 }
 
 view! {
-    pub(crate) Item of entry: Entry {
+    pub Item of entry: Entry {
         id: entry.id,
         created_at: database(entry.created_at),
         endpoint: entry.endpoint,

@@ -2,10 +2,11 @@
 //!
 //! An email is stored as its parts: the MIME message, and a text derived from the HTML, are rendered on access.
 
-pub(crate) mod lazy;
-pub(crate) mod mime;
-pub(crate) mod simulation;
-pub(crate) mod tracking;
+#[doc(hidden)]
+pub mod lazy;
+pub mod mime;
+pub mod simulation;
+pub mod tracking;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -25,8 +26,9 @@ use crate::model::email::recipients::Mailbox;
 use crate::store::mails::StoredMail;
 use crate::store::size::Size;
 
-pub(crate) use crate::model::email::tags::Tag;
-pub(crate) use crate::model::mail::lazy::Lazy;
+#[doc(hidden)]
+pub use crate::model::email::tags::Tag;
+pub use crate::model::mail::lazy::Lazy;
 
 /// An email as it would have been sent: its envelope, its message, and the time.
 #[derive(Clone, Debug)]
@@ -82,10 +84,13 @@ pub struct CapturedAttachment {
 
 /// A captured email in the inbox.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Mail {
-    pub(crate) id: Uuid,
-    pub(crate) email_id: Uuid,
-    pub(crate) captured_at: Timestamp,
+pub struct Mail {
+    #[doc(hidden)]
+    pub id: Uuid,
+    #[doc(hidden)]
+    pub email_id: Uuid,
+    #[doc(hidden)]
+    pub captured_at: Timestamp,
     message_id: Arc<str>,
     draft: Box<Draft>,
     /// Whether the sender's domain enforces TLS.
@@ -101,14 +106,17 @@ pub(crate) struct Mail {
 }
 
 /// The bodies of an email as sent.
-pub(crate) struct MailBodies {
+pub struct MailBodies {
     /// Including open and click tracking, if the sender's domain uses it.
-    pub(crate) html: Option<Arc<str>>,
-    pub(crate) text: Option<Arc<str>>,
+    #[doc(hidden)]
+    pub html: Option<Arc<str>>,
+    #[doc(hidden)]
+    pub text: Option<Arc<str>>,
 }
 
 impl Mail {
-    pub(crate) fn new(
+    #[doc(hidden)]
+    pub fn new(
         id: Uuid,
         email: &Email,
         draft: Box<Draft>,
@@ -131,38 +139,50 @@ impl Mail {
     }
 
     /// The sender as given, with its display name.
-    pub(crate) fn from(&self) -> &str {
+    #[doc(hidden)]
+    pub fn from(&self) -> &str {
         &self.draft.from.text
     }
 
     /// The address of the sender, without its display name.
-    pub(crate) fn sender(&self) -> &str {
+    #[doc(hidden)]
+    pub fn sender(&self) -> &str {
         &self.draft.from.address
     }
 
     /// The recipients as given.
-    pub(crate) fn to(&self) -> Vec<&str> {
+    #[doc(hidden)]
+    pub fn to(&self) -> Vec<&str> {
         self.left_of(&self.draft.to).collect()
     }
 
-    pub(crate) fn cc(&self) -> Vec<&str> {
+    #[doc(hidden)]
+
+    pub fn cc(&self) -> Vec<&str> {
         self.each_cc().collect()
     }
 
-    pub(crate) fn each_cc(&self) -> impl Iterator<Item = &str> {
+    #[doc(hidden)]
+
+    pub fn each_cc(&self) -> impl Iterator<Item = &str> {
         self.left_of(self.draft.cc.iter().flatten())
     }
 
-    pub(crate) fn bcc(&self) -> Vec<&str> {
+    #[doc(hidden)]
+
+    pub fn bcc(&self) -> Vec<&str> {
         self.each_bcc().collect()
     }
 
-    pub(crate) fn each_bcc(&self) -> impl Iterator<Item = &str> {
+    #[doc(hidden)]
+
+    pub fn each_bcc(&self) -> impl Iterator<Item = &str> {
         self.left_of(self.draft.bcc.iter().flatten())
     }
 
     /// All recipients as given.
-    pub(crate) fn recipients(&self) -> impl Iterator<Item = &str> {
+    #[doc(hidden)]
+    pub fn recipients(&self) -> impl Iterator<Item = &str> {
         self.left_of(self.draft.recipients())
     }
 
@@ -175,33 +195,44 @@ impl Mail {
     }
 
     /// Including its angle brackets.
-    pub(crate) fn message_id(&self) -> &str {
+    #[doc(hidden)]
+    pub fn message_id(&self) -> &str {
         &self.message_id
     }
 
-    pub(crate) fn subject(&self) -> &str {
+    #[doc(hidden)]
+
+    pub fn subject(&self) -> &str {
         &self.draft.subject
     }
 
-    pub(crate) fn tags(&self) -> &[Tag] {
+    #[doc(hidden)]
+
+    pub fn tags(&self) -> &[Tag] {
         &self.draft.tags
     }
 
     /// The attachments with their content.
-    pub(crate) fn files(&self) -> &[Attachment] {
+    #[doc(hidden)]
+    pub fn files(&self) -> &[Attachment] {
         &self.draft.attachments
     }
 
-    pub(crate) fn attachments(&self) -> Vec<CapturedAttachment> {
+    #[doc(hidden)]
+
+    pub fn attachments(&self) -> Vec<CapturedAttachment> {
         self.draft.attachments.iter().map(CapturedAttachment::of).collect()
     }
 
     /// Whether a searched part of its text satisfies the condition.
-    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    #[doc(hidden)]
+    pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         self.draft.bodies.any_of_text(holds)
     }
 
-    pub(crate) fn html(&self) -> Option<Arc<str>> {
+    #[doc(hidden)]
+
+    pub fn html(&self) -> Option<Arc<str>> {
         let html = self.draft.bodies.html()?;
         Some(match &self.tracking {
             Some(tracking) => tracking.apply(&html, self.email_id).into(),
@@ -209,43 +240,53 @@ impl Mail {
         })
     }
 
-    pub(crate) fn text(&self) -> Option<Arc<str>> {
+    #[doc(hidden)]
+
+    pub fn text(&self) -> Option<Arc<str>> {
         self.draft.bodies.text()
     }
 
     /// Its one-time codes and links; the HTML is this mail's.
-    pub(crate) fn extracted(&self, html: Option<&str>) -> Extracted {
+    #[doc(hidden)]
+    pub fn extracted(&self, html: Option<&str>) -> Extracted {
         extract(self.subject(), html, self.draft.bodies.given_text().as_deref())
     }
 
-    pub(crate) fn bodies(&self) -> MailBodies {
+    #[doc(hidden)]
+
+    pub fn bodies(&self) -> MailBodies {
         MailBodies { html: self.html(), text: self.text() }
     }
 
     /// Renders the complete message (RFC 5322).
-    pub(crate) fn mime(&self) -> Bytes {
+    #[doc(hidden)]
+    pub fn mime(&self) -> Bytes {
         self.render(&self.bodies())
     }
 
     /// Like [`mime`](Self::mime), for a caller that has the bodies.
-    pub(crate) fn render(&self, bodies: &MailBodies) -> Bytes {
+    #[doc(hidden)]
+    pub fn render(&self, bodies: &MailBodies) -> Bytes {
         let rendered = mime::render(&self.draft, bodies, self.email_id, &self.message_id, self.captured_at);
         let _ = self.size.set(rendered.len());
         rendered.into()
     }
 
     /// The size of the rendered message, in bytes.
-    pub(crate) fn size(&self) -> usize {
+    #[doc(hidden)]
+    pub fn size(&self) -> usize {
         self.size.get().copied().unwrap_or_else(|| self.mime().len())
     }
 
     /// The number of bytes that it holds besides its email, which shares the bodies and the message ID.
-    pub(crate) fn held(&self) -> usize {
+    #[doc(hidden)]
+    pub fn held(&self) -> usize {
         size_of::<Self>() + self.draft.size()
     }
 
     /// Converts to the public type.
-    pub(crate) fn shown(self: &Arc<Self>) -> CapturedMail {
+    #[doc(hidden)]
+    pub fn shown(self: &Arc<Self>) -> CapturedMail {
         let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
         let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
         let extracted = Arc::clone(self);

@@ -7,7 +7,7 @@ use crate::wire::words::words;
 words! {
     /// A number of events, or the ratio of two.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub(crate) enum Metric {
+    pub enum Metric {
         /// Accepted by the service.
         Received = "received",
         Sent = "sent",
@@ -39,7 +39,7 @@ const COUNTED: usize = Metric::DeliveryRate as usize;
 
 impl Metric {
     /// Whether it counts every event of a type, not only the first ones or a part of them.
-    pub(crate) fn is_of_event(self) -> bool {
+    pub fn is_of_event(self) -> bool {
         !matches!(
             self,
             Self::UniqueOpened
@@ -66,10 +66,10 @@ impl Metric {
 
 /// The counts of one row.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts([u64; COUNTED]);
+pub struct Counts([u64; COUNTED]);
 
 impl Counts {
-    pub(crate) fn add(&mut self, metric: Metric) {
+    pub fn add(&mut self, metric: Metric) {
         if let Some(count) = self.0.get_mut(metric as usize) {
             *count += 1;
         }
@@ -80,7 +80,7 @@ impl Counts {
     }
 
     /// A count; or a rate in percent with one decimal, 0 without anything to relate to.
-    pub(crate) fn value(&self, metric: Metric) -> Value {
+    pub fn value(&self, metric: Metric) -> Value {
         let Some((part, whole)) = metric.ratio() else { return self.get(metric).into() };
         let (part, whole) = (self.get(part), self.get(whole));
         if whole == 0 {

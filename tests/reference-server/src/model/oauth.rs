@@ -1,20 +1,20 @@
 //! OAuth clients and tokens, and their lifetimes.
 
-pub(crate) mod clients;
-pub(crate) mod events;
-pub(crate) mod grant;
-pub(crate) mod jwt;
+pub mod clients;
+pub mod events;
+pub mod grant;
+pub mod jwt;
 
 use std::time::Duration;
 
 /// The scopes of the service (`SPEC.md`, Authentication 3).
-pub(crate) const SCOPES: [&str; 2] = ["full_access", "emails:send"];
+pub const SCOPES: [&str; 2] = ["full_access", "emails:send"];
 /// The prefix of a refresh token, and of an authorization code. They look like API keys of the sandbox, but are none.
-pub(crate) const REFRESH_TOKEN_PREFIX: &str = "sb_rt_";
-pub(crate) const CODE_PREFIX: &str = "sb_code_";
+pub const REFRESH_TOKEN_PREFIX: &str = "sb_rt_";
+pub const CODE_PREFIX: &str = "sb_code_";
 /// The lifetime of an access token (`SPEC.md`, Limits).
-pub(crate) const ACCESS_TOKEN: Duration = Duration::from_mins(15);
+pub const ACCESS_TOKEN: Duration = Duration::from_mins(15);
 /// The lifetime of a refresh token from its issue (`SPEC.md`, Limits).
-pub(crate) const REFRESH_TOKEN: Duration = Duration::from_hours(60 * 24);
+pub const REFRESH_TOKEN: Duration = Duration::from_hours(60 * 24);
 /// The lifetime of a code (`SPEC.md`, Limits). The specification doesn't limit the time for consent; the same limit applies.
-pub(crate) const CODE: Duration = Duration::from_mins(10);
+pub const CODE: Duration = Duration::from_mins(10);

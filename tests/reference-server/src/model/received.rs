@@ -23,55 +23,55 @@ use crate::wire::words::words;
 
 /// A received email.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Received {
-    pub(crate) id: Uuid,
-    pub(crate) created_at: Timestamp,
+pub struct Received {
+    pub id: Uuid,
+    pub created_at: Timestamp,
     /// The envelope recipients.
-    pub(crate) recipients: Vec<String>,
+    pub recipients: Vec<String>,
     /// The address only; the display name stays in the header.
-    pub(crate) from: String,
-    pub(crate) to: Vec<String>,
-    pub(crate) cc: Vec<String>,
-    pub(crate) bcc: Vec<String>,
-    pub(crate) reply_to: Vec<String>,
-    pub(crate) subject: String,
-    pub(crate) message_id: String,
-    pub(crate) html: Option<String>,
-    pub(crate) text: Option<String>,
+    pub from: String,
+    pub to: Vec<String>,
+    pub cc: Vec<String>,
+    pub bcc: Vec<String>,
+    pub reply_to: Vec<String>,
+    pub subject: String,
+    pub message_id: String,
+    pub html: Option<String>,
+    pub text: Option<String>,
     /// By lower-case name; repeated values are joined with `, `.
-    pub(crate) headers: BTreeMap<String, String>,
-    pub(crate) attachments: Vec<Attachment>,
+    pub headers: BTreeMap<String, String>,
+    pub attachments: Vec<Attachment>,
     /// `None` for an email that an earlier version stored.
     #[serde(default)]
-    pub(crate) authentication: Option<Authentication>,
+    pub authentication: Option<Authentication>,
     /// False for an email that an earlier version stored.
     #[serde(default)]
-    pub(crate) unread: AtomicBool,
+    pub unread: AtomicBool,
     /// The raw message.
-    pub(crate) raw: Bytes,
+    pub raw: Bytes,
     /// Where the real server of the sandbox sent it.
     #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
-    pub(crate) relayed: RelayLog,
+    pub relayed: RelayLog,
 }
 
 /// The results of the checks of a sender (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't check senders, so the test states them.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub(crate) struct Authentication {
-    pub(crate) spf: CheckResult,
-    pub(crate) dkim: CheckResult,
-    pub(crate) dmarc: CheckResult,
+pub struct Authentication {
+    pub spf: CheckResult,
+    pub dkim: CheckResult,
+    pub dmarc: CheckResult,
 }
 
 impl Authentication {
     /// Of an email that wasn't checked.
-    pub(crate) const UNKNOWN: Self =
+    pub const UNKNOWN: Self =
         Self { spf: CheckResult::Unknown, dkim: CheckResult::Unknown, dmarc: CheckResult::Unknown };
 }
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum CheckResult {
+    pub enum CheckResult {
         Pass = "pass",
         Fail = "fail",
         Gray = "gray",
@@ -82,14 +82,14 @@ words! {
 
 /// The metadata of an attachment.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Attachment {
-    pub(crate) id: Uuid,
-    pub(crate) filename: String,
-    pub(crate) content_type: String,
-    pub(crate) content_id: Option<String>,
-    pub(crate) inline: bool,
+pub struct Attachment {
+    pub id: Uuid,
+    pub filename: String,
+    pub content_type: String,
+    pub content_id: Option<String>,
+    pub inline: bool,
     /// In bytes, decoded.
-    pub(crate) size: usize,
+    pub size: usize,
     /// The index among the message's attachments.
     place: u32,
 }
@@ -99,7 +99,7 @@ impl Received {
     ///
     /// # Errors
     /// If it exceeds a limit of the parser.
-    pub(crate) fn read(
+    pub fn read(
         id: Uuid,
         created_at: Timestamp,
         recipients: Vec<String>,
@@ -146,7 +146,7 @@ impl Received {
     }
 
     /// The sender with its display name, which only the header has.
-    pub(crate) fn sender(&self) -> Cow<'_, str> {
+    pub fn sender(&self) -> Cow<'_, str> {
         let Some(header) = self.headers.get("from") else { return Cow::Borrowed(&self.from) };
         if !header.contains("=?") {
             return Cow::Borrowed(header);
@@ -157,7 +157,7 @@ impl Received {
     }
 
     /// Extracts the content of an attachment.
-    pub(crate) fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
+    pub fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
         content_of(&self.raw, attachment)
     }
 }
@@ -198,12 +198,12 @@ impl Size for Attachment {
 }
 
 /// The attachments of a message, in order.
-pub(crate) fn attachments(raw: &[u8]) -> Result<Vec<Attachment>, NotParsed> {
+pub fn attachments(raw: &[u8]) -> Result<Vec<Attachment>, NotParsed> {
     Ok(mime::parse(raw)?.map(|message| all(&message, &mut Uuid::nil)).unwrap_or_default())
 }
 
 /// The attachments of a message with their content, parsed once.
-pub(crate) fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> {
+pub fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> {
     let Some(message) = mime::parse(raw)? else { return Ok(Vec::new()) };
     let files = all(&message, &mut Uuid::nil);
     let with_bytes = files.into_iter().filter_map(|file| {
@@ -214,7 +214,7 @@ pub(crate) fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed
 }
 
 /// The inline images of a message by content ID; of several with the same ID the first one counts. A message that can't be parsed has none.
-pub(crate) fn pictures(raw: &[u8]) -> Pictures {
+pub fn pictures(raw: &[u8]) -> Pictures {
     let mut pictures = Pictures::new();
     for (file, bytes) in contents(raw).unwrap_or_default() {
         if let Some(id) = file.content_id {
@@ -232,7 +232,7 @@ fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> 
 }
 
 /// Extracts the content of an attachment from this message.
-pub(crate) fn content_of(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
+pub fn content_of(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
     let message = mime::parse(raw)?;
     let bytes = message.as_ref().and_then(|message| {
         message.attachment(attachment.place).map(|part| content(part, message).into_owned())
@@ -297,13 +297,13 @@ fn content<'a>(part: &'a MessagePart<'_>, message: &'a Message<'_>) -> std::borr
     mime::decoded(part, message).unwrap_or_else(|| part.contents().into())
 }
 
-pub(crate) fn addresses(address: Option<&Address<'_>>) -> Vec<String> {
+pub fn addresses(address: Option<&Address<'_>>) -> Vec<String> {
     let all = address.into_iter().flat_map(Address::iter);
     all.filter_map(|one| Some(mailbox(one.name().map(str::trim), one.address()?.trim()))).collect()
 }
 
 /// `email` or `Name <email>`, quoted so that the name can't be parsed as another address.
-pub(crate) fn mailbox(name: Option<&str>, address: &str) -> String {
+pub fn mailbox(name: Option<&str>, address: &str) -> String {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return address.to_owned() };
     let name: String = name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     if name.chars().all(|char| char.is_alphanumeric() || " -_'!&*+/=?^`{|}~#$%".contains(char)) {
@@ -329,7 +329,7 @@ fn headers(message: &Message<'_>) -> BTreeMap<String, String> {
 }
 
 view! {
-    pub(crate) Item of email: Received {
+    pub Item of email: Received {
         id: email.id,
         to: email.to,
         from: email.from,
@@ -346,7 +346,7 @@ view! {
 
 view! {
     #[derive(Clone)]
-    pub(crate) AttachmentItem of attachment: Attachment {
+    pub AttachmentItem of attachment: Attachment {
         id: attachment.id,
         filename: attachment.filename,
         content_type: attachment.content_type,

@@ -19,7 +19,7 @@ const MAX_TEXT: usize = 500;
 words! {
     /// The result of an attempt.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-    pub(crate) enum RelayOutcome {
+    pub enum RelayOutcome {
         Forwarded = "forwarded",
         NotForwarded = "not_forwarded",
         Released = "released",
@@ -29,21 +29,21 @@ words! {
 
 /// One attempt.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Relayed {
-    pub(crate) at: Timestamp,
-    pub(crate) outcome: RelayOutcome,
+pub struct Relayed {
+    pub at: Timestamp,
+    pub outcome: RelayOutcome,
     /// The recipients that it was for.
-    pub(crate) to: Arc<[String]>,
+    pub to: Arc<[String]>,
     /// The server's reply, or why the email stays in the sandbox.
-    pub(crate) reason: Arc<str>,
+    pub reason: Arc<str>,
 }
 
 /// All attempts of an email, oldest first.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct RelayLog(Mutex<Vec<Relayed>>);
+pub struct RelayLog(Mutex<Vec<Relayed>>);
 
 impl Relayed {
-    pub(crate) fn new(
+    pub fn new(
         at: Timestamp,
         outcome: RelayOutcome,
         to: impl IntoIterator<Item = impl AsRef<str>>,
@@ -62,7 +62,7 @@ impl Relayed {
 
 impl RelayLog {
     /// Adds an attempt. Returns by how many bytes the log has grown.
-    pub(crate) fn add(&self, attempt: Relayed) -> usize {
+    pub fn add(&self, attempt: Relayed) -> usize {
         let mut log = lock(&self.0);
         let before = log.heap_size();
         if log.len() >= MAX_ATTEMPTS {
@@ -72,11 +72,11 @@ impl RelayLog {
         log.heap_size().saturating_sub(before)
     }
 
-    pub(crate) fn all(&self) -> Vec<Relayed> {
+    pub fn all(&self) -> Vec<Relayed> {
         lock(&self.0).clone()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         lock(&self.0).is_empty()
     }
 }

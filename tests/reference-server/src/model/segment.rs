@@ -11,10 +11,10 @@ use crate::wire::view::view;
 
 /// A segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Segment {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) created_at: Timestamp,
+pub struct Segment {
+    pub id: Uuid,
+    pub name: String,
+    pub created_at: Timestamp,
 }
 
 heap_size!(Segment { id, name, created_at });
@@ -28,7 +28,7 @@ impl table::Record for Segment {
 
 view! {
     /// `SPEC.md`, Segment (list item).
-    pub(crate) Item of segment: Segment {
+    pub Item of segment: Segment {
         id: segment.id,
         name: segment.name,
         created_at: database(segment.created_at),

@@ -14,13 +14,13 @@ use crate::wire::words::words;
 
 /// An entry of the suppression list.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Suppression {
-    pub(crate) id: Uuid,
-    pub(crate) email: String,
-    pub(crate) origin: Origin,
+pub struct Suppression {
+    pub id: Uuid,
+    pub email: String,
+    pub origin: Origin,
     /// The email that bounced or was reported as spam.
-    pub(crate) source: Option<Uuid>,
-    pub(crate) created_at: Timestamp,
+    pub source: Option<Uuid>,
+    pub created_at: Timestamp,
 }
 
 heap_size!(Suppression { id, email, origin, source, created_at });
@@ -49,7 +49,7 @@ words! {
     /// Why an address is on the list.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum Origin {
+    pub enum Origin {
         Bounce = "bounce",
         Complaint = "complaint",
         Manual = "manual",
@@ -57,7 +57,7 @@ words! {
 }
 
 view! {
-    pub(crate) Item of suppression: Suppression {
+    pub Item of suppression: Suppression {
         id: suppression.id,
         email: suppression.email,
         origin: suppression.origin,
@@ -67,5 +67,5 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of suppression: Suppression { object: "suppression", ..Item, }
+    pub Detail of suppression: Suppression { object: "suppression", ..Item, }
 }

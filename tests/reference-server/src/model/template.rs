@@ -1,6 +1,6 @@
 //! Templates: emails with variables.
 
-pub(crate) mod version;
+pub mod version;
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::wire::view::view;
 
 /// A template.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Template {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) alias: Option<String>,
+pub struct Template {
+    pub id: Uuid,
+    pub name: String,
+    pub alias: Option<String>,
     /// The latest version.
-    pub(crate) newest: Arc<Version>,
+    pub newest: Arc<Version>,
     /// The version that is sent.
-    pub(crate) published: Option<Arc<Version>>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-    pub(crate) published_at: Option<Timestamp>,
+    pub published: Option<Arc<Version>>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub published_at: Option<Timestamp>,
 }
 
 /// A version that is both latest and published counts once.
@@ -63,13 +63,13 @@ impl table::Record for Template {
 }
 
 impl Template {
-    pub(crate) fn has_unpublished_versions(&self) -> bool {
+    pub fn has_unpublished_versions(&self) -> bool {
         self.published.as_ref().is_none_or(|published| published.id != self.newest.id)
     }
 }
 
 view! {
-    pub(crate) Item of template: Template {
+    pub Item of template: Template {
         id: template.id,
         name: template.name,
         alias: template.alias,
@@ -81,7 +81,7 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of template: Template {
+    pub Detail of template: Template {
         object: "template",
         ..Item,
         current_version_id: template.newest.id,

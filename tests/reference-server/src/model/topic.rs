@@ -13,15 +13,15 @@ use crate::wire::words::words;
 
 /// A topic.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Topic {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
+pub struct Topic {
+    pub id: Uuid,
+    pub name: String,
+    pub description: Option<String>,
     /// The subscription of contacts without a choice. It never changes.
-    pub(crate) default_subscription: Subscription,
-    pub(crate) visibility: Visibility,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+    pub default_subscription: Subscription,
+    pub visibility: Visibility,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 heap_size!(Topic { id, name, description, default_subscription, visibility, created_at, updated_at });
@@ -38,14 +38,14 @@ words! {
     /// Where a topic is shown to contacts.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum Visibility {
+    pub enum Visibility {
         Public = "public",
         Private = "private",
     }
 }
 
 view! {
-    pub(crate) Item of topic: Topic {
+    pub Item of topic: Topic {
         id: topic.id,
         name: topic.name,
         description: topic.description,
@@ -56,5 +56,5 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of topic: Topic { object: "topic", ..Item, }
+    pub Detail of topic: Topic { object: "topic", ..Item, }
 }

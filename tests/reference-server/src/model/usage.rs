@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 
 /// The counters of the current periods, in UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Usage {
-    pub(crate) day: Period,
-    pub(crate) month: Period,
+pub struct Usage {
+    pub day: Period,
+    pub month: Period,
 }
 
 /// A day or a month.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Period {
+pub struct Period {
     starts_at: Timestamp,
-    pub(crate) resets_at: Timestamp,
+    pub resets_at: Timestamp,
     /// The recipients of accepted emails.
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
-    pub(crate) automation_runs: u64,
+    pub sent: u64,
+    pub received: u64,
+    pub automation_runs: u64,
 }
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub enum Counted {
     /// This number of recipients of accepted emails.
     Sent(u64),
     Received,
@@ -34,14 +34,14 @@ pub(crate) enum Counted {
 
 impl Usage {
     /// The counters at this time: a period that has ended is replaced by the current one.
-    pub(crate) fn at(mut self, now: Timestamp) -> Self {
+    pub fn at(mut self, now: Timestamp) -> Self {
         let today = now.to_zoned(TimeZone::UTC).date();
         self.day.renew(now, || (today, today.tomorrow()));
         self.month.renew(now, || (today.first_of_month(), today.last_of_month().tomorrow()));
         self
     }
 
-    pub(crate) fn count(&mut self, counted: Counted) {
+    pub fn count(&mut self, counted: Counted) {
         for period in [&mut self.day, &mut self.month] {
             match counted {
                 Counted::Sent(recipients) => period.sent += recipients,
@@ -66,7 +66,7 @@ impl Period {
     }
 
     /// Sent and received emails.
-    pub(crate) fn emails(&self) -> u64 {
+    pub fn emails(&self) -> u64 {
         self.sent + self.received
     }
 }

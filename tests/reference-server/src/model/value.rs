@@ -13,7 +13,7 @@ use crate::wire::words::words;
 /// The value of a contact property or of a template variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum PropertyValue {
+pub enum PropertyValue {
     Text(String),
     Number(serde_json::Number),
     /// Only of contact properties; the specification is silent on booleans.
@@ -31,7 +31,7 @@ impl Size for PropertyValue {
 
 impl PropertyValue {
     /// The wire name of its type.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "string",
             Self::Number(_) => "number",
@@ -54,7 +54,7 @@ words! {
     /// The type of a value. The specification names `string` for properties.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum ValueType {
+    pub enum ValueType {
         String = "string",
         Number = "number",
     }
@@ -63,12 +63,12 @@ words! {
 no_heap!(ValueType);
 
 impl ValueType {
-    pub(crate) fn fits(self, value: &PropertyValue) -> bool {
+    pub fn fits(self, value: &PropertyValue) -> bool {
         self.as_str() == value.kind()
     }
 
     /// Parses the cell of a table.
-    pub(crate) fn parse(self, text: &str) -> Option<PropertyValue> {
+    pub fn parse(self, text: &str) -> Option<PropertyValue> {
         match self {
             Self::String => Some(PropertyValue::Text(text.to_owned())),
             Self::Number => text.trim().parse().ok().map(PropertyValue::Number),
@@ -76,7 +76,7 @@ impl ValueType {
     }
 
     /// Reads a value that must be of this type. `what` is what has the type: `property`.
-    pub(crate) fn read_fallback(self, field: &Field<'_>, what: &str) -> Checked<PropertyValue> {
+    pub fn read_fallback(self, field: &Field<'_>, what: &str) -> Checked<PropertyValue> {
         let value = match field.value() {
             Some(Value::String(text)) => Some(PropertyValue::Text(text)),
             Some(Value::Number(number)) => Some(PropertyValue::Number(number)),

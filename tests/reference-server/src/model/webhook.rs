@@ -15,7 +15,7 @@ use crate::wire::view::view;
 
 /// The subscribable event types. The specification names four and says that there are more; these are Resend's. Others
 /// are rejected: a misspelled type would silently never be delivered.
-pub(crate) const EVENTS: &[&str] = &[
+pub const EVENTS: &[&str] = &[
     "email.sent",
     "email.scheduled",
     "email.delivered",
@@ -43,7 +43,7 @@ pub(crate) const EVENTS: &[&str] = &[
 
 /// Further subscribable types: events of inboxes, which are in beta. `inbox.thread.assigned` and `inbox.thread.unassigned` never occur, since
 /// no operation assigns threads.
-pub(crate) const INBOX_EVENTS: &[&str] = &[
+pub const INBOX_EVENTS: &[&str] = &[
     "inbox.created",
     "inbox.updated",
     "inbox.deleted",
@@ -62,23 +62,23 @@ pub(crate) const INBOX_EVENTS: &[&str] = &[
 
 /// A webhook.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Webhook {
-    pub(crate) id: Uuid,
-    pub(crate) endpoint: String,
-    pub(crate) events: Vec<String>,
-    pub(crate) enabled: bool,
-    pub(crate) created_at: Timestamp,
-    pub(crate) secret: String,
+pub struct Webhook {
+    pub id: Uuid,
+    pub endpoint: String,
+    pub events: Vec<String>,
+    pub enabled: bool,
+    pub created_at: Timestamp,
+    pub secret: String,
     /// The replaced secrets, newest first, and until when each still signs.
     #[serde(default)]
-    pub(crate) replaced: Vec<(String, Timestamp)>,
+    pub replaced: Vec<(String, Timestamp)>,
 }
 
 heap_size!(Webhook { id, endpoint, events, enabled, created_at, secret, replaced });
 
 /// The enabled webhooks that are subscribed to an event type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Subscribed(pub(crate) Cow<'static, str>);
+pub struct Subscribed(pub Cow<'static, str>);
 
 impl Size for Subscribed {
     fn heap_size(&self) -> usize {
@@ -105,13 +105,13 @@ const MAX_REPLACED: usize = 10;
 
 impl Webhook {
     /// The secrets that sign at this time, newest first.
-    pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
+    pub fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
         let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
         std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
     }
 
     /// Replaces the current secret, which still signs during its retirement.
-    pub(crate) fn rotate(&mut self, secret: String, now: Timestamp) {
+    pub fn rotate(&mut self, secret: String, now: Timestamp) {
         let before = std::mem::replace(&mut self.secret, secret);
         self.replaced.retain(|(_, until)| now < *until);
         self.replaced.insert(0, (before, saturating_add(now, RETIREMENT)));
@@ -121,7 +121,7 @@ impl Webhook {
 
 view! {
     /// `SPEC.md`, Webhook (list item).
-    pub(crate) Item of webhook: Webhook {
+    pub Item of webhook: Webhook {
         id: webhook.id,
         created_at: database(webhook.created_at),
         status: switch(webhook.enabled),
@@ -131,5 +131,5 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of webhook: Webhook { object: "webhook", ..Item, signing_secret: webhook.secret, }
+    pub Detail of webhook: Webhook { object: "webhook", ..Item, signing_secret: webhook.secret, }
 }

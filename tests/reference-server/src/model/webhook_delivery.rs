@@ -20,7 +20,7 @@ use crate::wire::view::view;
 use crate::wire::words::words;
 
 /// The delays of the retries, each counted from the previous failed attempt.
-pub(crate) const RETRY_DELAYS: [SignedDuration; 7] = [
+pub const RETRY_DELAYS: [SignedDuration; 7] = [
     SignedDuration::from_secs(5),
     SignedDuration::from_mins(5),
     SignedDuration::from_mins(30),
@@ -31,23 +31,23 @@ pub(crate) const RETRY_DELAYS: [SignedDuration; 7] = [
 ];
 
 /// The time of the retry after this number of failed attempts. `None` after the last.
-pub(crate) fn retry_at(failed: usize, now: Timestamp) -> Option<Timestamp> {
+pub fn retry_at(failed: usize, now: Timestamp) -> Option<Timestamp> {
     Some(saturating_add(now, *RETRY_DELAYS.get(failed.checked_sub(1)?)?))
 }
 
 /// An event for one webhook. Its content never changes; its progress does.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct WebhookDelivery {
-    pub(crate) id: Uuid,
-    pub(crate) webhook: Uuid,
+pub struct WebhookDelivery {
+    pub id: Uuid,
+    pub webhook: Uuid,
     /// The event type, such as `email.sent`.
     #[serde(deserialize_with = "word")]
-    pub(crate) kind: Interned,
-    pub(crate) created_at: Timestamp,
+    pub kind: Interned,
+    pub created_at: Timestamp,
     /// The email that it belongs to.
-    pub(crate) email: Option<Uuid>,
+    pub email: Option<Uuid>,
     /// The body of every attempt.
-    pub(crate) payload: Bytes,
+    pub payload: Bytes,
     progress: Mutex<Progress>,
 }
 
@@ -61,23 +61,23 @@ impl Clone for WebhookDelivery {
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Progress {
+pub struct Progress {
     /// The state of the schedule; replays affect it only if they succeed.
-    pub(crate) status: Status,
+    pub status: Status,
     /// Oldest first.
-    pub(crate) attempts: Vec<Attempt>,
+    pub attempts: Vec<Attempt>,
     /// The number of failed scheduled attempts.
     failed: usize,
     /// The number of attempts in flight, including replays.
     running: usize,
     /// `None` while the scheduled attempt is in flight, and after the last one.
-    pub(crate) next_attempt_at: Option<Timestamp>,
+    pub next_attempt_at: Option<Timestamp>,
 }
 
 words! {
     /// The status of an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-    pub(crate) enum Status {
+    pub enum Status {
         /// It waits for its first or next attempt.
         Pending = "pending",
         /// An attempt is in flight.
@@ -90,18 +90,18 @@ words! {
 
 /// A delivery attempt.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Attempt {
-    pub(crate) id: Uuid,
+pub struct Attempt {
+    pub id: Uuid,
     /// 0 if there was no response.
-    pub(crate) http_status_code: u16,
+    pub http_status_code: u16,
     /// The beginning of the response's body, or the reason why there was none.
-    pub(crate) response: String,
-    pub(crate) sent_at: Timestamp,
+    pub response: String,
+    pub sent_at: Timestamp,
 }
 
 impl Progress {
     /// The status of the event: any success is final, and any attempt in flight shows.
-    pub(crate) fn status(&self) -> Status {
+    pub fn status(&self) -> Status {
         match self.status {
             Status::Success => Status::Success,
             _ if self.running > 0 => Status::Attempting,
@@ -118,7 +118,7 @@ impl Progress {
 
 impl Attempt {
     /// Any 2xx status counts.
-    pub(crate) fn succeeded(&self) -> bool {
+    pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.http_status_code)
     }
 }
@@ -127,7 +127,7 @@ impl Attempt {
 const MAX_ATTEMPTS: usize = 100;
 
 impl WebhookDelivery {
-    pub(crate) fn new(
+    pub fn new(
         id: Uuid,
         webhook: Uuid,
         kind: &'static str,
@@ -146,16 +146,16 @@ impl WebhookDelivery {
     }
 
     /// The ID that the receiver sees, the same in every attempt.
-    pub(crate) fn message_id(&self) -> String {
+    pub fn message_id(&self) -> String {
         message_id(self.id)
     }
 
-    pub(crate) fn progress(&self) -> Progress {
+    pub fn progress(&self) -> Progress {
         lock(&self.progress).clone()
     }
 
     /// Resumes after a restart: an attempt that was in flight has no outcome and is made again. Returns when the next attempt is due.
-    pub(crate) fn recover(&self, now: Timestamp) -> Option<Timestamp> {
+    pub fn recover(&self, now: Timestamp) -> Option<Timestamp> {
         let mut progress = lock(&self.progress);
         progress.running = 0;
         if progress.status == Status::Attempting {
@@ -166,12 +166,12 @@ impl WebhookDelivery {
     }
 
     /// Whether it waits for its first or next attempt.
-    pub(crate) fn is_pending(&self) -> bool {
+    pub fn is_pending(&self) -> bool {
         lock(&self.progress).status == Status::Pending
     }
 
     /// Starts an attempt. Returns false for a scheduled one that is no longer needed, since a replay succeeded while it was queued.
-    pub(crate) fn begin(&self, planned: bool) -> bool {
+    pub fn begin(&self, planned: bool) -> bool {
         let mut progress = lock(&self.progress);
         if planned {
             if progress.status != Status::Pending {
@@ -185,7 +185,7 @@ impl WebhookDelivery {
 
     /// Records the outcome of an attempt: any success ends the schedule; a failed replay doesn't change it. Returns when the next scheduled
     /// attempt is due.
-    pub(crate) fn finish(&self, attempt: Attempt, planned: bool, now: Timestamp) -> Option<Timestamp> {
+    pub fn finish(&self, attempt: Attempt, planned: bool, now: Timestamp) -> Option<Timestamp> {
         let mut progress = lock(&self.progress);
         progress.running -= 1;
         let succeeded = attempt.succeeded();
@@ -206,7 +206,7 @@ impl WebhookDelivery {
     }
 
     /// Ends the schedule as failed.
-    pub(crate) fn give_up(&self) {
+    pub fn give_up(&self) {
         let mut progress = lock(&self.progress);
         if progress.status != Status::Success {
             progress.end(Status::Failed);
@@ -216,7 +216,7 @@ impl WebhookDelivery {
 
 /// The groups of webhook events.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub enum Group {
     /// The events of a webhook.
     Webhook(Uuid),
     /// The events of an email.
@@ -247,18 +247,18 @@ impl table::Record for WebhookDelivery {
 
 /// The events of one tenant's webhooks. Beyond the limit, the oldest are evicted.
 #[derive(Debug)]
-pub(crate) struct Deliveries {
+pub struct Deliveries {
     max: usize,
     events: Table<WebhookDelivery>,
 }
 
 impl Deliveries {
-    pub(crate) fn new(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self { max: max.max(1), events: Table::new(max, &Arc::new(Budget::of(usize::MAX))) }
     }
 
     /// Adds an event; returns the IDs of those that were evicted.
-    pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) -> Vec<Uuid> {
+    pub fn add(&self, delivery: Arc<WebhookDelivery>) -> Vec<Uuid> {
         let mut events = self.lock();
         events.insert(delivery.id, delivery);
         let excess = events.len().saturating_sub(self.max);
@@ -266,38 +266,38 @@ impl Deliveries {
     }
 
     /// Removes an event, which gets no further attempts.
-    pub(crate) fn remove(&self, id: Uuid) {
+    pub fn remove(&self, id: Uuid) {
         if let Some(delivery) = self.lock().remove(id) {
             delivery.give_up();
         }
     }
 
     /// Locks the events themselves, for persistence.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<WebhookDelivery>> {
+    pub fn lock(&self) -> MutexGuard<'_, Rows<WebhookDelivery>> {
         self.events.lock()
     }
 
     /// Marks an event as changed.
-    pub(crate) fn mark_changed(&self, id: Uuid) {
+    pub fn mark_changed(&self, id: Uuid) {
         self.lock().mark_changed(id);
     }
 
-    pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<WebhookDelivery>> {
+    pub fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<WebhookDelivery>> {
         self.events.get(id).filter(|delivery| delivery.webhook == webhook)
     }
 
     /// The events of one webhook.
-    pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<WebhookDelivery>>, Problem> {
+    pub fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<WebhookDelivery>>, Problem> {
         self.events.page_of(window, [Group::Webhook(webhook)], |delivery| delivery.webhook == webhook)
     }
 
     /// The events of an email, oldest first.
-    pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
+    pub fn of_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
         self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
     /// Removes the events of a deleted webhook; returns their IDs.
-    pub(crate) fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
+    pub fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
         let mut events = self.lock();
         let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|delivery| delivery.id).collect();
         for id in &gone {
@@ -310,17 +310,17 @@ impl Deliveries {
 }
 
 /// Formats the ID of an event.
-pub(crate) fn message_id(id: Uuid) -> String {
+pub fn message_id(id: Uuid) -> String {
     format!("msg_{}", id.simple())
 }
 
 /// Formats the ID of an attempt.
-pub(crate) fn attempt_id(id: Uuid) -> String {
+pub fn attempt_id(id: Uuid) -> String {
     format!("atmpt_{}", id.simple())
 }
 
 view! {
-    pub(crate) Item of delivery: WebhookDelivery {
+    pub Item of delivery: WebhookDelivery {
         id: message_id(delivery.id),
         type: delivery.kind,
         created_at: iso(delivery.created_at),
@@ -329,7 +329,7 @@ view! {
 }
 
 view! {
-    pub(crate) AttemptItem of attempt: Attempt {
+    pub AttemptItem of attempt: Attempt {
         id: attempt_id(attempt.id),
         http_status_code: attempt.http_status_code,
         response: attempt.response,

@@ -1,7 +1,6 @@
 //! The HTTP mount for long-running sandboxes, and for faults on the wire: HTTP/1.1 with `hyper`.
 
 mod live;
-mod websocket;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -25,12 +24,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
 use self::live::StreamBody;
-use crate::inbox;
-use crate::inbox::live::Live;
-use crate::inbox::mailpit;
-use crate::inbox::mailpit::events::{CanUpgrade, Events};
-use crate::inbox::release::Release;
-use crate::inbox::wait::Waiting;
+use crate::reply::Reply;
+use crate::route::Cost;
 use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
 use crate::wire::cancel::Cancellation;
@@ -42,8 +37,6 @@ const TICK: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(2);
 /// The time for a rejected client to read the response.
 const REJECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Programs poll this path until the sandbox is ready. Its response is always fast.
-const READY: &str = "/_/ready";
 /// Bodies of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
 
@@ -169,77 +162,76 @@ async fn answer(
     mut stopped: watch::Receiver<bool>,
     place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
-    let mut upgrade = None;
-    let mut response = match read(&service, request).await? {
+    let (reply, upgrade) = match read(&service, request).await? {
         Read::Complete(mut request) => {
-            upgrade = mailpit::is_handshake(&request).then(|| hyper::upgrade::on(&mut request));
-            if upgrade.is_some() {
-                request.extensions_mut().insert(CanUpgrade);
-            }
-            handle(&service, request).await
+            let wants_upgrade = request.headers().contains_key(header::UPGRADE);
+            let upgrade = wants_upgrade.then(|| hyper::upgrade::on(&mut request));
+            (handle(&service, request).await, upgrade)
         }
         Read::Refused(head, problem) => {
             let mut response = service.refuse_unread(&head, problem);
             // The rest of the body isn't read.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            response
+            (Reply::Now(response), None)
         }
     };
     outbound::run_all(&service);
-    if let Some(release) = response.extensions_mut().remove::<Release>() {
-        let service = Arc::clone(&service);
-        // A task of its own, so that the result is recorded even if the client disconnects.
-        let released = tokio::spawn(async move { service.release(release).await }).await;
-        let released =
-            released.unwrap_or_else(|error| Problem::application(error.to_string()).into_response());
-        *response.status_mut() = released.status();
-        *response.body_mut() = released.into_body();
+    let state = Arc::clone(service.state());
+    match reply {
+        Reply::Now(response) => Ok(complete(response)),
+        Reply::Fault(_, Wire { stalled: true, .. }) => {
+            // `hyper` drops this future when the client disconnects.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+            Err(Cut)
+        }
+        Reply::Fault(response, wire) => {
+            tokio::time::sleep(wire.delay).await;
+            match wire.cut {
+                None => Ok(complete(response)),
+                Some(Some(bytes)) => Ok(ending(response, Ending::CutAfter(bytes))),
+                Some(None) => Err(Cut),
+            }
+        }
+        Reply::Wait(response, task) => {
+            let found = tokio::select! {
+                biased;
+                found = task.run(state) => found,
+                _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
+            };
+            Ok(complete(replaced(response, found)))
+        }
+        Reply::Perform(response, task) => {
+            let done = tokio::spawn(task.run(state)).await;
+            let done = done.unwrap_or_else(|error| Problem::application(error.to_string()).into_response());
+            Ok(complete(replaced(response, done)))
+        }
+        Reply::Stream(response, stream) => {
+            Ok(response.map(|_| Either::Right(StreamBody(stream.start(state, stopped)))))
+        }
+        Reply::Upgrade(response, protocol) => {
+            let Some(upgrade) = upgrade else { return Err(Cut) };
+            tokio::spawn(async move {
+                protocol.serve(state, upgrade, stopped).await;
+                drop(place);
+            });
+            Ok(complete(response))
+        }
     }
-    let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
-    if wire.stalled {
-        // `hyper` drops this future when the client disconnects.
-        let _ = stopped.wait_for(|stopped| *stopped).await;
-        return Err(Cut);
-    }
-    if !wire.delay.is_zero() {
-        tokio::time::sleep(wire.delay).await;
-    }
-    if let Some(waiting) = response.extensions_mut().remove::<Waiting>() {
-        let found = tokio::select! {
-            found = waiting.response(service.state()) => found,
-            _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
-        };
-        *response.status_mut() = found.status();
-        *response.body_mut() = found.into_body();
-    }
-    let requested = tokio::select! {
-        biased;
-        requested = outbound::requested(&service, &mut response) => requested,
-        _ = stopped.wait_for(|stopped| *stopped) => Some(Problem::stopping().into_response()),
-    };
-    if let Some(requested) = requested {
-        *response.status_mut() = requested.status();
-        *response.body_mut() = requested.into_body();
-    }
-    if let Some(live) = response.extensions_mut().remove::<Live>() {
-        return Ok(
-            response.map(|_| Either::Right(StreamBody(live.follow(Arc::clone(service.state()), stopped))))
-        );
-    }
-    if let (Some(events), Some(upgrade)) = (response.extensions_mut().remove::<Events>(), upgrade) {
-        let events = events.follow(Arc::clone(service.state()));
-        tokio::spawn(async move {
-            websocket::serve(upgrade, events, stopped).await;
-            drop(place);
-        });
-        return Ok(response.map(|_| Either::Left(Cuttable { body: Bytes::new(), ending: Ending::Complete })));
-    }
-    let ending = match wire.cut {
-        None => Ending::Complete,
-        Some(Some(bytes)) => Ending::CutAfter(bytes),
-        Some(None) => return Err(Cut),
-    };
-    Ok(response.map(|body| Either::Left(Cuttable { body, ending })))
+}
+
+fn complete(response: Response<Bytes>) -> Response<Either<Cuttable, StreamBody>> {
+    ending(response, Ending::Complete)
+}
+
+fn ending(response: Response<Bytes>, ending: Ending) -> Response<Either<Cuttable, StreamBody>> {
+    response.map(|body| Either::Left(Cuttable { body, ending }))
+}
+
+/// A response with the status and body of a later one, and its own headers.
+fn replaced(mut response: Response<Bytes>, later: Response<Bytes>) -> Response<Bytes> {
+    *response.status_mut() = later.status();
+    *response.body_mut() = later.into_body();
+    response
 }
 
 /// The result of reading a request.
@@ -253,7 +245,8 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     let settings = service.settings();
     let (parts, body) = request.into_parts();
     let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
-    let limit = settings.body_limit_of(&parts.method, parts.uri.path());
+    let route = service.find(&parts.method, parts.uri.path()).route;
+    let limit = route.map_or(settings.body_limit, |route| route.body_limit(settings));
     if body.size_hint().lower() > limit as u64 {
         return refused(parts, Problem::too_large(limit));
     }
@@ -280,34 +273,20 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     }
 }
 
-async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response<Bytes> {
-    if request.body().len() < LARGE && !takes_long(&request) {
-        return service.handle(request);
+async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Reply {
+    let route = service.find(request.method(), request.uri().path()).route;
+    let is_quick = route.map_or(true, |route| route.cost == Cost::Quick);
+    if is_quick && request.body().len() < LARGE {
+        return service.reply(request);
     }
     let service = Arc::clone(service);
     // This future is dropped with its connection, unlike the thread.
     let cancellation = Cancellation::default();
     let _gone = cancellation.on_drop();
     request.extensions_mut().insert(cancellation);
-    tokio::task::spawn_blocking(move || service.handle(request))
+    tokio::task::spawn_blocking(move || service.reply(request))
         .await
-        .unwrap_or_else(|error| Problem::application(error.to_string()).into_response())
-}
-
-/// Whether handling takes as long as reading a large body: a search, metrics, the first step of a broadcast, a derived text.
-fn takes_long(request: &Request<Bytes>) -> bool {
-    let path = request.uri().path();
-    match *request.method() {
-        Method::GET => {
-            (inbox::is_control(path) && path != READY)
-                || path.starts_with("/emails/")
-                || path.starts_with("/broadcasts/")
-                || path == "/segments/metrics"
-                || path.ends_with("/threads/search")
-        }
-        Method::POST => inbox::is_control(path) || path.starts_with("/broadcasts"),
-        _ => inbox::is_control(path),
-    }
+        .unwrap_or_else(|error| Reply::Now(Problem::application(error.to_string()).into_response()))
 }
 
 /// A body that may end with a dropped connection.

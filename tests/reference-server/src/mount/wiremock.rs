@@ -9,8 +9,8 @@ use ::http::StatusCode;
 use bytes::Bytes;
 use wiremock::{Request, Respond, ResponseTemplate};
 
+use crate::reply::Reply;
 use crate::service::{Service, outbound};
-use crate::state::faults::Wire;
 
 /// Makes a `wiremock` server respond with this service.
 #[derive(Clone, Debug)]
@@ -25,21 +25,28 @@ impl Respond for Mounted {
         let Ok(request) = builder.body(Bytes::copy_from_slice(&request.body)) else {
             return ResponseTemplate::new(StatusCode::BAD_REQUEST);
         };
-        let response = self.0.handle(request);
+        let reply = self.0.reply(request);
         if tokio::runtime::Handle::try_current().is_ok() {
             outbound::run_all(&self.0);
         }
-        let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
-        if wire.cut.is_some() || wire.stalled {
-            return ResponseTemplate::new(StatusCode::INTERNAL_SERVER_ERROR)
-                .set_body_string("This fault drops the connection, which needs the HTTP mount.");
-        }
+        let delay = reply.delay();
+        let response = match reply {
+            Reply::Fault(_, wire) if wire.cut.is_some() || wire.stalled => {
+                return ResponseTemplate::new(StatusCode::INTERNAL_SERVER_ERROR)
+                    .set_body_string("This fault drops the connection, which needs the HTTP mount.");
+            }
+            Reply::Now(response) | Reply::Fault(response, _) => response,
+            // This mount has neither a task nor the connection.
+            reply @ (Reply::Wait(..) | Reply::Perform(..) | Reply::Stream(..) | Reply::Upgrade(..)) => {
+                reply.into_response()
+            }
+        };
         let (parts, body) = response.into_parts();
         let mut template = ResponseTemplate::new(parts.status).set_body_bytes(body);
         for (name, value) in &parts.headers {
             template = template.append_header(name, value);
         }
-        template.set_delay(wire.delay)
+        template.set_delay(delay)
     }
 }
 

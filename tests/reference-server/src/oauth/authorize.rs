@@ -13,22 +13,16 @@ use crate::model::oauth::{CODE, SCOPES};
 use crate::oauth::form::Parameters;
 use crate::oauth::token::words;
 use crate::state::State;
-use crate::wire::pattern::pattern_matches;
 use crate::wire::refusal::Refusal;
 
-pub(crate) const PATH: &str = "/oauth/authorize";
+pub const PATH: &str = "/oauth/authorize";
 /// The maximum length of `state` in characters (`SPEC.md`, Limits).
 const MAX_STATE: usize = 1024;
 /// The length of a challenge: 32 bytes in Base64url without padding.
 const CHALLENGE_LENGTH: usize = 43;
 
-/// Whether this is the path of the authorization endpoint.
-pub(crate) fn is_at(path: &str) -> bool {
-    pattern_matches(PATH, path)
-}
-
 /// Redirects to the consent page, or responds with an error.
-pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
+pub fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
     let parameters = Parameters::of_query(request);
     let (client, redirect) = match client_and_redirect(state, &parameters) {
         Ok(checked) => checked,
@@ -49,7 +43,7 @@ pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Byt
 }
 
 /// Redirects the browser to the client, with the issuer of the response (RFC 9207).
-pub(crate) fn redirect_to_client(
+pub fn redirect_to_client(
     redirect: &str,
     answer: &[(&str, &str)],
     state: Option<&str>,

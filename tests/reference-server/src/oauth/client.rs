@@ -12,7 +12,7 @@ use crate::wire::refusal::Refusal;
 
 /// The enabled client that the request names, in HTTP Basic authentication or in the body. A confidential client has to send its secret by
 /// the method that it registered; a public client has none, and its password in HTTP Basic authentication is ignored.
-pub(crate) fn authenticated(
+pub fn authenticated(
     state: &State,
     request: &Request<Bytes>,
     parameters: &Parameters,

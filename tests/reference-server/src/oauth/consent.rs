@@ -5,7 +5,7 @@
 //!
 //! The sandbox has no user accounts, only tenants by API key; so the page asks for the tenant. It suggests the sandbox's default key.
 
-mod page;
+pub mod page;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header};
@@ -20,22 +20,21 @@ use crate::oauth::authorize::redirect_to_client;
 use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::state::keys::{self, DEFAULT_KEY};
-use crate::wire::answers::wrong_method;
 
 const COOKIE: &str = "sandbox_consent";
 
 /// Shows the page, or applies the decision.
-pub(crate) fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
+pub fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
     let now = state.clock.now();
     let waiting = state.oauth.request(name, now);
     let client = waiting.as_ref().and_then(|waiting| state.oauth.client(&waiting.client_id));
     let (Some(waiting), Some(client)) = (waiting, client) else {
         return gone();
     };
-    match *request.method() {
-        Method::GET => ask(state, &waiting, &client, name, DEFAULT_KEY, None),
-        Method::POST => decide(state, request, &waiting, &client, name),
-        _ => wrong_method(request.method(), request.uri().path(), &["GET", "POST"]),
+    if request.method() == Method::POST {
+        decide(state, request, &waiting, &client, name)
+    } else {
+        ask(state, &waiting, &client, name, DEFAULT_KEY, None)
     }
 }
 

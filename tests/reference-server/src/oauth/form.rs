@@ -28,7 +28,7 @@ pub(super) fn check_size(body: &[u8]) -> Result<(), Refusal> {
 
 /// Parameters by name. A parameter without a value counts as absent (RFC 6749, 3.2), except `scope`: empty, it requests no scopes.
 #[derive(Debug, Default)]
-pub(crate) struct Parameters {
+pub struct Parameters {
     found: HashMap<String, String>,
     /// Ambiguous or malformed parameters, with the reason.
     unclear: BTreeMap<String, &'static str>,
@@ -38,7 +38,7 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// Parses the body: JSON if its content type says so, else a form. Every parameter must be valid.
-    pub(crate) fn of_body(request: &Request<Bytes>) -> Result<Self, Refusal> {
+    pub fn of_body(request: &Request<Bytes>) -> Result<Self, Refusal> {
         check_size(request.body())?;
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with("application/json")) {
@@ -50,7 +50,7 @@ impl Parameters {
     }
 
     /// Parses a query. Some parameters may be invalid, as long as the client and redirect URI are valid.
-    pub(crate) fn of_query(request: &Request<Bytes>) -> Self {
+    pub fn of_query(request: &Request<Bytes>) -> Self {
         Self::of_pairs(request.uri().query().unwrap_or_default().as_bytes())
     }
 
@@ -79,7 +79,7 @@ impl Parameters {
     }
 
     /// Rejects invalid parameters.
-    pub(crate) fn all_clear(&self) -> Result<(), Refusal> {
+    pub fn all_clear(&self) -> Result<(), Refusal> {
         if self.count > MAX_PARAMETERS {
             return Err(Refusal::invalid_request(format!(
                 "The request must have at most {MAX_PARAMETERS} parameters; found {}.",
@@ -109,17 +109,17 @@ impl Parameters {
     }
 
     /// A parameter, if it has a value.
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         self.given(name).filter(|value| !value.is_empty())
     }
 
     /// A parameter as given, possibly empty.
-    pub(crate) fn given(&self, name: &str) -> Option<&str> {
+    pub fn given(&self, name: &str) -> Option<&str> {
         self.found.get(name).map(String::as_str)
     }
 
     /// A required parameter.
-    pub(crate) fn need(&self, name: &str) -> Result<&str, Refusal> {
+    pub fn need(&self, name: &str) -> Result<&str, Refusal> {
         if let Some(why) = self.unclear.get(name) {
             return Err(unclear(name, why));
         }

@@ -13,13 +13,13 @@ use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::iso;
 
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::B)?;
     let page = context.state.oauth.page(&window, &context.tenant.name)?;
     Ok(list(&page.show(grant::Item)))
 }
 
-pub(crate) fn revoke(context: &Context<'_>) -> Answer {
+pub fn revoke(context: &Context<'_>) -> Answer {
     let id = context.id("an OAuth grant")?;
     let (at, why) = context
         .state

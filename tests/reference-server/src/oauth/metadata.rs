@@ -9,10 +9,10 @@ use crate::model::oauth::clients::AUTHENTICATION;
 use crate::state::State;
 use crate::wire::problem;
 
-pub(crate) const SERVER: &str = "/.well-known/oauth-authorization-server";
-pub(crate) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
+pub const SERVER: &str = "/.well-known/oauth-authorization-server";
+pub const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
-pub(crate) fn server(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+pub fn server(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let issuer = state.links.issuer(request);
     let at = |path: &str| format!("{issuer}{path}");
     public(&json!({
@@ -33,7 +33,7 @@ pub(crate) fn server(state: &State, request: &Request<Bytes>) -> Response<Bytes>
     }))
 }
 
-pub(crate) fn resource(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+pub fn resource(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let issuer = state.links.issuer(request);
     public(&json!({
         "resource": issuer,
@@ -44,7 +44,7 @@ pub(crate) fn resource(state: &State, request: &Request<Bytes>) -> Response<Byte
 }
 
 /// `GET /.well-known/jwks.json`.
-pub(crate) fn keys(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
+pub fn keys(state: &State, _: &Request<Bytes>) -> Response<Bytes> {
     public(&json!({ "keys": [state.oauth.key().public()] }))
 }
 

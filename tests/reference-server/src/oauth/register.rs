@@ -12,7 +12,6 @@ use crate::model::oauth::clients::{AUTHENTICATION, ClientSecret, OAuthClient, ca
 use crate::oauth::form::check_size;
 use crate::oauth::token::words;
 use crate::state::State;
-use crate::wire::pattern::pattern_matches;
 use crate::wire::problem;
 use crate::wire::refusal::{Refusal, not_cacheable};
 
@@ -20,14 +19,9 @@ use crate::wire::refusal::{Refusal, not_cacheable};
 const MAX_NAME: usize = 200;
 const MAX_URI: usize = 2048;
 const MAX_URIS: usize = 10;
-pub(crate) const PATH: &str = "/oauth/register";
+pub const PATH: &str = "/oauth/register";
 
-/// Whether this is the path of the registration endpoint.
-pub(crate) fn is_at(path: &str) -> bool {
-    pattern_matches(PATH, path)
-}
-
-pub(crate) fn register(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+pub fn register(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let now = state.clock.now();
     let registered = read(state, request.body()).and_then(|(client, secret)| {
         state.oauth.register(client.clone(), now)?;

@@ -11,7 +11,7 @@ use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::wire::refusal::{Refusal, not_cacheable};
 
-pub(crate) fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+pub fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     match end(state, request) {
         // Unknown tokens succeed too, so that callers learn nothing about them.
         Ok(()) => not_cacheable(Response::new(Bytes::new())),

@@ -21,7 +21,7 @@ use crate::wire::refusal::{Refusal, not_cacheable};
 /// The length of a verifier in characters (`SPEC.md`, Limits).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
-pub(crate) fn exchange(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
+pub fn exchange(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
     match tokens(state, request) {
         Ok(refreshed) => answer(state, &refreshed, &state.links.issuer(request)),
         Err(refusal) => refusal.into_response(),
@@ -84,7 +84,7 @@ fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Re
 const MAX_SCOPES: usize = 16;
 
 /// The scopes in a text, without duplicates.
-pub(crate) fn words(text: &str) -> Result<Vec<String>, Refusal> {
+pub fn words(text: &str) -> Result<Vec<String>, Refusal> {
     let count = text.split(' ').filter(|word| !word.is_empty()).count();
     if count > MAX_SCOPES {
         return Err(Refusal::invalid_scope(format!(
@@ -101,7 +101,7 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, Refusal> {
 }
 
 /// An opaque token that can't be guessed.
-pub(crate) fn refresh_token(state: &State) -> String {
+pub fn refresh_token(state: &State) -> String {
     format!("{REFRESH_TOKEN_PREFIX}{}{}", state.next_secret().simple(), state.next_secret().simple())
 }
 
@@ -128,7 +128,7 @@ fn answer(state: &State, refreshed: &Refreshed, issuer: &str) -> Response<Bytes>
     ))
 }
 
-pub(crate) fn access_token(state: &State, refreshed: &Refreshed, issuer: &str) -> String {
+pub fn access_token(state: &State, refreshed: &Refreshed, issuer: &str) -> String {
     // The tenant's name is an API key, which holders of the token must not learn.
     let subject = state.links.sign("oauth subject", refreshed.grant.tenant.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);

@@ -34,7 +34,7 @@ input! {
 }
 
 /// `POST /api-keys`. Only this response contains the token. `domain_id` applies only to `sending_access`, as with Resend.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let NewKey { name, permission, domain } = context.body(|fields| NewKey::read(fields, &context.tenant))?;
     let permission = permission.unwrap_or(Permission::FullAccess);
     let id = context.state.next_id();
@@ -50,12 +50,12 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /api-keys`; mode B. Without the tokens.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.api_keys, Mode::B)
 }
 
 /// `PATCH /api-keys/{api_key_id}`: renames the key.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.api_keys)?.id;
     let name = context.body(|fields| fields.required("name", non_empty))?;
     let rename = |key: &mut ApiKey| {
@@ -67,7 +67,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /api-keys/{api_key_id}`. Further requests with the key are rejected; a key may delete itself.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let key = context.find(&context.tenant.api_keys)?;
     context.state.tenants.api_key_index.remove(&key.token);
     context.tenant.api_keys.remove(key.id);
@@ -76,7 +76,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 
 /// Rejects a sender that this request may not use: its key is restricted to another domain, or the service is strict and the domain isn't
 /// verified.
-pub(crate) fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
+pub fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
     check_domain(context, from)?;
     delivery::check_sender(context.state, &context.tenant, from)
 }

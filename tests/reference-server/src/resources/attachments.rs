@@ -22,7 +22,7 @@ const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
 /// The emails that a download URL is valid for.
 #[derive(Clone, Copy)]
-pub(crate) enum Folder {
+pub enum Folder {
     Sent,
     Received,
 }
@@ -38,7 +38,7 @@ impl Folder {
     fn path(self) -> &'static str {
         match self {
             Self::Sent => "files",
-            Self::Received => "received",
+            Self::Received => "received-files",
         }
     }
 }
@@ -116,10 +116,10 @@ impl<'a> Links<'a> {
 }
 
 /// A file to download.
-pub(crate) struct File {
-    pub(crate) filename: String,
-    pub(crate) content_type: String,
-    pub(crate) bytes: Bytes,
+pub struct File {
+    pub filename: String,
+    pub content_type: String,
+    pub bytes: Bytes,
 }
 
 /// The target of a download URL.

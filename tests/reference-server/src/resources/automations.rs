@@ -3,9 +3,9 @@
 //!
 //! The specification shows only the items of the two lists.
 
-pub(crate) mod engine;
-pub(crate) mod run;
-mod step;
+pub mod engine;
+pub mod run;
+pub mod step;
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ input! {
 }
 
 /// `POST /automations`, 201.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let NewAutomation { name, enabled, definition } = context.body(NewAutomation::read)?;
     let enabled = enabled.unwrap_or(false);
     add(context, name, enabled, Arc::new(definition))
@@ -53,7 +53,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 
 /// `POST /automations/{id}/duplicate`, 201: a disabled copy of the definition, without runs. (The specification doesn't define its name: it
 /// stays the same.)
-pub(crate) fn duplicate(context: &Context<'_>) -> Answer {
+pub fn duplicate(context: &Context<'_>) -> Answer {
     let automation = context.find(&context.tenant.automations)?;
     add(context, automation.name.clone(), false, Arc::clone(&automation.definition))
 }
@@ -66,7 +66,7 @@ fn add(context: &Context<'_>, name: String, enabled: bool, definition: Arc<Defin
 }
 
 /// `GET /automations`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::A)?;
     let enabled = match context.query("status") {
         None => None,
@@ -83,7 +83,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /automations/{id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let automation = context.find(&context.tenant.automations)?;
     let Definition { steps, connections } = &*automation.definition;
     let steps = steps.iter().map(|step| StepShown { key: &step.key, kind: step.kind, config: &step.config });
@@ -103,7 +103,7 @@ pub(crate) fn show(context: &Context<'_>) -> Answer {
 
 /// `PATCH /automations/{id}`: at least one field is required, and steps and connections only together. Existing runs continue with the
 /// definition that they started with, even if the automation is disabled.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.automations)?.id;
     let patch = context.body(read_patch)?;
     let now = context.now();
@@ -119,7 +119,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /automations/{id}`. Its runs are deleted with it.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("an automation")?;
     context.tenant.automations.remove(id).ok_or_else(Automation::not_found)?;
     for run in context.tenant.runs.members(&run::Group::Of(id)) {
@@ -129,7 +129,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /automations/{id}/stop`: disables it and cancels its runs. Repeating it has no effect.
-pub(crate) fn stop(context: &Context<'_>) -> Answer {
+pub fn stop(context: &Context<'_>) -> Answer {
     #[derive(Serialize)]
     struct Stopped {
         #[serde(flatten)]

@@ -4,9 +4,9 @@
 //! `draft` and `sent`. An operation that the status forbids is rejected with 403 `validation_error`. A draft needs no body; one without it
 //! can't be sent.
 
-pub(crate) mod clicked_links;
-mod message;
-pub(crate) mod recipients;
+pub mod clicked_links;
+pub mod message;
+pub mod recipients;
 
 use http::StatusCode;
 use serde::Serialize;
@@ -26,7 +26,7 @@ use crate::wire::readers::boolean;
 const MAX_COPY_NAME: usize = 70;
 
 /// `POST /broadcasts`: creates a draft, or with `send` a broadcast to be sent.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let now = context.now();
     let (message, send, due) = context.body(|fields| {
         let message = message::read(fields, &context.tenant);
@@ -53,17 +53,17 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /broadcasts`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.broadcasts, Mode::B)
 }
 
 /// `GET /broadcasts/{id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     context.show(&context.tenant.broadcasts)
 }
 
 /// `PATCH /broadcasts/{id}`: only before it is sent. A scheduled broadcast stays scheduled.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let found = context.find(&context.tenant.broadcasts)?;
     let id = found.id;
     found.check_open("updated")?;
@@ -83,7 +83,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /broadcasts/{id}`: only before it is sent.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a broadcast")?;
     let mut broadcasts = context.tenant.broadcasts.lock();
     broadcasts.get(id).ok_or_else(Broadcast::not_found)?.check_open("deleted")?;
@@ -92,7 +92,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
-pub(crate) fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> Answer {
     let id = context.id("a broadcast")?;
     let now = context.now();
     let due = if context.request.body().is_empty() {
@@ -107,14 +107,14 @@ pub(crate) fn send(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /broadcasts/{id}/cancel`: a scheduled broadcast becomes a draft, a queued one stops.
-pub(crate) fn cancel(context: &Context<'_>) -> Answer {
+pub fn cancel(context: &Context<'_>) -> Answer {
     let id = context.id("a broadcast")?;
     change(context, id, Broadcast::cancel)?;
     Ok(answers::reference(OBJECT, id))
 }
 
 /// `POST /broadcasts/{id}/duplicate`: a draft with the same message.
-pub(crate) fn duplicate(context: &Context<'_>) -> Answer {
+pub fn duplicate(context: &Context<'_>) -> Answer {
     let found = context.find(&context.tenant.broadcasts)?;
     let name = found.message.name.as_ref().map(|name| {
         let name = format!("{name} (copy)");

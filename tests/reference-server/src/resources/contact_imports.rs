@@ -37,7 +37,7 @@ const JSON: [&str; 3] = [MAP, "segments", "topics"];
 const TYPES: [(&str, &str); 3] = [("string", "string"), ("number", "number"), ("boolean", "boolean")];
 
 /// `POST /contacts/imports`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let mut parts = multipart::parts(context.request.headers(), context.request.body())?;
     // Of repeated parts the last counts.
     let file = parts.iter().rfind(|part| part.name == FILE).map(|part| part.content.clone());
@@ -88,7 +88,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /contacts/imports`: 10 by default; `status` shows the imports with one status.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::Ten)?;
     let page = match context.query("status") {
         None => context.tenant.contact_imports.page(&window)?,
@@ -107,7 +107,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /contacts/imports/{import_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     context.show(&context.tenant.contact_imports)
 }
 

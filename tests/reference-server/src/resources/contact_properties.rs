@@ -12,12 +12,12 @@ use crate::wire::paging::{Mode, quoted};
 use crate::wire::variable::check_key;
 
 /// Finds the property with this key.
-pub(crate) fn by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
+pub fn by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
     tenant.contact_properties.by_key(key)
 }
 
 /// Checks whether contacts can have this value under this key, or have it cleared. The error continues a sentence about the key.
-pub(crate) fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -> Result<(), String> {
+pub fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -> Result<(), String> {
     let Some(property) = by_key(tenant, key) else {
         return Err(format!("is no contact property; there is none with the key {}", quoted(key)));
     };
@@ -32,7 +32,7 @@ pub(crate) fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyVal
 }
 
 /// `POST /contact-properties`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let id = context.state.next_id();
     let property = context.body(|fields| {
         fields.require(&["key", "type"]);
@@ -58,17 +58,17 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /contact-properties`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.contact_properties, Mode::A)
 }
 
 /// `GET /contact-properties/{contact_property_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     context.show(&context.tenant.contact_properties)
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let property = context.find(&context.tenant.contact_properties)?;
     let fallback = context.body(|fields| {
         for field in ["key", "type"] {
@@ -85,7 +85,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /contact-properties/{contact_property_id}`: also deletes the contacts' values.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let property = context.find(&context.tenant.contact_properties)?;
     context.tenant.contact_properties.remove(property.id);
     let group = Group::Property(property.key.clone());

@@ -3,10 +3,10 @@
 //! The specification doesn't define the record nor the routes beyond the two lists; shapes are Resend's. Creating a
 //! known address isn't rejected: it updates the existing contact, so that an import can be repeated.
 
-pub(crate) mod audience;
-pub(crate) mod segments;
-pub(crate) mod topics;
-pub(crate) mod view;
+pub mod audience;
+pub mod segments;
+pub mod topics;
+pub mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl ContactInput {
 }
 
 /// Reads an address without a name.
-pub(crate) fn read_email(field: &Field<'_>) -> Checked<String> {
+pub fn read_email(field: &Field<'_>) -> Checked<String> {
     let mailbox = Mailbox::read(field)?;
     if mailbox.name.is_some() || mailbox.address != mailbox.text {
         let found = quoted(&field.text()?);
@@ -106,12 +106,12 @@ fn read_properties(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Strin
 }
 
 /// Finds the contact of the path parameter with this index.
-pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
+pub fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
     find(&context.tenant, &context.parameter(place)).ok_or_else(Contact::not_found)
 }
 
 /// `POST /contacts`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let input = ContactInput::of(context, true)?;
     let email = input.email.clone().unwrap_or_default();
     let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
@@ -119,7 +119,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /contacts`, mode B; `segment_id` shows the members of one segment.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::B)?;
     let segment = match context.query("segment_id") {
         None => None,
@@ -142,12 +142,12 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /contacts/{id_or_email}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*named(context, 0)?)))
 }
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or property; other properties stay unchanged.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     change(context, &*named(context, 0)?)
 }
 
@@ -159,7 +159,7 @@ fn change(context: &Context<'_>, contact: &Contact) -> Answer {
 }
 
 /// `DELETE /contacts/{id_or_email}`.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     context.contacts().remove(contact.id);
     Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))
@@ -174,7 +174,7 @@ struct Deletion {
 }
 
 /// Finds a contact by ID or address: a path can contain either.
-pub(crate) fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Contact>> {
+pub fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Contact>> {
     match Uuid::try_parse(id_or_address) {
         Ok(id) => tenant.contacts.get(id),
         Err(_) => tenant.contacts.by_key(id_or_address),

@@ -3,8 +3,8 @@
 //! Tenants are isolated, so each can register a domain that another tenant has verified, except in a strict sandbox: there it has to be
 //! claimed ([`claims`]).
 
-pub(crate) mod claims;
-pub(crate) mod name;
+pub mod claims;
+pub mod name;
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::wire::readers::boolean;
 use crate::wire::switch::SWITCH;
 
 /// `POST /domains`, 201.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let setup = context.body(read_new)?;
     if context.state.settings.strict_domains
         && claims::owner(context.state, &context.tenant, &setup.name).is_some()
@@ -60,18 +60,18 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /domains`, mode B. The specification doesn't show the items; they exclude DNS records.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.domains, Mode::B)
 }
 
 /// `GET /domains/{id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     context.show(&context.tenant.domains)
 }
 
 /// `PATCH /domains/{id}`. New records start as `not_started`; the others, and the domain, keep their status. (The specification names the
 /// operation without defining it.)
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
     // The rules concern the result of the update, so it is applied to the current settings first.
     let changed = context.tenant.domains.try_change(id, |domain| {
@@ -84,7 +84,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /domains/{id}`.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(Domain::not_found)?;
     claims::cancel(&context.tenant, id);
@@ -93,7 +93,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /domains/{id}/verify`: starts a check of the DNS records and responds immediately.
-pub(crate) fn verify(context: &Context<'_>) -> Answer {
+pub fn verify(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
     if claims::is_placeholder(&context.tenant, id) {
         return Err(Problem::validation(
@@ -117,7 +117,7 @@ pub(crate) fn verify(context: &Context<'_>) -> Answer {
 }
 
 /// Changes a domain, and notifies webhooks if its status changed (`SPEC.md`, Events).
-pub(crate) fn changed_status<R>(
+pub fn changed_status<R>(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,

@@ -1,13 +1,13 @@
 //! Sent emails: `POST /emails` and its aliases, `POST /emails/batch`, `GET /emails`, `GET` and `PATCH /emails/{id}`,
 //! `POST /emails/{id}/cancel`.
 
-pub(crate) mod attachments;
-pub(crate) mod batch;
-pub(crate) mod draft;
-pub(crate) mod metrics;
-pub(crate) mod schedule;
-pub(crate) mod share;
-pub(crate) mod template;
+pub mod attachments;
+pub mod batch;
+pub mod draft;
+pub mod metrics;
+pub mod schedule;
+pub mod share;
+pub mod template;
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
-pub(crate) fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> Answer {
     let now = context.now();
     let draft =
         context.body(|fields| Draft::read(fields, &Form::single(context.state, &context.tenant, now)))?;
@@ -45,14 +45,14 @@ pub(crate) fn send(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /emails`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::A)?;
     let page = window.page_where(&lock(&context.tenant.emails), |_| true)?;
     Ok(list(&page.show(email::Item)))
 }
 
 /// `GET /emails/{id}`. The specification doesn't define the full record; it has the list item's fields, and the bodies.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let files = attachments::stored(&context.tenant, &email);
     let attachments = attachments::items(&email, &files).into_iter().map(|(_, item)| item).collect();

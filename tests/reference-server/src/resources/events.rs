@@ -36,7 +36,7 @@ input! {
 }
 
 /// `POST /events`, 201. Names are unique.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let NewEvent { name, schema } = context.body(NewEvent::read)?;
     let (id, now) = (context.state.next_id(), context.now());
     let event = Event { id, name, schema, created_at: now, updated_at: None };
@@ -45,17 +45,17 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /events`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.events, Mode::B)
 }
 
 /// `GET /events/{id_or_name}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &event::Detail(&*find(context)?)))
 }
 
 /// `PATCH /events/{id_or_name}`: replaces or removes the schema.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
     let schema = context.body(|fields| match fields.patch("schema", Schema::read)? {
         Change::Set(schema) => Ok(Some(schema)),
@@ -73,7 +73,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /events/{id_or_name}`. Automations that it triggers stay: an event needn't be defined.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
     context.tenant.events.remove(id).ok_or_else(Event::not_found)?;
     Ok(answers::deleted("event", id))
@@ -81,7 +81,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 
 /// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the
 /// event resume. An unknown address becomes a contact if a run starts for it.
-pub(crate) fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> Answer {
     #[derive(Serialize)]
     struct Sent<'a> {
         object: &'static str,

@@ -3,14 +3,14 @@
 //! The specification doesn't define them; these are Resend's shapes, whose operations are in private beta and still
 //! change. A path names an inbox by its ID or its address. Emails that are sent with `POST /emails` don't appear in an inbox.
 
-pub(crate) mod agent;
-pub(crate) mod drafts;
-pub(crate) mod emails;
-mod input;
-pub(crate) mod labels;
-pub(crate) mod search;
-pub(crate) mod send;
-pub(crate) mod threads;
+pub mod agent;
+pub mod drafts;
+pub mod emails;
+pub mod input;
+pub mod labels;
+pub mod search;
+pub mod send;
+pub mod threads;
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ input! {
 }
 
 /// `POST /inboxes`. With `forwarding` another provider receives the mail, and forwards it to the `receiving_address`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let NewInbox { address, name, from_name, forwarding } = context.body(NewInbox::read)?;
     let (id, now) = (context.state.next_id(), context.now());
     let forwards = forwarding.unwrap_or(false);
@@ -74,13 +74,13 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /inboxes`: 20 by default, as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let (tables, window) = (&context.tenant.inboxes, context.window(Mode::A)?);
     Ok(list(&tables.inboxes.page(&window)?.map(|inbox| tables.counted(inbox)).show(Item)))
 }
 
 /// `GET /inboxes/{inbox}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&context.tenant.inboxes.counted(inbox(context)?))))
 }
 
@@ -92,7 +92,7 @@ input! {
 }
 
 /// `PATCH /inboxes/{inbox}`: name and sender's name. `null` or an empty text removes the latter.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = inbox(context)?.id;
     let InboxPatch { name, from_name } = context.body(|fields| {
         at_least_one(fields, &["name", "from_name"]);
@@ -107,7 +107,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /inboxes/{inbox}`: also deletes its threads, drafts and labels. Its received and sent emails remain in their lists.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = inbox(context)?.id;
     service(context).delete(id);
     Ok(answers::deleted("inbox", id))

@@ -2,7 +2,8 @@
 //!
 //! The specification doesn't define the full record; it has Resend's shape.
 
-pub(crate) mod attachments;
+#[doc(hidden)]
+pub mod attachments;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ pub enum NotReceived {
 }
 
 /// Receives an email for those of its recipients that are allowed.
-pub(crate) fn arrive(
+pub fn arrive(
     state: &State,
     tenant: &Arc<Tenant>,
     recipients: Vec<String>,
@@ -86,13 +87,13 @@ pub(crate) fn arrive(
 }
 
 /// Whether this recipient may receive emails.
-pub(crate) fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
+pub fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
     let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
     !state.settings.strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
 }
 
 /// `GET /emails/receiving`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::B)?;
     let page = window.page_where(&lock(&context.tenant.received), |_| true)?;
     Ok(list(&page.show(record::Item)))
@@ -125,7 +126,7 @@ impl HtmlFormat {
 }
 
 /// `GET /emails/receiving/{email_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let email = named(context)?;
     let mut html_format = HtmlFormat::read(context)?;
     let mut html = email.html.as_deref().map(Cow::Borrowed);

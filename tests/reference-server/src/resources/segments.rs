@@ -2,7 +2,7 @@
 //!
 //! The specification shows the list item and the list of members; the other routes have Resend's shapes.
 
-pub(crate) mod metrics;
+pub mod metrics;
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::wire::problem::json;
 use crate::wire::readers::non_blank;
 
 /// `POST /segments`, and `POST /audiences`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let name = context.body(|fields| fields.required("name", non_blank))?;
     let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
@@ -28,24 +28,24 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /segments`, and `GET /audiences`; mode B.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::B)?;
     Ok(items(&context.tenant.segments.page(&window)?))
 }
 
 /// The response of a list of segments.
-pub(crate) fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
+pub fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
     list(&page.show(segment::Item))
 }
 
 /// `GET /segments/{segment_id}`, and `GET /audiences/{audience_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let segment = context.find(&context.tenant.segments)?;
     Ok(json(StatusCode::OK, &Record { object: object(context), item: segment::Item(&segment) }))
 }
 
 /// `PATCH /segments/{segment_id}`: renames the segment.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.segments)?.id;
     let name = context.body(|fields| fields.required("name", non_blank))?;
     let rename = |segment: &mut Segment| {
@@ -58,7 +58,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 
 /// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. The response for an unknown segment is the
 /// same, as with Resend.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
     for group in [Group::Member(id), Group::FormerMember(id)] {
@@ -72,7 +72,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /segments/{segment_id}/contacts`, and `GET /audiences/{audience_id}/contacts`; mode B.
-pub(crate) fn members(context: &Context<'_>) -> Answer {
+pub fn members(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.segments)?.id;
     let window = context.window(Mode::B)?;
     Ok(view::items(&view::members(context, &window, id)?))

@@ -3,7 +3,7 @@
 //! The specification doesn't define it; these are Resend's shapes. It publishes no errors: here they are those of the other
 //! resources. Adding a known address changes nothing and returns its entry.
 
-pub(crate) mod batch;
+pub mod batch;
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::wire::paging::{Mode, list, quoted};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /suppressions`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let email = context.body(|fields| fields.required("email", read_email))?;
     let added = service(context).add(vec![email], Origin::Manual, None)?;
     let id = added.first().ok_or_else(|| Problem::application("An address was not added."))?;
@@ -30,7 +30,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /suppressions`: 20 by default, as in mode A; `origin` shows the entries of one origin.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::A)?;
     let page = match context.query("origin") {
         None => context.tenant.suppressions.page(&window)?,
@@ -49,12 +49,12 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /suppressions/{id_or_email}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &suppression::Detail(&*named(context)?)))
 }
 
 /// `DELETE /suppressions/{id_or_email}`, whatever its origin. Another bounce or complaint adds the address again.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     service(context).remove(id);
     Ok(answers::deleted("suppression", id))

@@ -3,7 +3,7 @@
 //! A template has a latest version, which edits change, and, once published, a version that is sent. An edit of a published template stays
 //! a draft until it is published; name and alias belong to the template itself and change immediately.
 
-pub(crate) mod input;
+pub mod input;
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
 
 /// The result of looking up a template to send.
-pub(crate) enum Lookup {
+pub enum Lookup {
     Published(Uuid, Arc<Version>),
     /// It exists, but was never published.
     Draft,
@@ -29,7 +29,7 @@ pub(crate) enum Lookup {
 }
 
 /// Looks up a template by ID or alias, for sending.
-pub(crate) fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
+pub fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
     match find(tenant, id_or_alias) {
         None => Lookup::Unknown,
         Some(template) => {
@@ -40,7 +40,7 @@ pub(crate) fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
 }
 
 /// Finds a template by ID or alias.
-pub(crate) fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> {
+pub fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> {
     let by_id = Uuid::try_parse(id_or_alias).ok().and_then(|id| tenant.templates.get(id));
     by_id.or_else(|| tenant.templates.by_key(id_or_alias))
 }
@@ -51,7 +51,7 @@ fn named(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
 }
 
 /// `POST /templates`: creates a draft.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let (id, now) = (context.state.next_id(), context.now());
     let input = TemplateInput::to_create(context)?;
     let blank = Version {
@@ -79,17 +79,17 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /templates`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.templates, Mode::A)
 }
 
 /// `GET /templates/{id_or_alias}`: the latest version.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &template::Detail(&*named(context)?)))
 }
 
 /// `PATCH /templates/{id_or_alias}`.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     let input = TemplateInput::to_update(context)?;
     let (now, version) = (context.now(), context.state.next_id());
@@ -105,7 +105,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /templates/{id_or_alias}/publish`: publishes the latest version. Repeating it has no effect.
-pub(crate) fn publish(context: &Context<'_>) -> Answer {
+pub fn publish(context: &Context<'_>) -> Answer {
     let (id, now) = (named(context)?.id, context.now());
     context.tenant.templates.change(id, |template| {
         if !template.has_unpublished_versions() {
@@ -119,7 +119,7 @@ pub(crate) fn publish(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /templates/{id_or_alias}/duplicate`: a draft with the latest version, without the alias.
-pub(crate) fn duplicate(context: &Context<'_>) -> Answer {
+pub fn duplicate(context: &Context<'_>) -> Answer {
     let (original, id, now) = (named(context)?, context.state.next_id(), context.now());
     let copy = Template {
         id,
@@ -136,7 +136,7 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /templates/{id_or_alias}`.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     context.tenant.templates.remove(id);
     Ok(answers::deleted("template", id))

@@ -61,7 +61,7 @@ fn description(field: &Field<'_>) -> Checked<String> {
 }
 
 /// `POST /topics`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let (id, now) = (context.state.next_id(), context.now());
     let input = context.body(NewTopic::read)?;
     let topic = Topic {
@@ -79,17 +79,17 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /topics`: 20 by default, as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.topics, Mode::A)
 }
 
 /// `GET /topics/{topic_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     context.show(&context.tenant.topics)
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.topics)?.id;
     let patch = context.body(TopicPatch::read)?;
     let changed = context.tenant.topics.try_change(id, |topic| {
@@ -105,7 +105,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /topics/{topic_id}`: also deletes the contacts' choices.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.topics)?.id;
     notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(

@@ -18,7 +18,7 @@ const UNLIMITED: u64 = 1_000_000_000;
 
 /// `GET /usage`, for every credential.
 #[expect(clippy::unnecessary_wraps, reason = "the type of all handlers")]
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let (settings, tenant) = (&context.state.settings, &context.tenant);
     let usage = quota::usage(tenant, context.now());
     let stored = |used: usize| Quota { used: used as u64, limit: Some(settings.keep_records as u64) };

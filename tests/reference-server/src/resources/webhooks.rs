@@ -2,7 +2,7 @@
 //!
 //! The specification doesn't define `GET` and `DELETE /webhooks/{webhook_id}`; they have Resend's shapes.
 
-pub(crate) mod events;
+pub mod events;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -38,7 +38,7 @@ input! {
 }
 
 /// `POST /webhooks`. A new webhook is enabled.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let NewWebhook { endpoint, events } = context.body(NewWebhook::read)?;
     let id = context.state.next_id();
     let secret = secret(context);
@@ -56,7 +56,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `whsec_` and Base64, as in Standard Webhooks.
-pub(crate) fn secret(context: &Context<'_>) -> String {
+pub fn secret(context: &Context<'_>) -> String {
     let mut bytes = [0; 32];
     for half in bytes.chunks_mut(16) {
         half.copy_from_slice(context.state.next_secret().as_bytes());
@@ -65,17 +65,17 @@ pub(crate) fn secret(context: &Context<'_>) -> String {
 }
 
 /// `GET /webhooks`, mode B. The items exclude the secrets.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     context.list(&context.tenant.webhooks, Mode::B)
 }
 
 /// `GET /webhooks/{webhook_id}`, with the secret.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     context.show(&context.tenant.webhooks)
 }
 
 /// `PATCH /webhooks/{webhook_id}`. All fields are optional; `events` replaces the whole set.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.webhooks)?.id;
     let patch = context.body(WebhookPatch::read)?;
     let changed = context.tenant.webhooks.try_change(id, |webhook| {
@@ -89,7 +89,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /webhooks/{webhook_id}`.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.webhooks)?.id;
     context.tenant.webhooks.remove(id);
     context.state.tenants.forget_events(&context.tenant.deliveries.forget(id));
@@ -98,7 +98,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 
 /// `POST /webhooks/{webhook_id}/signing-secret/rotate`: replaces the secret. The previous one still signs for 24 hours. (The specification
 /// doesn't define this.)
-pub(crate) fn rotate(context: &Context<'_>) -> Answer {
+pub fn rotate(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.webhooks)?.id;
     let secret = secret(context);
     context.tenant.webhooks.change(id, |webhook| webhook.rotate(secret.clone(), context.now()));

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use crate::lock::read;
 use crate::model::log::{Entry, recorded};
+use crate::reply::Reply;
 use crate::service::Service;
 use crate::state::event_bus::BusEventKind;
-use crate::state::faults::Wire;
 use crate::state::ratelimit::Allowance;
 use crate::state::requests::{RecordedRequest, packed};
 use crate::state::tenant::Tenant;
@@ -51,8 +51,8 @@ impl Service {
     }
 
     /// Records an exchange that started at `started`.
-    pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>, started: Instant) {
-        let delay = response.extensions().get::<Wire>().map(|wire| wire.delay).unwrap_or_default();
+    pub(super) fn record(&self, request: &Request<Bytes>, reply: &Reply, started: Instant) {
+        let (response, delay) = (reply.response(), reply.delay());
         let recorded = RecordedRequest {
             number: 0,
             received_at: self.state.clock.now(),

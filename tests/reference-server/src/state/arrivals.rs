@@ -3,22 +3,26 @@
 //! Unlike the [event bus](super::event_bus), it wakes only the waiters of one tenant, tells them nothing but to look, and loses nothing: many
 //! emails that are captured before a waiter looks wake it once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use foldhash::HashMap;
 use tokio::sync::{Semaphore, watch};
 
 use crate::lock::lock;
+use crate::model::mail::Mail;
+use crate::state::tenant::Tenant;
 
 /// The maximum number of waiters that look at the same time: each needs a blocking thread meanwhile.
 const MAX_LOOKING: usize = 4;
+/// The number of emails that are taken from the list at once.
+const CHUNK: usize = 64;
 
 /// The waiters, by the name of their tenant, which needn't exist yet.
 #[derive(Debug)]
-pub(crate) struct Arrivals {
+pub struct Arrivals {
     waiting: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
     /// The permits to look.
-    pub(crate) looking: Arc<Semaphore>,
+    pub looking: Arc<Semaphore>,
 }
 
 impl Default for Arrivals {
@@ -29,14 +33,14 @@ impl Default for Arrivals {
 
 impl Arrivals {
     /// Wakes the waiters of a tenant.
-    pub(crate) fn publish(&self, tenant: &str) {
+    pub fn publish(&self, tenant: &str) {
         if let Some(waiting) = lock(&self.waiting).get(tenant) {
             waiting.send_replace(());
         }
     }
 
     /// Subscribes to all captures of a tenant from now on, until it is dropped.
-    pub(crate) fn subscribe(&self, tenant: &str) -> Subscription<'_> {
+    pub fn subscribe(&self, tenant: &str) -> Subscription<'_> {
         let mut waiting = lock(&self.waiting);
         let sender = waiting.entry(tenant.into()).or_insert_with(|| watch::channel(()).0);
         Subscription { arrivals: self, tenant: tenant.into(), receiver: sender.subscribe() }
@@ -44,7 +48,7 @@ impl Arrivals {
 }
 
 /// A waiter.
-pub(crate) struct Subscription<'a> {
+pub struct Subscription<'a> {
     arrivals: &'a Arrivals,
     tenant: Arc<str>,
     receiver: watch::Receiver<()>,
@@ -52,7 +56,7 @@ pub(crate) struct Subscription<'a> {
 
 impl Subscription<'_> {
     /// Waits for an email that was captured after the last call.
-    pub(crate) async fn captured(&mut self) {
+    pub async fn captured(&mut self) {
         // The sender lives as long as its receivers.
         let _ = self.receiver.changed().await;
     }
@@ -63,6 +67,51 @@ impl Drop for Subscription<'_> {
         let mut waiting = lock(&self.arrivals.waiting);
         if waiting.get(&self.tenant).is_some_and(|sender| sender.receiver_count() == 1) {
             waiting.remove(&self.tenant);
+        }
+    }
+}
+
+/// The emails of a tenant that were compared.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// A reset replaces the tenant, and positions start again.
+    tenant: Weak<Tenant>,
+    /// The position of the first email that was not compared.
+    next: u64,
+}
+
+impl Seen {
+    /// All emails up to a position.
+    pub fn up_to(tenant: &Arc<Tenant>, position: u64) -> Self {
+        Self { tenant: Arc::downgrade(tenant), next: position + 1 }
+    }
+
+    /// Finds the newest email that wasn't compared yet and matches. All others then count as compared, too.
+    pub fn newest(
+        &mut self,
+        tenant: &Arc<Tenant>,
+        mut matches: impl FnMut(&Arc<Mail>) -> bool,
+    ) -> Option<Arc<Mail>> {
+        if !std::ptr::eq(self.tenant.as_ptr(), Arc::as_ptr(tenant)) {
+            *self = Self { tenant: Arc::downgrade(tenant), next: 0 };
+        }
+        let from = self.next;
+        let mut end = lock(&tenant.captured).next_position();
+        self.next = end;
+        // A filter may be slow, so it doesn't run under the lock.
+        loop {
+            let chunk: Vec<_> = {
+                let captured = lock(&tenant.captured);
+                captured
+                    .entries(from..end)
+                    .take(CHUNK)
+                    .map(|(position, mail)| (position, Arc::clone(mail)))
+                    .collect()
+            };
+            end = chunk.last()?.0;
+            if let Some((_, mail)) = chunk.into_iter().find(|(_, mail)| matches(mail)) {
+                return Some(mail);
+            }
         }
     }
 }

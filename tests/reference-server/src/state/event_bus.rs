@@ -13,15 +13,15 @@ const CAPACITY: usize = 4_096;
 
 /// A live event.
 #[derive(Clone, Debug)]
-pub(crate) struct BusEvent {
+pub struct BusEvent {
     /// The tenant that the event belongs to; `None` for all tenants.
-    pub(crate) tenant: Option<Arc<str>>,
-    pub(crate) kind: BusEventKind,
+    pub tenant: Option<Arc<str>>,
+    pub kind: BusEventKind,
 }
 
 /// The kind of a live event, with IDs only: subscribers request the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BusEventKind {
+pub enum BusEventKind {
     /// An email was captured.
     Mail { id: Uuid, email: Uuid },
     /// A sent email has a new event.
@@ -44,18 +44,18 @@ pub(crate) enum BusEventKind {
 
 /// Publishes live events to all subscribers.
 #[derive(Debug, Default)]
-pub(crate) struct EventBus {
+pub struct EventBus {
     sender: OnceLock<Sender<BusEvent>>,
 }
 
 impl EventBus {
     /// Publishes an event of one tenant.
-    pub(crate) fn publish(&self, tenant: &str, kind: BusEventKind) {
+    pub fn publish(&self, tenant: &str, kind: BusEventKind) {
         self.send(|| BusEvent { tenant: Some(tenant.into()), kind });
     }
 
     /// Publishes an event that concerns all tenants.
-    pub(crate) fn publish_to_all(&self, kind: BusEventKind) {
+    pub fn publish_to_all(&self, kind: BusEventKind) {
         self.send(|| BusEvent { tenant: None, kind });
     }
 
@@ -67,7 +67,7 @@ impl EventBus {
     }
 
     /// Subscribes to the events of all tenants from now on.
-    pub(crate) fn subscribe(&self) -> Receiver<BusEvent> {
+    pub fn subscribe(&self) -> Receiver<BusEvent> {
         self.sender.get_or_init(|| broadcast::channel(CAPACITY).0).subscribe()
     }
 }

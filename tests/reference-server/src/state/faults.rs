@@ -17,7 +17,7 @@
 //! The script applies to the whole service, for every API key: faults belong to the service, not to an account. `/_/faults` reads and
 //! writes it over HTTP; the sandbox's own routes are exempt.
 
-mod smtp;
+pub mod smtp;
 
 use std::borrow::Cow;
 use std::sync::Mutex;
@@ -247,7 +247,8 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    pub(crate) fn new(id: u64, rule: Rule) -> Self {
+    #[doc(hidden)]
+    pub fn new(id: u64, rule: Rule) -> Self {
         Self { id, rule, met: 0 }
     }
 }
@@ -267,7 +268,8 @@ struct Script {
 
 impl Faults {
     /// A seed makes random choices repeatable.
-    pub(crate) fn new(seed: Option<u64>) -> Self {
+    #[doc(hidden)]
+    pub fn new(seed: Option<u64>) -> Self {
         let chance = seed.map_or_else(StdRng::from_entropy, StdRng::seed_from_u64);
         Self { script: Mutex::new(Script { rules: Vec::new(), added: 0, chance }) }
     }
@@ -309,12 +311,14 @@ impl Faults {
     }
 
     /// Selects the fault for a request, and the delay of its response.
-    pub(crate) fn apply(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
+    #[doc(hidden)]
+    pub fn apply(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
         self.apply_to(|rule| rule.matches(method, path))
     }
 
     /// Selects the fault for a stage of an SMTP session, and the delay of the reply.
-    pub(crate) fn apply_smtp(&self, stage: SmtpStage) -> (Option<Action>, Duration) {
+    #[doc(hidden)]
+    pub fn apply_smtp(&self, stage: SmtpStage) -> (Option<Action>, Duration) {
         self.apply_to(|rule| rule.smtp == Some(stage))
     }
 
@@ -348,19 +352,23 @@ impl Faults {
     }
 }
 
-/// How a response is transmitted, in its extensions. Mounts apply it; callers of [`Service::handle`](crate::Service::handle) may inspect
-/// it.
+/// How a response is transmitted. Mounts apply it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
     /// The delay before the response.
+    #[doc(hidden)]
     pub delay: Duration,
     /// The connection is dropped after this number of bytes of the body; `Some(None)` before the first byte of the status line.
+    #[doc(hidden)]
     pub cut: Option<Option<usize>>,
     /// No response is ever sent.
+    #[doc(hidden)]
     pub stalled: bool,
 }
 
-pub(crate) fn too_many(retry_after: Option<&str>) -> Response<Bytes> {
+#[doc(hidden)]
+
+pub fn too_many(retry_after: Option<&str>) -> Response<Bytes> {
     let mut response = Problem::rate_limited().into_response();
     if let Some(value) = retry_after.and_then(|value| HeaderValue::try_from(value).ok()) {
         response.headers_mut().insert(http::header::RETRY_AFTER, value);

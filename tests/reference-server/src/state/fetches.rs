@@ -25,7 +25,8 @@ const MAX_RUNNING: usize = 4;
 pub struct FetchJob {
     tenant: Weak<Tenant>,
     email: Weak<Email>,
-    pub(crate) draft: Box<Draft>,
+    #[doc(hidden)]
+    pub draft: Box<Draft>,
     /// The approximate number of bytes that it holds while it waits.
     size: usize,
 }
@@ -40,7 +41,8 @@ pub struct Fetched {
 }
 
 impl FetchJob {
-    pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
+    #[doc(hidden)]
+    pub fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
         Self {
             tenant: Arc::downgrade(tenant),
             email: Arc::downgrade(email),
@@ -59,7 +61,9 @@ impl FetchJob {
         })
     }
 
-    pub(crate) fn open(self) -> Option<(Arc<Tenant>, Arc<Email>, Box<Draft>)> {
+    #[doc(hidden)]
+
+    pub fn open(self) -> Option<(Arc<Tenant>, Arc<Email>, Box<Draft>)> {
         Some((self.tenant.upgrade()?, self.email.upgrade()?, self.draft))
     }
 }
@@ -84,7 +88,8 @@ impl From<&str> for FetchError {
 
 impl FetchError {
     /// The reason as the email's event names it.
-    pub(crate) fn reason(&self) -> &'static str {
+    #[doc(hidden)]
+    pub fn reason(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "attachment_unreachable",
             Self::TooLarge => "attachments_too_large",
@@ -93,9 +98,10 @@ impl FetchError {
 }
 
 /// The queue of emails whose files must be fetched, and the number of those in flight.
-pub(crate) struct FetchQueue {
+pub struct FetchQueue {
     waiting: Mutex<Waiting>,
-    pub(crate) running: Arc<Semaphore>,
+    #[doc(hidden)]
+    pub running: Arc<Semaphore>,
     max_waiting: usize,
 }
 
@@ -107,13 +113,15 @@ struct Waiting {
 
 impl FetchQueue {
     /// Creates a queue for emails of at most `max_waiting` bytes in total.
-    pub(crate) fn new(max_waiting: usize) -> Self {
+    #[doc(hidden)]
+    pub fn new(max_waiting: usize) -> Self {
         let running = Arc::new(Semaphore::new(MAX_RUNNING));
         Self { waiting: Mutex::default(), running, max_waiting }
     }
 
     /// Adds an email, unless the waiting ones use too much memory.
-    pub(crate) fn push(&self, job: FetchJob) -> Result<(), &'static str> {
+    #[doc(hidden)]
+    pub fn push(&self, job: FetchJob) -> Result<(), &'static str> {
         let mut waiting = lock(&self.waiting);
         if waiting.bytes + job.size > self.max_waiting {
             // Evicted emails are still queued here.
@@ -128,14 +136,18 @@ impl FetchQueue {
         Ok(())
     }
 
-    pub(crate) fn pop(&self) -> Option<FetchJob> {
+    #[doc(hidden)]
+
+    pub fn pop(&self) -> Option<FetchJob> {
         let mut waiting = lock(&self.waiting);
         let job = waiting.jobs.pop_front()?;
         waiting.bytes -= job.size;
         Some(job)
     }
 
-    pub(crate) fn clear(&self) {
+    #[doc(hidden)]
+
+    pub fn clear(&self) {
         *lock(&self.waiting) = Waiting::default();
     }
 }

@@ -1,17 +1,16 @@
 //! Connections to webhook endpoints, to hosted attachments, and to the servers of remote images and links.
 
-pub(crate) mod public;
+pub mod public;
 
 use std::sync::{Arc, OnceLock};
 
 use reqwest::redirect::Policy;
 use tokio::sync::Semaphore;
-use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use url::{Host, Url};
 
 use self::public::PublicResolver;
 
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
@@ -22,9 +21,10 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// No client follows redirects: a webhook's secret was issued for the registered address, so a redirect counts as a failed response.
 fn builder() -> reqwest::ClientBuilder {
-    if CryptoProvider::get_default().is_none() {
+    #[cfg(feature = "https")]
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster, which is as good.
-        let _ = ring::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
     reqwest::Client::builder().redirect(Policy::none())
 }
@@ -33,12 +33,12 @@ fn builder() -> reqwest::ClientBuilder {
 const MAX_REMOTE: usize = 2;
 
 /// The HTTP clients of one service.
-pub(crate) struct HttpClients {
+pub struct HttpClients {
     near: OnceLock<reqwest::Client>,
     far: OnceLock<reqwest::Client>,
     public: OnceLock<reqwest::Client>,
     /// A permit for each email whose remote images or links are requested.
-    pub(crate) remote: Semaphore,
+    pub remote: Semaphore,
 }
 
 impl Default for HttpClients {
@@ -51,7 +51,7 @@ impl Default for HttpClients {
 impl HttpClients {
     /// The client for public addresses only; [`public::check`] must precede every request. It uses no proxy, which would resolve the names
     /// itself, and doesn't decompress, so that the size of a response is the size on the wire.
-    pub(crate) fn public(&self) -> Result<reqwest::Client, reqwest::Error> {
+    pub fn public(&self) -> Result<reqwest::Client, reqwest::Error> {
         if let Some(client) = self.public.get() {
             return Ok(client.clone());
         }
@@ -65,7 +65,7 @@ impl HttpClients {
     }
 
     /// The client for webhook endpoints and hosted attachments, at any address.
-    pub(crate) fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
+    pub fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
         let builder = builder();
         // A proxy from the environment can't reach this machine's loopback addresses.
         let near = is_loopback(url);
@@ -76,4 +76,15 @@ impl HttpClients {
         let client = builder.build()?;
         Ok(kept.get_or_init(|| client).clone())
     }
+}
+
+/// An error with its causes, without the address, which the caller has already.
+pub fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut reasons = Vec::new();
+    let mut cause = error.source().or(Some(error));
+    while let Some(error) = cause {
+        reasons.push(error.to_string());
+        cause = error.source();
+    }
+    reasons.join(": ")
 }

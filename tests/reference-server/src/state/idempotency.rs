@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// The idempotency keys of a tenant.
 #[derive(Debug)]
-pub(crate) struct Keys {
+pub struct Keys {
     slots: Mutex<Slots>,
 }
 
@@ -62,7 +62,7 @@ struct Slot {
 }
 
 /// The result of looking up a request's key.
-pub(crate) enum KeyLookup<'a> {
+pub enum KeyLookup<'a> {
     /// The first request with this key: process it, then call [`finish`](Claim::finish).
     First(Claim<'a>),
     /// The stored response of an earlier request.
@@ -70,7 +70,7 @@ pub(crate) enum KeyLookup<'a> {
 }
 
 /// The exclusive right to process a request with a key. Dropped without a response (also by a panic), it releases the key.
-pub(crate) struct Claim<'a> {
+pub struct Claim<'a> {
     keys: &'a Keys,
     name: Name,
     number: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Claim<'a> {
 const REPLAYED: [&str; 2] = ["idempotent-replayed", "x-sandbox-idempotent-replay"];
 
 /// Reads the key of a request, if it has one.
-pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+pub fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let refuse = |found: &str| {
         Problem::new(
@@ -97,13 +97,13 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 }
 
 impl Keys {
-    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+    pub fn new(budget: Arc<Budget>) -> Self {
         let slots =
             Slots { used: HashMap::new(), order: VecDeque::new(), count: 0, bytes: 0, budget, changed: None };
         Self { slots: Mutex::new(slots) }
     }
 
-    pub(crate) fn begin(
+    pub fn begin(
         &self,
         method: &Method,
         path: &str,
@@ -152,7 +152,7 @@ impl Keys {
 
 /// A key with its response, as it is persisted.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct StoredKey {
+pub struct StoredKey {
     name: Name,
     body: Digest,
     used: Timestamp,
@@ -164,7 +164,7 @@ pub(crate) struct StoredKey {
 impl Keys {
     /// Reports the keys that were added or removed since the last call, by number; the first call reports all of them. Returns whether this
     /// was the first call.
-    pub(crate) fn changes(&self, mut show: impl FnMut(u64, Option<StoredKey>)) -> bool {
+    pub fn changes(&self, mut show: impl FnMut(u64, Option<StoredKey>)) -> bool {
         let mut slots = lock(&self.slots);
         let changed = slots.changed.replace(Vec::new());
         let first = changed.is_none();
@@ -192,7 +192,7 @@ impl Keys {
     }
 
     /// Restores a persisted key, in the order of the numbers.
-    pub(crate) fn restore(&self, number: u64, stored: StoredKey) {
+    pub fn restore(&self, number: u64, stored: StoredKey) {
         let mut answer = Response::new(stored.answer);
         *answer.status_mut() = StatusCode::from_u16(stored.status).unwrap_or(StatusCode::OK);
         for (name, value) in stored.headers {
@@ -274,7 +274,7 @@ impl Slots {
 
 impl Claim<'_> {
     /// Stores a success; releases the key after an error.
-    pub(crate) fn finish(self, answer: &Response<Bytes>) {
+    pub fn finish(self, answer: &Response<Bytes>) {
         if !answer.status().is_success() {
             return;
         }

@@ -1,7 +1,6 @@
 //! The remote images of emails, loaded when a user requests it.
 //!
-//! The service itself opens no connection. The response to such a request carries an [`ImageJob`], and the mount loads the images before it
-//! sends the response.
+//! The service itself opens no connection: the mount waits for the images before it sends the response.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,41 +21,41 @@ const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
 /// The images of an email to load.
 #[derive(Clone, Debug)]
-pub(crate) struct ImageJob {
-    pub(crate) mail: Uuid,
-    pub(crate) urls: Vec<Url>,
+pub struct ImageJob {
+    pub mail: Uuid,
+    pub urls: Vec<Url>,
     /// The number of all images of the email, including those that aren't loaded.
-    pub(crate) total: usize,
+    pub total: usize,
 }
 
 /// A loaded image, with its media type as its content shows it.
 #[derive(Clone, Debug)]
-pub(crate) struct Image {
-    pub(crate) kind: &'static str,
-    pub(crate) bytes: Bytes,
+pub struct Image {
+    pub kind: &'static str,
+    pub bytes: Bytes,
 }
 
 heap_size!(Image { kind, bytes });
 
 /// The result for one URL: an image, or why it wasn't loaded.
-pub(crate) type ImageResult = Result<Image, String>;
+pub type ImageResult = Result<Image, String>;
 
 /// The loaded images of one email.
 #[derive(Debug)]
-pub(crate) struct LoadedImages {
+pub struct LoadedImages {
     loaded_at: Timestamp,
     /// Sorted by URL.
     images: Vec<(String, ImageResult)>,
 }
 
 impl LoadedImages {
-    pub(crate) fn new(loaded_at: Timestamp, mut images: Vec<(String, ImageResult)>) -> Self {
+    pub fn new(loaded_at: Timestamp, mut images: Vec<(String, ImageResult)>) -> Self {
         images.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         images.shrink_to_fit();
         Self { loaded_at, images }
     }
 
-    pub(crate) fn get(&self, url: &Url) -> Option<&ImageResult> {
+    pub fn get(&self, url: &Url) -> Option<&ImageResult> {
         let found = self.images.binary_search_by(|(known, _)| known.as_str().cmp(url.as_str()));
         found.ok().map(|at| &self.images[at].1)
     }
@@ -79,22 +78,22 @@ impl Size for LoadedImages {
 }
 
 /// The loaded images by email. Over its limit, and after their lifetime, the oldest are evicted.
-pub(crate) struct ImageStore {
+pub struct ImageStore {
     emails: Mutex<Expiring<Arc<LoadedImages>>>,
     max_bytes: usize,
 }
 
 impl ImageStore {
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    pub fn new(max_bytes: usize) -> Self {
         Self { emails: Mutex::new(Expiring::new()), max_bytes }
     }
 
     /// The maximum number of bytes of the images of an email.
-    pub(crate) fn max_email(&self) -> usize {
+    pub fn max_email(&self) -> usize {
         MAX_EMAIL.min(self.max_bytes / 2)
     }
 
-    pub(crate) fn insert(&self, mail: Uuid, images: LoadedImages, now: Timestamp) {
+    pub fn insert(&self, mail: Uuid, images: LoadedImages, now: Timestamp) {
         let (name, images) = (mail.to_string(), Arc::new(images));
         let mut emails = lock(&self.emails);
         emails.remove(&name);
@@ -107,13 +106,13 @@ impl ImageStore {
         emails.insert(name, images);
     }
 
-    pub(crate) fn get(&self, mail: Uuid, now: Timestamp) -> Option<Arc<LoadedImages>> {
+    pub fn get(&self, mail: Uuid, now: Timestamp) -> Option<Arc<LoadedImages>> {
         let mut emails = lock(&self.emails);
         emails.evict_expired(now);
         emails.get(&mail.to_string()).cloned()
     }
 
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         *lock(&self.emails) = Expiring::new();
     }
 }

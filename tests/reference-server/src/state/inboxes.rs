@@ -16,17 +16,17 @@ use crate::store::table::{Table, lower_case};
 
 /// The tables of inboxes.
 #[derive(Debug)]
-pub(crate) struct InboxTables {
-    pub(crate) inboxes: Table<Inbox>,
-    pub(crate) labels: Table<Label>,
+pub struct InboxTables {
+    pub inboxes: Table<Inbox>,
+    pub labels: Table<Label>,
     /// In the order of their newest emails: a thread moves to the end when it gets one.
-    pub(crate) threads: Table<Thread>,
-    pub(crate) emails: Table<InboxEmail>,
-    pub(crate) drafts: Table<InboxDraft>,
+    pub threads: Table<Thread>,
+    pub emails: Table<InboxEmail>,
+    pub drafts: Table<InboxDraft>,
 }
 
 impl InboxTables {
-    pub(crate) fn new(max_records: usize, budget: &Arc<Budget>) -> Self {
+    pub fn new(max_records: usize, budget: &Arc<Budget>) -> Self {
         Self {
             inboxes: Table::new(max_records, budget),
             labels: Table::new(max_records, budget),
@@ -37,7 +37,7 @@ impl InboxTables {
     }
 
     /// Finds an inbox by its ID or its address.
-    pub(crate) fn find(&self, id_or_address: &str) -> Option<Arc<Inbox>> {
+    pub fn find(&self, id_or_address: &str) -> Option<Arc<Inbox>> {
         match Uuid::try_parse(id_or_address) {
             Ok(id) => self.inboxes.get(id),
             Err(_) => self.inboxes.by_key(id_or_address),
@@ -45,12 +45,12 @@ impl InboxTables {
     }
 
     /// Finds the inbox that receives the mail for an address.
-    pub(crate) fn receiver(&self, address: &str) -> Option<Arc<Inbox>> {
+    pub fn receiver(&self, address: &str) -> Option<Arc<Inbox>> {
         self.inboxes.by_key(address).or_else(|| self.inboxes.oldest(&lower_case(address).into_owned()))
     }
 
     /// Counts the unread threads and the drafts of an inbox.
-    pub(crate) fn counted(&self, inbox: Arc<Inbox>) -> Counted {
+    pub fn counted(&self, inbox: Arc<Inbox>) -> Counted {
         let listed = thread::Group::Listed { inbox: inbox.id, folder: Folder::Inbox, read: false };
         let unread = self.threads.lock().count_of(&listed);
         let drafts = self.drafts.lock().count_of(&draft::Group::Open(inbox.id));
@@ -58,19 +58,19 @@ impl InboxTables {
     }
 
     /// A thread as lists and events show it.
-    pub(crate) fn item(&self, thread: &Thread) -> Value {
+    pub fn item(&self, thread: &Thread) -> Value {
         let has_draft = self.drafts.oldest(&draft::Group::OpenReply(thread.id)).is_some();
         thread::item(thread, &self.labels_of(&thread.labels), has_draft)
     }
 
     /// The labels with these IDs, without deleted ones.
-    pub(crate) fn labels_of(&self, ids: &BTreeSet<Uuid>) -> Vec<Arc<Label>> {
+    pub fn labels_of(&self, ids: &BTreeSet<Uuid>) -> Vec<Arc<Label>> {
         let labels = self.labels.lock();
         ids.iter().filter_map(|id| labels.get(*id).cloned()).collect()
     }
 
     /// The emails of a thread, oldest first.
-    pub(crate) fn emails_of(&self, thread: Uuid) -> Vec<Arc<InboxEmail>> {
+    pub fn emails_of(&self, thread: Uuid) -> Vec<Arc<InboxEmail>> {
         let mut emails = self.emails.members(&email::Group::Thread(thread));
         emails.reverse();
         emails

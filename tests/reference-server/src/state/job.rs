@@ -17,7 +17,7 @@ use crate::state::tenant::Tenant;
 use crate::store::budget::Held;
 
 /// A job of the scheduler.
-pub(crate) enum Job {
+pub enum Job {
     /// Sends a scheduled email.
     SendEmail { tenant: Weak<Tenant>, email: Weak<Email> },
     /// Records an event of a sent email.
@@ -46,7 +46,7 @@ pub(crate) enum Job {
 
 impl Job {
     /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait.
-    pub(crate) fn is_needed(due: Timestamp, job: &Self) -> bool {
+    pub fn is_needed(due: Timestamp, job: &Self) -> bool {
         match job {
             Self::SendEmail { email, .. } => {
                 email.upgrade().is_some_and(|email| email.waits() && email.scheduled_at() == Some(due))
@@ -80,7 +80,7 @@ impl Job {
 
 /// A step of a domain claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum ClaimStep {
+pub enum ClaimStep {
     /// Ends the check of its DNS record.
     Check,
     /// Ends the transfer of the domain.
@@ -89,50 +89,50 @@ pub(crate) enum ClaimStep {
 }
 
 /// A broadcast that is being sent.
-pub(crate) struct BroadcastJob {
-    pub(crate) tenant: Weak<Tenant>,
-    pub(crate) broadcast: Uuid,
+pub struct BroadcastJob {
+    pub tenant: Weak<Tenant>,
+    pub broadcast: Uuid,
     /// The remaining contacts. The last one, which was added first, is the next.
-    pub(crate) contacts: Vec<Uuid>,
+    pub contacts: Vec<Uuid>,
     /// The number of emails sent in the current step.
-    pub(crate) sent: usize,
+    pub sent: usize,
     /// The content that all its emails share, once the first was sent.
-    pub(crate) shared: Option<Arc<SharedContent>>,
+    pub shared: Option<Arc<SharedContent>>,
 }
 
 impl BroadcastJob {
-    pub(crate) fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
+    pub fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
         Self { tenant: Arc::downgrade(tenant), broadcast, contacts, sent: 0, shared: None }
     }
 
-    pub(crate) fn tenant(&self) -> Option<Arc<Tenant>> {
+    pub fn tenant(&self) -> Option<Arc<Tenant>> {
         self.tenant.upgrade()
     }
 
-    pub(crate) fn broadcast(&self) -> Uuid {
+    pub fn broadcast(&self) -> Uuid {
         self.broadcast
     }
 
-    pub(crate) fn contacts(&self) -> &[Uuid] {
+    pub fn contacts(&self) -> &[Uuid] {
         &self.contacts
     }
 }
 
 /// A contact import that isn't complete.
-pub(crate) struct ImportJob {
-    pub(crate) tenant: Weak<Tenant>,
-    pub(crate) import: Uuid,
+pub struct ImportJob {
+    pub tenant: Weak<Tenant>,
+    pub import: Uuid,
     /// The remaining rows.
-    pub(crate) rows: Rows,
-    pub(crate) columns: Columns,
+    pub rows: Rows,
+    pub columns: Columns,
     /// Whether rows update contacts that exist; otherwise they are skipped.
-    pub(crate) overwrites: bool,
+    pub overwrites: bool,
     /// The segments that every contact joins.
-    pub(crate) segments: Vec<Uuid>,
+    pub segments: Vec<Uuid>,
     /// The subscriptions of every contact.
-    pub(crate) topics: BTreeMap<Uuid, Subscription>,
+    pub topics: BTreeMap<Uuid, Subscription>,
     /// The number of rows in the current step.
-    pub(crate) step: u64,
+    pub step: u64,
     /// The memory of the file.
-    pub(crate) _held: Held,
+    pub _held: Held,
 }

@@ -20,12 +20,12 @@ use crate::state::oauth::OAuthStore;
 use crate::wire::problem::Problem;
 
 /// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name a tenant of its own.
-pub(crate) const CREATED_PREFIX: &str = "sb_key_";
+pub const CREATED_PREFIX: &str = "sb_key_";
 /// The key that the sandbox suggests, whose tenant the page shows by default.
-pub(crate) const DEFAULT_KEY: &str = "sb_local";
+pub const DEFAULT_KEY: &str = "sb_local";
 
 /// Reads the header `Authorization: Bearer <API_KEY>`, which may also contain an access token (`SPEC.md`, Authentication 2).
-pub(crate) fn read<'a>(
+pub fn read<'a>(
     headers: &'a HeaderMap,
     index: &ApiKeyIndex,
     logins: &OAuthStore,
@@ -49,7 +49,7 @@ pub(crate) fn read<'a>(
 }
 
 /// Resolves an API key; `None` if it is invalid or deleted.
-pub(crate) fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Credential<'a>> {
+pub fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Credential<'a>> {
     if key.starts_with(CREATED_PREFIX) {
         return index.find(key);
     }
@@ -81,13 +81,13 @@ fn is_of_a_login(key: &str) -> bool {
 
 /// The created keys of all tenants, and the password that all other keys must contain.
 #[derive(Debug)]
-pub(crate) struct ApiKeyIndex {
+pub struct ApiKeyIndex {
     created: RwLock<HashMap<String, Credential<'static>>>,
     password: Option<SecretString>,
 }
 
 impl ApiKeyIndex {
-    pub(crate) fn new(password: Option<SecretString>) -> Self {
+    pub fn new(password: Option<SecretString>) -> Self {
         Self { created: RwLock::default(), password }
     }
 
@@ -100,7 +100,7 @@ impl ApiKeyIndex {
         })
     }
 
-    pub(crate) fn add(&self, token: &str, credential: Credential<'static>) {
+    pub fn add(&self, token: &str, credential: Credential<'static>) {
         write(&self.created).insert(token.to_owned(), credential);
     }
 
@@ -109,11 +109,11 @@ impl ApiKeyIndex {
     }
 
     /// Removes one key.
-    pub(crate) fn remove(&self, token: &str) {
+    pub fn remove(&self, token: &str) {
         write(&self.created).remove(token);
     }
 
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         write(&self.created).clear();
     }
 }

@@ -19,7 +19,7 @@ const UNREACHABLE: &str = "http://sandbox.invalid";
 
 /// What a tenant is identified for. The tag for one purpose says nothing about that for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum TagPurpose {
+pub enum TagPurpose {
     /// Unsubscribe links, which recipients see.
     UnsubscribeLink,
     /// The list of accounts.
@@ -27,18 +27,18 @@ pub(crate) enum TagPurpose {
 }
 
 impl TagPurpose {
-    pub(crate) const ALL: [Self; 2] = [Self::UnsubscribeLink, Self::Account];
+    pub const ALL: [Self; 2] = [Self::UnsubscribeLink, Self::Account];
 }
 
 /// Identifies a tenant without revealing its name, which is an API key.
-pub(crate) type Tag = [u8; 16];
+pub type Tag = [u8; 16];
 
 /// The service's base URL, and the key that signs its links.
 ///
 ///
 /// The key is random, or derived from the seed. It is part of the state: links of an earlier run are invalid unless that run's state was
 /// persisted.
-pub(crate) struct Links {
+pub struct Links {
     address: Mutex<Option<String>>,
     names: Mutex<Arc<Names>>,
     /// Whether clients reach the service under `address` only.
@@ -47,7 +47,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    pub(crate) fn new(seed: Option<u64>) -> Self {
+    pub fn new(seed: Option<u64>) -> Self {
         let mut key = [0; 64];
         match seed {
             Some(seed) => StdRng::seed_from_u64(seed ^ 0x006c_696e_6b73).fill_bytes(&mut key),
@@ -57,51 +57,51 @@ impl Links {
     }
 
     /// Uses the key of an earlier run, so that its links stay valid.
-    pub(crate) fn with_key(mut self, key: [u8; 64]) -> Self {
+    pub fn with_key(mut self, key: [u8; 64]) -> Self {
         self.key = key;
         self
     }
 
-    pub(crate) fn key(&self) -> &[u8; 64] {
+    pub fn key(&self) -> &[u8; 64] {
         &self.key
     }
 
     /// Adds an address. The first one becomes the base URL of links.
-    pub(crate) fn listens_at(&self, address: &str) {
+    pub fn listens_at(&self, address: &str) {
         lock(&self.address).get_or_insert_with(|| address.trim_end_matches('/').to_owned());
         Arc::make_mut(&mut *lock(&self.names)).add(address);
     }
 
     /// Sets the public URL, which precedes every other address.
-    pub(crate) fn published_at(mut self, address: &str) -> Self {
+    pub fn published_at(mut self, address: &str) -> Self {
         self.listens_at(address);
         self.is_published = true;
         self
     }
 
     /// Allows a host name.
-    pub(crate) fn allow(&self, host: &str) {
+    pub fn allow(&self, host: &str) {
         Arc::make_mut(&mut *lock(&self.names)).add(host);
     }
 
     /// Allows every IP address of the machine as a host name.
-    pub(crate) fn listens_everywhere(&self) {
+    pub fn listens_everywhere(&self) {
         Arc::make_mut(&mut *lock(&self.names)).allow_any_number();
     }
 
     /// The host names of the service.
-    pub(crate) fn names(&self) -> Arc<Names> {
+    pub fn names(&self) -> Arc<Names> {
         Arc::clone(&lock(&self.names))
     }
 
     /// The service's base URL, without a trailing slash.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         lock(&self.address).clone().unwrap_or_else(|| UNREACHABLE.to_owned())
     }
 
     /// The base URL under which the client of this request reaches the service, which is its issuer as an authorization server: the public
     /// URL, else the host of the request, which [`guard`](crate::guard) has checked.
-    pub(crate) fn issuer<T>(&self, request: &Request<T>) -> String {
+    pub fn issuer<T>(&self, request: &Request<T>) -> String {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
         match host.filter(|_| !self.is_published) {
@@ -112,7 +112,7 @@ impl Links {
     }
 
     /// A well-known path without the path of the public URL, which follows it (RFC 8414, section 3.1).
-    pub(crate) fn without_base_path<'a>(&self, path: &'a str) -> &'a str {
+    pub fn without_base_path<'a>(&self, path: &'a str) -> &'a str {
         if !self.is_published || !path.starts_with("/.well-known/") {
             return path;
         }
@@ -123,17 +123,17 @@ impl Links {
     }
 
     /// The prefix of the service's own links in emails.
-    pub(crate) fn prefix(&self) -> String {
+    pub fn prefix(&self) -> String {
         format!("{}/_/", self.address())
     }
 
     /// Signs bytes for one purpose; the signature is invalid for every other.
-    pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> [u8; 32] {
+    pub fn sign(&self, purpose: &str, bytes: &[u8]) -> [u8; 32] {
         self.mac(purpose, bytes).finalize().into_bytes().into()
     }
 
     /// The tag of a tenant, constant as long as the key is.
-    pub(crate) fn tag(&self, purpose: TagPurpose, tenant: &str) -> Tag {
+    pub fn tag(&self, purpose: TagPurpose, tenant: &str) -> Tag {
         let purpose = match purpose {
             TagPurpose::UnsubscribeLink => "tenant of an unsubscribe link",
             TagPurpose::Account => "account",
@@ -142,14 +142,14 @@ impl Links {
     }
 
     /// Encodes bytes and their signature as one path segment.
-    pub(crate) fn seal(&self, purpose: &str, bytes: &[u8]) -> String {
+    pub fn seal(&self, purpose: &str, bytes: &[u8]) -> String {
         let mut signed = bytes.to_vec();
         signed.extend(self.sign(purpose, bytes));
         URL_SAFE_NO_PAD.encode(signed)
     }
 
     /// Decodes and verifies a segment that was sealed for this purpose.
-    pub(crate) fn open(&self, purpose: &str, token: &str) -> Option<Vec<u8>> {
+    pub fn open(&self, purpose: &str, token: &str) -> Option<Vec<u8>> {
         let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let signature = bytes.split_off(bytes.len().checked_sub(32)?);
         self.mac(purpose, &bytes).verify_slice(&signature).ok()?;

@@ -8,12 +8,14 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::lock::lock;
+use crate::model::mail::Mail;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
 use crate::store::mails::{Mails, StoredMail};
 use crate::store::size::Size as _;
+use crate::wire::problem::Problem;
 
 /// The number of mails that are changed under one hold of a lock, and that a job deletes in one step.
 const STEP: usize = 128;
@@ -22,14 +24,14 @@ const MAX_REPORTED: usize = 60;
 
 /// A folder of mails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Folder {
+pub enum Folder {
     /// Captured mails.
     Sent,
     Received,
 }
 
 /// Deletes mails, skipping those that don't exist. Returns the number of deleted ones.
-pub(crate) fn delete(state: &State, tenant: &Tenant, folder: Folder, ids: &[Uuid]) -> usize {
+pub fn delete(state: &State, tenant: &Tenant, folder: Folder, ids: &[Uuid]) -> usize {
     let deleted: Vec<Uuid> = match folder {
         Folder::Sent => {
             let mails = remove(&tenant.captured, ids);
@@ -63,7 +65,7 @@ fn remove<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid]) -> Vec<Arc<T>> {
 }
 
 /// Marks mails as read or unread, skipping those that don't exist. Returns the number of changed ones.
-pub(crate) fn mark(state: &State, tenant: &Tenant, folder: Folder, ids: &[Uuid], unread: bool) -> usize {
+pub fn mark(state: &State, tenant: &Tenant, folder: Folder, ids: &[Uuid], unread: bool) -> usize {
     let changed = match folder {
         Folder::Sent => mark_in(&tenant.captured, ids, unread),
         Folder::Received => mark_in(&tenant.received, ids, unread),
@@ -93,7 +95,7 @@ fn report(state: &State, tenant: &Tenant, changed: &[Uuid], kind: impl Fn(Uuid) 
 
 /// Schedules the deletion of the tenant's oldest mail, if mails have a maximum age. At most one job per tenant is needed: one that comes too
 /// late is replaced.
-pub(crate) fn schedule_expiry(state: &State, tenant: &Arc<Tenant>, oldest: Timestamp) {
+pub fn schedule_expiry(state: &State, tenant: &Arc<Tenant>, oldest: Timestamp) {
     let Some(age) = state.settings.max_age() else { return };
     // A mail that would be deleted after the last timestamp stays.
     let Ok(due) = oldest.checked_add(age) else { return };
@@ -113,7 +115,7 @@ pub(crate) fn schedule_expiry(state: &State, tenant: &Arc<Tenant>, oldest: Times
 
 /// Deletes mails that have reached the maximum age at `due`, at most a step's worth; returns whether there are more. After the last one,
 /// schedules the next deletion.
-pub(crate) fn delete_expired(state: &State, tenant: &Arc<Tenant>, due: Timestamp) -> bool {
+pub fn delete_expired(state: &State, tenant: &Arc<Tenant>, due: Timestamp) -> bool {
     let Some(age) = state.settings.max_age() else { return false };
     if *lock(&tenant.expiry) != Some(due) {
         return false;
@@ -133,9 +135,22 @@ pub(crate) fn delete_expired(state: &State, tenant: &Arc<Tenant>, due: Timestamp
 }
 
 /// Schedules the deletion of the oldest mail, if there is one.
-pub(crate) fn schedule_oldest(state: &State, tenant: &Arc<Tenant>) {
+pub fn schedule_oldest(state: &State, tenant: &Arc<Tenant>) {
     let oldest = [lock(&tenant.captured).oldest_at(), lock(&tenant.received).oldest_at()];
     if let Some(oldest) = oldest.into_iter().flatten().min() {
         schedule_expiry(state, tenant, oldest);
     }
+}
+
+/// Finds an email by its ID or by its sent email's ID.
+pub fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
+    let found = Uuid::try_parse(id).ok().and_then(|id| by_id(tenant, id));
+    found.ok_or_else(|| Problem::not_found("Message not found."))
+}
+
+/// The same for a UUID.
+pub fn by_id(tenant: &Tenant, id: Uuid) -> Option<Arc<Mail>> {
+    let of_email = || lock(&tenant.emails).get(id).and_then(|email| email.captured());
+    let captured = |id| lock(&tenant.captured).get(id).cloned();
+    captured(id).or_else(|| captured(of_email()?))
 }

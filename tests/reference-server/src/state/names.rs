@@ -7,7 +7,7 @@ use crate::store::table::lower_case;
 
 /// The accepted host names, besides those of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
+pub struct Names {
     known: Vec<String>,
     /// The service listens on all addresses. IP addresses aren't subject to DNS rebinding, so any is accepted.
     any_number: bool,
@@ -15,7 +15,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Adds the host of a base URL, such as `http://sandbox.example:8025`.
-    pub(crate) fn add(&mut self, address: &str) {
+    pub fn add(&mut self, address: &str) {
         let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
         let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
         if !host.is_empty() && !self.knows(&host) {
@@ -23,7 +23,7 @@ impl Names {
         }
     }
 
-    pub(crate) fn allow_any_number(&mut self) {
+    pub fn allow_any_number(&mut self) {
         self.any_number = true;
     }
 
@@ -32,7 +32,7 @@ impl Names {
     }
 
     /// Whether the service accepts this authority, with or without a port.
-    pub(crate) fn has(&self, authority: &str) -> bool {
+    pub fn has(&self, authority: &str) -> bool {
         let host = host_of(authority);
         if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
             return true;

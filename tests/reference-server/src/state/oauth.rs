@@ -35,7 +35,7 @@ const MAX_TOKENS: u64 = 6_000;
 
 /// The key and the clients as persisted. Registrations are limited per hour, so they are written together.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct StoredOAuth {
+pub struct StoredOAuth {
     pkcs8: Vec<u8>,
     key_id: String,
     clients: Vec<OAuthClient>,
@@ -48,14 +48,14 @@ pub(crate) struct StoredOAuth {
 
 /// A grant as persisted, with its refresh tokens and their generations.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct StoredGrant {
+pub struct StoredGrant {
     grant: Grant,
     tokens: Vec<(String, u64)>,
 }
 
 /// All OAuth state under one lock, so that concurrent requests with the same code or token are ordered.
 #[derive(Debug)]
-pub(crate) struct OAuthStore {
+pub struct OAuthStore {
     key: OnceLock<SigningKey>,
     seeds: Vec<OAuthClient>,
     max_records: usize,
@@ -182,26 +182,26 @@ impl Inner {
 }
 
 /// The result of a refresh: the grant, its tenant, the scopes and the new refresh token.
-pub(crate) struct Refreshed {
-    pub(crate) grant: Grant,
-    pub(crate) scope: String,
+pub struct Refreshed {
+    pub grant: Grant,
+    pub scope: String,
     /// None for a client that may not refresh.
-    pub(crate) refresh_token: Option<String>,
+    pub refresh_token: Option<String>,
 }
 
 impl OAuthStore {
-    pub(crate) fn new(seeds: Vec<OAuthClient>, max_records: usize, max_bytes: usize) -> Self {
+    pub fn new(seeds: Vec<OAuthClient>, max_records: usize, max_bytes: usize) -> Self {
         let inner = Mutex::new(Inner::new(&seeds));
         Self { key: OnceLock::new(), seeds, max_records, max_bytes, inner }
     }
 
     /// The key that signs tokens, generated on first use: most runs of the sandbox issue none.
-    pub(crate) fn key(&self) -> &SigningKey {
+    pub fn key(&self) -> &SigningKey {
         self.key.get_or_init(SigningKey::make)
     }
 
     /// The key and the clients, if they changed since the last call.
-    pub(crate) fn changed_clients(&self) -> Option<StoredOAuth> {
+    pub fn changed_clients(&self) -> Option<StoredOAuth> {
         let mut inner = lock(&self.inner);
         if !inner.clients.take() {
             return None;
@@ -218,7 +218,7 @@ impl OAuthStore {
 
     /// Reports the grants that changed since the last call: a position, and the grant if it still exists. Returns whether these are all
     /// grants, as on the first call.
-    pub(crate) fn changed_grants(&self, mut show: impl FnMut(u64, Option<StoredGrant>)) -> bool {
+    pub fn changed_grants(&self, mut show: impl FnMut(u64, Option<StoredGrant>)) -> bool {
         let mut inner = lock(&self.inner);
         let changed = inner.grants.take_changed();
         let is_first = changed.is_none();
@@ -234,7 +234,7 @@ impl OAuthStore {
 
     /// Restores the state of an earlier run. Codes and pending requests aren't persisted: they live for minutes. Returns `None` if the key
     /// is invalid.
-    pub(crate) fn restore(self, stored: StoredOAuth) -> Option<Self> {
+    pub fn restore(self, stored: StoredOAuth) -> Option<Self> {
         let key = SigningKey::of(stored.pkcs8, stored.key_id)?;
         {
             let mut inner = lock(&self.inner);
@@ -254,7 +254,7 @@ impl OAuthStore {
     }
 
     /// Restores a grant of an earlier run at its position.
-    pub(crate) fn restore_grant(&self, position: u64, stored: StoredGrant) {
+    pub fn restore_grant(&self, position: u64, stored: StoredGrant) {
         let mut inner = lock(&self.inner);
         let StoredGrant { grant, tokens } = stored;
         let id = grant.id;
@@ -264,12 +264,12 @@ impl OAuthStore {
         }
     }
 
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         *lock(&self.inner) = Inner::new(&self.seeds);
     }
 
     /// Removes the codes and grants of a tenant.
-    pub(crate) fn forget(&self, tenant: &str) {
+    pub fn forget(&self, tenant: &str) {
         let mut inner = lock(&self.inner);
         let gone: Vec<Uuid> = inner.grants.members(&tenant.to_owned()).map(|grant| grant.id).collect();
         for id in gone {
@@ -278,12 +278,12 @@ impl OAuthStore {
         inner.codes.retain(|code| code.tenant != tenant);
     }
 
-    pub(crate) fn client(&self, id: &str) -> Option<OAuthClient> {
+    pub fn client(&self, id: &str) -> Option<OAuthClient> {
         lock(&self.inner).client(id).cloned()
     }
 
     /// Registers a client, unless too many were registered within an hour.
-    pub(crate) fn register(&self, client: OAuthClient, now: Timestamp) -> Result<(), Refusal> {
+    pub fn register(&self, client: OAuthClient, now: Timestamp) -> Result<(), Refusal> {
         let mut inner = lock(&self.inner);
         while inner
             .registered
@@ -314,7 +314,7 @@ impl OAuthStore {
     }
 
     /// Stores a pending request under a name. Returns false if there is no memory for it.
-    pub(crate) fn insert_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
+    pub fn insert_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
         inner.requests.evict_expired(now);
         let bytes = inner.bytes() + Expiring::size(name, &request);
@@ -326,17 +326,17 @@ impl OAuthStore {
     }
 
     /// The pending request of this name.
-    pub(crate) fn request(&self, name: &str, now: Timestamp) -> Option<Request> {
+    pub fn request(&self, name: &str, now: Timestamp) -> Option<Request> {
         lock(&self.inner).requests.get(name).filter(|request| now < request.until).cloned()
     }
 
     /// Takes a pending request, because it was decided.
-    pub(crate) fn take_request(&self, name: &str) -> Option<Request> {
+    pub fn take_request(&self, name: &str) -> Option<Request> {
         lock(&self.inner).requests.remove(name)
     }
 
     /// Stores the code of an approved request. Returns false if there is no memory for it.
-    pub(crate) fn insert_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
+    pub fn insert_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
         inner.codes.evict_expired(now);
         let stored = Code { request, tenant, until: later(now, CODE), redeemed: None };
@@ -351,7 +351,7 @@ impl OAuthStore {
     ///
     /// A reused code may have been stolen. The specification doesn't define the effect on the grant; it is revoked, as RFC 6749, 4.1.2
     /// recommends.
-    pub(crate) fn redeem(
+    pub fn redeem(
         &self,
         code: &str,
         client_id: &str,
@@ -393,7 +393,7 @@ impl OAuthStore {
     }
 
     /// Creates a grant without a browser.
-    pub(crate) fn grant(
+    pub fn grant(
         &self,
         client: &OAuthClient,
         tenant: &str,
@@ -418,7 +418,7 @@ impl OAuthStore {
     }
 
     /// Rotates a refresh token; reuse of an old one revokes the grant (`SPEC.md`, Authentication 4).
-    pub(crate) fn rotate(
+    pub fn rotate(
         &self,
         shown: &str,
         client_id: &str,
@@ -464,7 +464,7 @@ impl OAuthStore {
     }
 
     /// Revokes the grant of a client's refresh token; an unknown token is no error.
-    pub(crate) fn revoke_token(&self, token: &str, client_id: &str, now: Timestamp) {
+    pub fn revoke_token(&self, token: &str, client_id: &str, now: Timestamp) {
         let mut inner = lock(&self.inner);
         let Some(&(id, _)) = inner.tokens.get(token) else { return };
         if inner.grants.get(id).is_some_and(|grant| grant.client_id == client_id) {
@@ -473,31 +473,31 @@ impl OAuthStore {
     }
 
     /// Revokes a grant of a tenant. Returns `None` if it is unknown or already revoked.
-    pub(crate) fn revoke(&self, id: Uuid, tenant: &str, now: Timestamp) -> Option<(Timestamp, &'static str)> {
+    pub fn revoke(&self, id: Uuid, tenant: &str, now: Timestamp) -> Option<(Timestamp, &'static str)> {
         let mut inner = lock(&self.inner);
         inner.grants.get(id).filter(|grant| grant.tenant == tenant && grant.revoked.is_none())?;
         inner.revoke(id, now, "revoked_from_api")
     }
 
     /// Lists one page of a tenant's grants.
-    pub(crate) fn page(&self, window: &Window, tenant: &str) -> Result<Page<Arc<Grant>>, Problem> {
+    pub fn page(&self, window: &Window, tenant: &str) -> Result<Page<Arc<Grant>>, Problem> {
         lock(&self.inner).grants.page_of(window, [tenant.to_owned()], |grant| grant.tenant == tenant)
     }
 
     /// Verifies an access token and returns its claims and tenant: signed by this service, not expired, and its grant not revoked.
-    pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<(Claims, String)> {
+    pub fn verify(&self, token: &str, now: Timestamp) -> Option<(Claims, String)> {
         let claims = self.key().verify(token, now)?;
         let inner = lock(&self.inner);
         let grant = inner.grants.get(claims.grant).filter(|grant| grant.revoked.is_none())?;
         Some((claims, grant.tenant.clone()))
     }
 
-    pub(crate) fn events(&self) -> Vec<TokenEvent> {
+    pub fn events(&self) -> Vec<TokenEvent> {
         lock(&self.inner).events.iter().cloned().collect()
     }
 
     /// Signs an access token of a grant.
-    pub(crate) fn sign(
+    pub fn sign(
         &self,
         refreshed: &Refreshed,
         issuer: &str,

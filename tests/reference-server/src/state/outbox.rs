@@ -21,15 +21,15 @@ const MAX_IN_FLIGHT: usize = 64;
 const CHECKS: usize = 4;
 
 /// A delivery attempt to make.
-pub(crate) struct PendingAttempt {
-    pub(crate) tenant: Weak<Tenant>,
-    pub(crate) delivery: Arc<WebhookDelivery>,
+pub struct PendingAttempt {
+    pub tenant: Weak<Tenant>,
+    pub delivery: Arc<WebhookDelivery>,
     /// A scheduled attempt, as opposed to a replay.
-    pub(crate) planned: bool,
+    pub planned: bool,
 }
 
 /// The queues of all webhooks.
-pub(crate) struct Outbox {
+pub struct Outbox {
     /// The maximum number of waiting attempts per webhook; the oldest are dropped.
     max_waiting: usize,
     queues: Mutex<Queues>,
@@ -85,13 +85,13 @@ struct Queue {
 }
 
 impl Outbox {
-    pub(crate) fn new(max_waiting: usize) -> Self {
+    pub fn new(max_waiting: usize) -> Self {
         Self { max_waiting: max_waiting.max(1), queues: Mutex::default() }
     }
 
     /// Adds an attempt. If the queue is full, returns the attempt that it dropped.
     #[expect(clippy::needless_pass_by_value, reason = "it is handed over, though only links to it are kept")]
-    pub(crate) fn push(&self, job: PendingAttempt) -> Option<PendingAttempt> {
+    pub fn push(&self, job: PendingAttempt) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);
         let webhook = job.delivery.webhook;
         let queues = &mut *queues;
@@ -109,7 +109,7 @@ impl Outbox {
     }
 
     /// Takes the next attempt that may be made now. The caller reports its end with [`done`](Self::done).
-    pub(crate) fn next(&self) -> Option<PendingAttempt> {
+    pub fn next(&self) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);
         let queues = &mut *queues;
         if queues.running >= MAX_IN_FLIGHT {
@@ -138,7 +138,7 @@ impl Outbox {
     }
 
     /// Ends an attempt that was taken.
-    pub(crate) fn done(&self, webhook: Uuid) {
+    pub fn done(&self, webhook: Uuid) {
         let mut queues = lock(&self.queues);
         let queues = &mut *queues;
         queues.running = queues.running.saturating_sub(1);
@@ -149,7 +149,7 @@ impl Outbox {
     }
 
     /// Drops all waiting attempts. Those in flight end by themselves.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         let mut queues = lock(&self.queues);
         queues.ready.clear();
         queues.waiting.clear();

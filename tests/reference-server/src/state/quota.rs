@@ -20,7 +20,7 @@ const MONTHLY: HeaderName = HeaderName::from_static("x-resend-monthly-quota");
 
 /// The use of the quotas after a request, as its response announces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct QuotaUsed {
+pub struct QuotaUsed {
     /// `None` without a daily quota, as on Resend plans that have none.
     daily: Option<u64>,
     monthly: u64,
@@ -32,7 +32,7 @@ impl QuotaUsed {
     }
 
     /// Adds the headers.
-    pub(crate) fn announce(self, headers: &mut HeaderMap) {
+    pub fn announce(self, headers: &mut HeaderMap) {
         if let Some(daily) = self.daily {
             headers.insert(DAILY, HeaderValue::from(daily));
         }
@@ -42,15 +42,15 @@ impl QuotaUsed {
 
 /// The rejection of a request that would exceed a quota.
 #[derive(Debug)]
-pub(crate) struct QuotaExceeded {
-    pub(crate) problem: Problem,
+pub struct QuotaExceeded {
+    pub problem: Problem,
     used: QuotaUsed,
     resets_in: SignedDuration,
 }
 
 impl QuotaExceeded {
     /// 429, with the time until the quota resets.
-    pub(crate) fn into_response(self) -> Response<Bytes> {
+    pub fn into_response(self) -> Response<Bytes> {
         let mut response = self.problem.into_response();
         self.used.announce(response.headers_mut());
         response
@@ -64,7 +64,7 @@ impl QuotaExceeded {
 ///
 /// # Errors
 /// Fails if a quota doesn't allow all of them; none is counted then.
-pub(crate) fn take(
+pub fn take(
     settings: &Settings,
     tenant: &Tenant,
     recipients: usize,
@@ -97,7 +97,7 @@ pub(crate) fn take(
 }
 
 /// Counts what no quota limits.
-pub(crate) fn count(tenant: &Tenant, counted: Counted, now: Timestamp) {
+pub fn count(tenant: &Tenant, counted: Counted, now: Timestamp) {
     let mut stored = lock(&tenant.usage);
     let mut usage = stored.get().at(now);
     usage.count(counted);
@@ -105,6 +105,6 @@ pub(crate) fn count(tenant: &Tenant, counted: Counted, now: Timestamp) {
 }
 
 /// The counters at this time.
-pub(crate) fn usage(tenant: &Tenant, now: Timestamp) -> Usage {
+pub fn usage(tenant: &Tenant, now: Timestamp) -> Usage {
     lock(&tenant.usage).get().at(now)
 }

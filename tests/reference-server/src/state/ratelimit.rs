@@ -18,33 +18,33 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The limit as announced.
-pub(crate) fn announced(limit: Option<u32>) -> u32 {
+pub fn announced(limit: Option<u32>) -> u32 {
     limit.unwrap_or(UNLIMITED)
 }
 
 /// A tenant's requests in the current second.
 #[derive(Debug, Default)]
-pub(crate) struct Meter {
+pub struct Meter {
     second: i64,
     used: u32,
 }
 
 /// The state of the limit after a request was counted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
+pub struct Allowance {
     limit: u32,
     remaining: u32,
 }
 
 impl Allowance {
     /// For requests that aren't counted: without a limit or a tenant.
-    pub(crate) fn uncounted(limit: Option<u32>) -> Self {
+    pub fn uncounted(limit: Option<u32>) -> Self {
         let limit = announced(limit);
         Self { limit, remaining: limit }
     }
 
     /// Adds the rate limit headers, unless the response has them.
-    pub(crate) fn announce(self, headers: &mut HeaderMap) {
+    pub fn announce(self, headers: &mut HeaderMap) {
         let policy = if self.limit == UNLIMITED {
             HeaderValue::from_static("1000000;w=1")
         } else {
@@ -64,7 +64,7 @@ fn number(number: u32) -> HeaderValue {
 
 impl Meter {
     /// Counts a request. The window is a second of the service's clock, without bursts.
-    pub(crate) fn count(&mut self, limit: u32, now: Timestamp) -> (Allowance, Result<(), Problem>) {
+    pub fn count(&mut self, limit: u32, now: Timestamp) -> (Allowance, Result<(), Problem>) {
         if self.second != now.as_second() {
             *self = Self { second: now.as_second(), used: 0 };
         }

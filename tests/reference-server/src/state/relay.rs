@@ -3,8 +3,8 @@
 //! Every mail that leaves is an [`Outgoing`], which only [`Relay::admit`] creates: from the recipients that the caller names and the allow list
 //! admits, in the canonical form that was compared. The headers of a mail never add a recipient.
 
-mod address;
-mod allow_list;
+pub mod address;
+pub mod allow_list;
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -54,9 +54,11 @@ impl std::fmt::Display for RelayError {
 
 /// A recipient that a mail doesn't leave to, as given, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NotAdmitted {
-    pub(crate) recipient: String,
-    pub(crate) reason: &'static str,
+pub struct NotAdmitted {
+    #[doc(hidden)]
+    pub recipient: String,
+    #[doc(hidden)]
+    pub reason: &'static str,
 }
 
 impl Relay {
@@ -79,20 +81,27 @@ impl Relay {
         &self.server
     }
 
-    pub(crate) fn forwards(&self) -> bool {
+    #[doc(hidden)]
+
+    pub fn forwards(&self) -> bool {
         self.forwards
     }
 
-    pub(crate) fn allow(&self) -> &AllowList {
+    #[doc(hidden)]
+
+    pub fn allow(&self) -> &AllowList {
         &self.allow
     }
 
-    pub(crate) async fn send(&self, mail: Outgoing) -> Result<String, RelayError> {
+    #[doc(hidden)]
+
+    pub async fn send(&self, mail: Outgoing) -> Result<String, RelayError> {
         (self.send)(mail).await
     }
 
     /// The mail for those of the recipients that may get it; `None` if none may. Each recipient is one address, without a display name.
-    pub(crate) fn admit<'a>(
+    #[doc(hidden)]
+    pub fn admit<'a>(
         &self,
         sender: Option<&str>,
         recipients: impl IntoIterator<Item = &'a str>,

@@ -74,7 +74,7 @@ impl RecordedRequest {
 
 /// A log that is bounded in number and in bytes.
 #[derive(Debug)]
-pub(crate) struct Requests {
+pub struct Requests {
     entries: Mutex<Entries>,
     max_count: usize,
     max_bytes: usize,
@@ -89,11 +89,14 @@ struct Entries {
 }
 
 impl Requests {
-    pub(crate) fn new(max_count: usize, max_bytes: usize) -> Self {
+    #[doc(hidden)]
+    pub fn new(max_count: usize, max_bytes: usize) -> Self {
         Self { entries: Mutex::default(), max_count, max_bytes }
     }
 
-    pub(crate) fn record(&self, mut request: RecordedRequest) {
+    #[doc(hidden)]
+
+    pub fn record(&self, mut request: RecordedRequest) {
         let size = request.shorten(self.max_bytes);
         let mut entries = lock(&self.entries);
         entries.bytes += size;
@@ -107,23 +110,28 @@ impl Requests {
     }
 
     /// Oldest first.
-    pub(crate) fn all(&self) -> Vec<RecordedRequest> {
+    #[doc(hidden)]
+    pub fn all(&self) -> Vec<RecordedRequest> {
         self.shared().iter().map(|request| RecordedRequest::clone(request)).collect()
     }
 
     /// Like [`all`](Self::all), without copying.
-    pub(crate) fn shared(&self) -> Vec<Arc<RecordedRequest>> {
+    #[doc(hidden)]
+    pub fn shared(&self) -> Vec<Arc<RecordedRequest>> {
         lock(&self.entries).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
     }
 
     /// Finds the request with this number, unless it was evicted.
-    pub(crate) fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
+    #[doc(hidden)]
+    pub fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
         let entries = lock(&self.entries);
         let index = entries.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
         entries.requests.get(index).map(|(_, request)| Arc::clone(request))
     }
 
-    pub(crate) fn clear(&self) {
+    #[doc(hidden)]
+
+    pub fn clear(&self) {
         let mut entries = lock(&self.entries);
         entries.requests.clear();
         entries.bytes = 0;
@@ -131,7 +139,7 @@ impl Requests {
 }
 
 /// Copies headers into one shared allocation. The values of a connection are slices of its read buffer, which they would retain entirely.
-pub(crate) fn packed(headers: &HeaderMap) -> HeaderMap {
+pub fn packed(headers: &HeaderMap) -> HeaderMap {
     let mut text = Vec::with_capacity(headers.values().map(HeaderValue::len).sum());
     headers.values().for_each(|value| text.extend_from_slice(value.as_bytes()));
     let mut text = Bytes::from(text);

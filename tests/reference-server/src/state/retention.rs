@@ -9,7 +9,7 @@ use foldhash::HashMap;
 ///
 /// The entries themselves are stored elsewhere: after each call, the caller evicts those that it returns.
 #[derive(Debug)]
-pub(crate) struct Retention<K, V> {
+pub struct Retention<K, V> {
     order: VecDeque<K>,
     entries: HashMap<K, (usize, V)>,
     bytes: usize,
@@ -18,12 +18,12 @@ pub(crate) struct Retention<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> Retention<K, V> {
-    pub(crate) fn new(max_entries: usize, max_bytes: usize) -> Self {
+    pub fn new(max_entries: usize, max_bytes: usize) -> Self {
         Self { order: VecDeque::new(), entries: HashMap::default(), bytes: 0, max_entries, max_bytes }
     }
 
     /// Adds an entry and returns those to evict. The newest always stays, whatever its size.
-    pub(crate) fn insert(&mut self, key: K, bytes: usize, value: V) -> Vec<(K, V)> {
+    pub fn insert(&mut self, key: K, bytes: usize, value: V) -> Vec<(K, V)> {
         self.order.push_back(key);
         self.entries.insert(key, (bytes, value));
         self.bytes += bytes;
@@ -31,12 +31,12 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     }
 
     /// The value of an entry.
-    pub(crate) fn get(&self, key: K) -> Option<&V> {
+    pub fn get(&self, key: K) -> Option<&V> {
         self.entries.get(&key).map(|(_, value)| value)
     }
 
     /// Sets the size of an entry in bytes, and returns those to evict.
-    pub(crate) fn resize(&mut self, key: K, bytes: usize) -> Vec<(K, V)> {
+    pub fn resize(&mut self, key: K, bytes: usize) -> Vec<(K, V)> {
         let Some((before, _)) = self.entries.get_mut(&key) else { return Vec::new() };
         self.bytes = self.bytes - *before + bytes;
         *before = bytes;
@@ -44,7 +44,7 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     }
 
     /// Adds to the size of an entry, and returns those to evict.
-    pub(crate) fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
+    pub fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
         let Some((bytes, _)) = self.entries.get_mut(&key) else { return Vec::new() };
         *bytes += by;
         self.bytes += by;
@@ -52,7 +52,7 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     }
 
     /// Removes an entry that no longer exists.
-    pub(crate) fn remove(&mut self, key: K) {
+    pub fn remove(&mut self, key: K) {
         if let Some((bytes, _)) = self.entries.remove(&key) {
             self.bytes -= bytes;
         }
@@ -62,7 +62,7 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         }
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.order.clear();
         self.entries.clear();
         self.bytes = 0;

@@ -47,44 +47,44 @@ const READ_STEP: usize = 1_000;
 
 /// The state of one tenant. Each table has a lock of its own.
 #[derive(Debug)]
-pub(crate) struct Tenant {
-    pub(crate) name: String,
-    pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
+pub struct Tenant {
+    pub name: String,
+    pub emails: Mutex<Ledger<Arc<Email>>>,
     /// Taken only under the lock of the emails.
-    pub(crate) email_index: Mutex<EmailIndex>,
-    pub(crate) captured: Mutex<Mails<Mail>>,
-    pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
-    pub(crate) received: Mutex<Mails<Received>>,
+    pub email_index: Mutex<EmailIndex>,
+    pub captured: Mutex<Mails<Mail>>,
+    pub logs: Mutex<Ledger<Arc<Entry>>>,
+    pub received: Mutex<Mails<Received>>,
     /// When the oldest mail will be deleted, if mails have a maximum age.
-    pub(crate) expiry: Mutex<Option<Timestamp>>,
-    pub(crate) api_keys: Table<ApiKey>,
-    pub(crate) automations: Table<Automation>,
-    pub(crate) runs: Table<Run>,
-    pub(crate) broadcasts: Table<Broadcast>,
-    pub(crate) contacts: Table<Contact>,
-    pub(crate) contact_imports: Table<ContactImport>,
-    pub(crate) contact_properties: Table<ContactProperty>,
-    pub(crate) domains: Table<Domain>,
-    pub(crate) domain_claims: Table<DomainClaim>,
-    pub(crate) events: Table<Event>,
-    pub(crate) inboxes: InboxTables,
-    pub(crate) segments: Table<Segment>,
-    pub(crate) suppressions: Table<Suppression>,
-    pub(crate) templates: Table<Template>,
-    pub(crate) topics: Table<Topic>,
-    pub(crate) webhooks: Table<Webhook>,
+    pub expiry: Mutex<Option<Timestamp>>,
+    pub api_keys: Table<ApiKey>,
+    pub automations: Table<Automation>,
+    pub runs: Table<Run>,
+    pub broadcasts: Table<Broadcast>,
+    pub contacts: Table<Contact>,
+    pub contact_imports: Table<ContactImport>,
+    pub contact_properties: Table<ContactProperty>,
+    pub domains: Table<Domain>,
+    pub domain_claims: Table<DomainClaim>,
+    pub events: Table<Event>,
+    pub inboxes: InboxTables,
+    pub segments: Table<Segment>,
+    pub suppressions: Table<Suppression>,
+    pub templates: Table<Template>,
+    pub topics: Table<Topic>,
+    pub webhooks: Table<Webhook>,
     /// The events of its webhooks.
-    pub(crate) deliveries: Deliveries,
-    pub(crate) keys: Keys,
-    pub(crate) meter: Mutex<Meter>,
+    pub deliveries: Deliveries,
+    pub keys: Keys,
+    pub meter: Mutex<Meter>,
     /// What it has used of its quotas.
-    pub(crate) usage: Mutex<Single<Usage>>,
+    pub usage: Mutex<Single<Usage>>,
     /// The number of its last use, counted over all tenants.
-    pub(crate) last_used: AtomicU64,
+    pub last_used: AtomicU64,
 }
 
 impl Tenant {
-    pub(crate) fn new(
+    pub fn new(
         name: &str,
         max_records: usize,
         max_deliveries: usize,
@@ -124,14 +124,14 @@ impl Tenant {
     }
 
     /// Adds an email.
-    pub(crate) fn add_email(&self, email: &Arc<Email>) {
+    pub fn add_email(&self, email: &Arc<Email>) {
         let mut emails = lock(&self.emails);
         let position = emails.insert(email.id, Arc::clone(email));
         lock(&self.email_index).add_all(email, position);
     }
 
     /// Marks an email as changed by a fact. An evicted one has none anymore.
-    pub(crate) fn index_email(&self, email: &Email, at: Timestamp, metric: Option<Metric>) {
+    pub fn index_email(&self, email: &Email, at: Timestamp, metric: Option<Metric>) {
         let mut emails = lock(&self.emails);
         emails.mark_changed(email.id);
         if let (Some(position), Some(metric)) = (emails.position(email.id), metric) {
@@ -140,7 +140,7 @@ impl Tenant {
     }
 
     /// Removes an email.
-    pub(crate) fn remove_email(&self, id: Uuid) -> Option<Arc<Email>> {
+    pub fn remove_email(&self, id: Uuid) -> Option<Arc<Email>> {
         let mut emails = lock(&self.emails);
         let position = emails.position(id)?;
         let email = emails.remove(id)?;
@@ -149,7 +149,7 @@ impl Tenant {
     }
 
     /// The emails of a broadcast to which this happened, oldest first, read a part at a time, so that no request waits for all of them.
-    pub(crate) fn emails_of_broadcast(&self, broadcast: Uuid, metric: Metric) -> Vec<Arc<Email>> {
+    pub fn emails_of_broadcast(&self, broadcast: Uuid, metric: Metric) -> Vec<Arc<Email>> {
         let (mut found, mut start) = (Vec::new(), 0);
         loop {
             let emails = lock(&self.emails);
@@ -165,7 +165,7 @@ impl Tenant {
     }
 
     /// The emails with an event in a range of time that includes its end, read a part at a time.
-    pub(crate) fn emails_in_range(&self, start: Timestamp, end: Timestamp) -> Vec<Arc<Email>> {
+    pub fn emails_in_range(&self, start: Timestamp, end: Timestamp) -> Vec<Arc<Email>> {
         let (mut found, mut seen) = (Vec::new(), HashSet::new());
         let mut next = Bound::Included((start, Uuid::nil()));
         loop {
@@ -186,7 +186,7 @@ impl Tenant {
     }
 
     /// Indexes the restored emails.
-    pub(crate) fn index_emails(&self) {
+    pub fn index_emails(&self) {
         let emails = lock(&self.emails);
         let mut index = lock(&self.email_index);
         for position in emails.positions() {
@@ -197,13 +197,13 @@ impl Tenant {
     }
 
     /// The ID of the audience of contacts without a segment: constant for this tenant, and not one of its segments.
-    pub(crate) fn default_audience(&self) -> Uuid {
+    pub fn default_audience(&self) -> Uuid {
         let digest = Sha256::new().chain_update("default audience\n").chain_update(&self.name).finalize();
         uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
     }
 
     /// When its newest record was created, or one of its keys used: in place of its last use, which isn't persisted.
-    pub(crate) fn last_change(&self) -> Timestamp {
+    pub fn last_change(&self) -> Timestamp {
         fn newest<T: Record>(table: &Table<T>, time: impl Fn(&T) -> Timestamp) -> Option<Timestamp> {
             table.lock().oldest_first().map(|record| time(record)).max()
         }
@@ -225,13 +225,13 @@ impl Tenant {
     }
 
     /// Finds a domain of the tenant by its name.
-    pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
+    pub fn domain(&self, name: &str) -> Option<Arc<Domain>> {
         self.domains.by_key(name)
     }
 
     /// Whether the tenant has verified this domain for sending. The specification doesn't mention subdomains: each counts as a domain of
     /// its own, since it has its own records.
-    pub(crate) fn may_send_from(&self, domain: &str) -> bool {
+    pub fn may_send_from(&self, domain: &str) -> bool {
         self.domain(domain).is_some_and(|domain| domain.may_send())
     }
 }

@@ -25,7 +25,7 @@ const MIN_USES: usize = 1_024;
 
 /// The tenants by name, and the bounds on their memory.
 #[derive(Debug)]
-pub(crate) struct Tenants {
+pub struct Tenants {
     index: RwLock<Index>,
     links: Arc<Links>,
     uses: Mutex<Uses>,
@@ -44,8 +44,8 @@ pub(crate) struct Tenants {
     events: Mutex<Retention<Uuid, Weak<Tenant>>>,
     /// The budget of all idempotency keys of all tenants.
     answers: Arc<Budget>,
-    pub(crate) requests: Requests,
-    pub(crate) api_key_index: ApiKeyIndex,
+    pub requests: Requests,
+    pub api_key_index: ApiKeyIndex,
 }
 
 /// The tenants by name, and their names by tag.
@@ -119,7 +119,7 @@ impl Uses {
 }
 
 impl Tenants {
-    pub(crate) fn new(settings: &Settings, links: Arc<Links>) -> Self {
+    pub fn new(settings: &Settings, links: Arc<Links>) -> Self {
         Self {
             index: RwLock::default(),
             links,
@@ -140,12 +140,12 @@ impl Tenants {
     }
 
     /// Finds a tenant by name.
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
+    pub fn find(&self, name: &str) -> Option<Arc<Tenant>> {
         read(&self.index).by_name.get(name).cloned()
     }
 
     /// Finds a tenant by name, which counts as a use, or returns an empty one that isn't stored.
-    pub(crate) fn find_or_empty(&self, name: &str) -> Arc<Tenant> {
+    pub fn find_or_empty(&self, name: &str) -> Arc<Tenant> {
         match self.find(name) {
             Some(tenant) => {
                 lock(&self.uses).add(&tenant);
@@ -156,25 +156,25 @@ impl Tenants {
     }
 
     /// Whether this tenant is stored.
-    pub(crate) fn has(&self, tenant: &Arc<Tenant>) -> bool {
+    pub fn has(&self, tenant: &Arc<Tenant>) -> bool {
         self.find(&tenant.name).is_some_and(|stored| Arc::ptr_eq(&stored, tenant))
     }
 
     /// Lists all tenants, most recently used first.
-    pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
+    pub fn all(&self) -> Vec<Arc<Tenant>> {
         let mut tenants: Vec<_> = read(&self.index).by_name.values().cloned().collect();
         tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.last_used.load(Ordering::Relaxed)));
         tenants
     }
 
     /// Finds a tenant by its tag for a purpose.
-    pub(crate) fn by_tag(&self, purpose: TagPurpose, tag: Tag) -> Option<Arc<Tenant>> {
+    pub fn by_tag(&self, purpose: TagPurpose, tag: Tag) -> Option<Arc<Tenant>> {
         let index = read(&self.index);
         index.by_name.get(index.names.get(&(purpose, tag))?).cloned()
     }
 
     /// Finds or creates the tenant of this name.
-    pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
+    pub fn tenant(&self, name: &str) -> Arc<Tenant> {
         let tenant = self.find(name).unwrap_or_else(|| self.create(name));
         lock(&self.uses).add(&tenant);
         self.evict();
@@ -182,12 +182,12 @@ impl Tenants {
     }
 
     /// Restores a tenant; those beyond the limit are evicted by [`order`](Self::order).
-    pub(crate) fn restore(&self, name: &str) -> Arc<Tenant> {
+    pub fn restore(&self, name: &str) -> Arc<Tenant> {
         self.create(name)
     }
 
     /// Orders the restored tenants by their last use, and evicts those beyond the limit.
-    pub(crate) fn order(&self, last_use: impl Fn(&Tenant) -> Timestamp) {
+    pub fn order(&self, last_use: impl Fn(&Tenant) -> Timestamp) {
         let mut tenants = self.all();
         tenants.sort_by_key(|tenant| last_use(tenant));
         let mut uses = lock(&self.uses);
@@ -225,12 +225,12 @@ impl Tenants {
     }
 
     /// Takes the name of the next evicted tenant for the listeners.
-    pub(crate) fn next_evicted(&self) -> Option<String> {
+    pub fn next_evicted(&self) -> Option<String> {
         lock(&self.evicted).pop_front()
     }
 
     /// Counts a request of a tenant against the rate limit. Keys without a tenant have meters of their own.
-    pub(crate) fn meter<T>(&self, tenant: &Arc<Tenant>, count: impl FnOnce(&mut Meter) -> T) -> T {
+    pub fn meter<T>(&self, tenant: &Arc<Tenant>, count: impl FnOnce(&mut Meter) -> T) -> T {
         if self.has(tenant) {
             return count(&mut lock(&tenant.meter));
         }
@@ -248,7 +248,7 @@ impl Tenants {
     }
 
     /// Deletes everything of one tenant.
-    pub(crate) fn reset_tenant(&self, name: &str) {
+    pub fn reset_tenant(&self, name: &str) {
         let tenant = write(&self.index).remove(name, &self.links);
         if let Some(tenant) = tenant {
             self.forget(&tenant);
@@ -256,7 +256,7 @@ impl Tenants {
     }
 
     /// Deletes everything.
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         *write(&self.index) = Index::default();
         // Each entry keeps the memory of its tenant.
         lock(&self.uses).order.clear();
@@ -285,14 +285,14 @@ impl Tenants {
     }
 
     /// Counts a new email, sent or received, and evicts the oldest beyond the limits.
-    pub(crate) fn count_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+    pub fn count_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         changes::count(bytes);
         let evicted = lock(&self.mails).insert(id, bytes, Arc::downgrade(tenant));
         remove_mails(evicted);
     }
 
     /// Removes emails that no longer exist.
-    pub(crate) fn forget_mails(&self, ids: &[Uuid]) {
+    pub fn forget_mails(&self, ids: &[Uuid]) {
         let mut retention = lock(&self.mails);
         for id in ids {
             retention.remove(*id);
@@ -300,37 +300,37 @@ impl Tenants {
     }
 
     /// Finds the tenant of an email, sent or received.
-    pub(crate) fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
+    pub fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
         lock(&self.mails).get(email)?.upgrade()
     }
 
     /// Updates the size of an email.
-    pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
+    pub fn resize_mail(&self, id: Uuid, bytes: usize) {
         changes::count(bytes);
         let evicted = lock(&self.mails).resize(id, bytes);
         remove_mails(evicted);
     }
 
     /// Adds to the size of an email.
-    pub(crate) fn grow_mail(&self, id: Uuid, by: usize) {
+    pub fn grow_mail(&self, id: Uuid, by: usize) {
         let evicted = lock(&self.mails).grow(id, by);
         remove_mails(evicted);
     }
 
     /// Counts a new webhook event, and evicts the oldest beyond the limit.
-    pub(crate) fn count_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+    pub fn count_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         let evicted = lock(&self.events).insert(id, bytes, Arc::downgrade(tenant));
         remove_events(evicted);
     }
 
     /// Updates the size of a webhook event.
-    pub(crate) fn resize_event(&self, id: Uuid, bytes: usize) {
+    pub fn resize_event(&self, id: Uuid, bytes: usize) {
         let evicted = lock(&self.events).resize(id, bytes);
         remove_events(evicted);
     }
 
     /// Removes webhook events that no longer exist.
-    pub(crate) fn forget_events(&self, ids: &[Uuid]) {
+    pub fn forget_events(&self, ids: &[Uuid]) {
         let mut retention = lock(&self.events);
         for id in ids {
             retention.remove(*id);
@@ -338,7 +338,7 @@ impl Tenants {
     }
 
     /// Adds an entry to a tenant's log.
-    pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
+    pub fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
         let (id, size) = (entry.id, entry.size());
         lock(&tenant.logs).insert(id, Arc::new(entry));
         let evicted = lock(&self.logs).insert(id, size, Arc::downgrade(tenant));

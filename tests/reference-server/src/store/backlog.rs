@@ -18,7 +18,7 @@ const FIRST_LIMIT: usize = 1 << 20;
 const LIMITS: std::ops::RangeInclusive<usize> = 256 << 10..=256 << 20;
 
 #[derive(Debug, Default)]
-pub(crate) struct Backlog {
+pub struct Backlog {
     unwritten: Mutex<Unwritten>,
     less: Condvar,
 }
@@ -92,31 +92,31 @@ fn times(bytes: usize, factor: f64) -> usize {
 
 impl Backlog {
     /// Waits until another change is allowed.
-    pub(crate) fn wait(&self) {
+    pub fn wait(&self) {
         let full = |unwritten: &mut Unwritten| unwritten.is_full(Instant::now());
         let waited = self.less.wait_while(lock(&self.unwritten), full);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         lock(&self.unwritten).is_full(Instant::now())
     }
 
     /// Counts changes.
-    pub(crate) fn add(&self, bytes: usize) {
+    pub fn add(&self, bytes: usize) {
         if bytes > 0 {
             lock(&self.unwritten).add(bytes, Instant::now());
         }
     }
 
     /// Starts a write of the changes so far.
-    pub(crate) fn begin_write(&self) {
+    pub fn begin_write(&self) {
         lock(&self.unwritten).begin();
         self.less.notify_all();
     }
 
     /// Ends a write that took this long, encoding included.
-    pub(crate) fn end_write(&self, took: Duration) {
+    pub fn end_write(&self, took: Duration) {
         let mut unwritten = lock(&self.unwritten);
         unwritten.end(took);
         unwritten.is_written = true;
@@ -124,7 +124,7 @@ impl Backlog {
     }
 
     /// Stops the back pressure: writes fail, or the writer has ended.
-    pub(crate) fn give_up(&self) {
+    pub fn give_up(&self) {
         lock(&self.unwritten).is_written = false;
         self.less.notify_all();
     }

@@ -9,19 +9,19 @@ use crate::wire::problem::Problem;
 
 /// A limit on bytes shared by many tables. Concurrent threads may each exceed it by one record.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub struct Budget {
     max: usize,
     used: AtomicUsize,
 }
 
 impl Budget {
-    pub(crate) fn of(max: usize) -> Self {
+    pub fn of(max: usize) -> Self {
         Self { max, used: AtomicUsize::new(0) }
     }
 
     /// Rejects a record of `after` bytes that replaces one of `before` bytes, if the budget is exceeded. Shrinking records are always
     /// accepted.
-    pub(crate) fn check(&self, before: usize, after: usize, plural: &str) -> Result<(), Problem> {
+    pub fn check(&self, before: usize, after: usize, plural: &str) -> Result<(), Problem> {
         let used = self.used.load(Ordering::Relaxed);
         if after <= before || used.saturating_sub(before).saturating_add(after) <= self.max {
             return Ok(());
@@ -39,18 +39,18 @@ impl Budget {
     }
 
     /// Counts `bytes` of the given plural until the result is dropped, unless they exceed the budget.
-    pub(crate) fn hold(self: &Arc<Self>, bytes: usize, plural: &str) -> Result<Held, Problem> {
+    pub fn hold(self: &Arc<Self>, bytes: usize, plural: &str) -> Result<Held, Problem> {
         self.check(0, bytes, plural)?;
         self.count(0, bytes);
         Ok(Held { budget: Arc::clone(self), bytes })
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.max
     }
 
     /// Counts a record of `after` bytes that replaces one of `before` bytes.
-    pub(crate) fn count(&self, before: usize, after: usize) {
+    pub fn count(&self, before: usize, after: usize) {
         self.used.fetch_add(after, Ordering::Relaxed);
         self.used.fetch_sub(before, Ordering::Relaxed);
     }
@@ -58,7 +58,7 @@ impl Budget {
 
 /// Bytes that count while it exists.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub struct Held {
     budget: Arc<Budget>,
     bytes: usize,
 }

@@ -12,11 +12,11 @@ thread_local! {
 }
 
 /// Counts a changed record and those of its bytes that the caller knows.
-pub(crate) fn count(bytes: usize) {
+pub fn count(bytes: usize) {
     BYTES.set(BYTES.get().wrapping_add(ROW + bytes));
 }
 
 /// The bytes that this thread has counted since it started. Wraps around.
-pub(crate) fn bytes() -> usize {
+pub fn bytes() -> usize {
     BYTES.get()
 }

@@ -7,50 +7,50 @@ use crate::store::size::Size;
 
 /// Values by name. To change a value, insert it again.
 #[derive(Debug)]
-pub(crate) struct Counted<V> {
+pub struct Counted<V> {
     values: HashMap<String, V>,
     bytes: usize,
 }
 
 impl<V: Size> Counted<V> {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { values: HashMap::new(), bytes: 0 }
     }
 
     /// The bytes of an entry.
-    pub(crate) fn size(name: &str, value: &V) -> usize {
+    pub fn size(name: &str, value: &V) -> usize {
         name.len() + value.size()
     }
 
-    pub(crate) fn insert(&mut self, name: String, value: V) {
+    pub fn insert(&mut self, name: String, value: V) {
         self.remove(&name);
         self.bytes += Self::size(&name, &value);
         self.values.insert(name, value);
     }
 
-    pub(crate) fn remove(&mut self, name: &str) -> Option<V> {
+    pub fn remove(&mut self, name: &str) -> Option<V> {
         let value = self.values.remove(name)?;
         self.bytes -= Self::size(name, &value);
         Some(value)
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&V> {
+    pub fn get(&self, name: &str) -> Option<&V> {
         self.values.get(name)
     }
 
-    pub(crate) fn iter(&self) -> Iter<'_, String, V> {
+    pub fn iter(&self) -> Iter<'_, String, V> {
         self.values.iter()
     }
 
-    pub(crate) fn values(&self) -> Values<'_, String, V> {
+    pub fn values(&self) -> Values<'_, String, V> {
         self.values.values()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 }

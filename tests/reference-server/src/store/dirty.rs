@@ -6,18 +6,18 @@ use crate::store::changes;
 
 /// Reading leaves the flag unchanged; any mutable access sets it.
 #[derive(Debug)]
-pub(crate) struct Dirty<T> {
+pub struct Dirty<T> {
     value: T,
     changed: bool,
 }
 
 impl<T> Dirty<T> {
-    pub(crate) fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self { value, changed: true }
     }
 
     /// Returns and clears the dirty flag.
-    pub(crate) fn take(&mut self) -> bool {
+    pub fn take(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 }

@@ -8,13 +8,13 @@ use crate::store::counted::Counted;
 use crate::store::size::Size;
 
 /// A value that expires.
-pub(crate) trait Expires {
+pub trait Expires {
     fn expires_at(&self) -> Timestamp;
 }
 
 /// Values by name, with an index by expiry, so that evicting the expired ones costs nothing for the others.
 #[derive(Debug)]
-pub(crate) struct Expiring<V> {
+pub struct Expiring<V> {
     values: Counted<V>,
     order: BTreeSet<(Timestamp, String)>,
     /// The bytes of the index.
@@ -22,30 +22,30 @@ pub(crate) struct Expiring<V> {
 }
 
 impl<V: Expires + Size> Expiring<V> {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { values: Counted::new(), order: BTreeSet::new(), order_bytes: 0 }
     }
 
     /// The bytes of an entry.
-    pub(crate) fn size(name: &str, value: &V) -> usize {
+    pub fn size(name: &str, value: &V) -> usize {
         Counted::size(name, value) + index_bytes(name)
     }
 
-    pub(crate) fn insert(&mut self, name: String, value: V) {
+    pub fn insert(&mut self, name: String, value: V) {
         self.remove(&name);
         self.order_bytes += index_bytes(&name);
         self.order.insert((value.expires_at(), name.clone()));
         self.values.insert(name, value);
     }
 
-    pub(crate) fn remove(&mut self, name: &str) -> Option<V> {
+    pub fn remove(&mut self, name: &str) -> Option<V> {
         let value = self.values.remove(name)?;
         self.order.remove(&(value.expires_at(), name.to_owned()));
         self.order_bytes -= index_bytes(name);
         Some(value)
     }
 
-    pub(crate) fn evict_expired(&mut self, now: Timestamp) {
+    pub fn evict_expired(&mut self, now: Timestamp) {
         while let Some((_, name)) = self.order.first().filter(|(at, _)| *at <= now) {
             let name = name.clone();
             self.remove(&name);
@@ -53,12 +53,12 @@ impl<V: Expires + Size> Expiring<V> {
     }
 
     /// Removes the value that expires first.
-    pub(crate) fn evict_first(&mut self) -> bool {
+    pub fn evict_first(&mut self) -> bool {
         let first = self.order.first().map(|(_, name)| name.clone());
         first.is_some_and(|name| self.remove(&name).is_some())
     }
 
-    pub(crate) fn retain(&mut self, keep: impl Fn(&V) -> bool) {
+    pub fn retain(&mut self, keep: impl Fn(&V) -> bool) {
         let gone: Vec<_> =
             self.values.iter().filter(|(_, value)| !keep(value)).map(|(name, _)| name.clone()).collect();
         for name in gone {
@@ -66,15 +66,15 @@ impl<V: Expires + Size> Expiring<V> {
         }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&V> {
+    pub fn get(&self, name: &str) -> Option<&V> {
         self.values.get(name)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.values.bytes() + self.order_bytes
     }
 }

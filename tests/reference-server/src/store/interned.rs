@@ -9,20 +9,18 @@ use serde::{Deserialize, Deserializer};
 use crate::lock::lock;
 
 /// A constant of the program, such as an event type. Records refer to it without a copy each.
-pub(crate) type Interned = &'static str;
+pub type Interned = &'static str;
 
 /// All strings restored so far. Their number is bounded by the program's constants.
 static KNOWN: Mutex<BTreeSet<Interned>> = Mutex::new(BTreeSet::new());
 
 /// Deserializes a string; equal ones share one allocation.
-pub(crate) fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Interned, D::Error> {
+pub fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Interned, D::Error> {
     String::deserialize(deserializer).map(intern)
 }
 
 /// Deserializes an optional time with its reason.
-pub(crate) fn dated<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<(Timestamp, Interned)>, D::Error> {
+pub fn dated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<(Timestamp, Interned)>, D::Error> {
     let dated = Option::<(Timestamp, String)>::deserialize(deserializer)?;
     Ok(dated.map(|(at, text)| (at, intern(text))))
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::changes;
 
 /// A list that is shown page by page. Each item has a position; newer items have higher ones.
-pub(crate) trait Ordered {
+pub trait Ordered {
     type Item: Clone;
 
     /// The position of the item with this ID, also of one that is no longer in the list.
@@ -24,7 +24,7 @@ pub(crate) trait Ordered {
 }
 
 /// A store that is persisted and restored record by record.
-pub(crate) trait Persist<T> {
+pub trait Persist<T> {
     /// The positions that changed since the last call; `None` on the first call, which starts the tracking.
     fn take_changed(&mut self) -> Option<Vec<u64>>;
 
@@ -41,7 +41,7 @@ pub(crate) trait Persist<T> {
 ///
 /// The cost of a page depends on the page's size, not the store's: the ID leads to a position, where the walk starts.
 #[derive(Clone, Debug)]
-pub(crate) struct Ledger<T> {
+pub struct Ledger<T> {
     items: BTreeMap<u64, (Uuid, T)>,
     positions: HashMap<Uuid, u64>,
     next: u64,
@@ -50,12 +50,12 @@ pub(crate) struct Ledger<T> {
 }
 
 impl<T> Ledger<T> {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { items: BTreeMap::new(), positions: HashMap::default(), next: 0, changed: None }
     }
 
     /// Adds an item. Returns its position.
-    pub(crate) fn insert(&mut self, id: Uuid, item: T) -> u64 {
+    pub fn insert(&mut self, id: Uuid, item: T) -> u64 {
         let position = self.next;
         self.track(position);
         self.positions.insert(id, position);
@@ -64,28 +64,28 @@ impl<T> Ledger<T> {
         position
     }
 
-    pub(crate) fn position(&self, id: Uuid) -> Option<u64> {
+    pub fn position(&self, id: Uuid) -> Option<u64> {
         self.positions.get(&id).copied()
     }
 
     /// The items at these positions, in the same order.
-    pub(crate) fn at_all(&self, positions: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
+    pub fn at_all(&self, positions: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
         positions.filter_map(|position| self.items.get(&position)).map(|(_, item)| item)
     }
 
-    pub(crate) fn get(&self, id: Uuid) -> Option<&T> {
+    pub fn get(&self, id: Uuid) -> Option<&T> {
         let (_, item) = self.items.get(self.positions.get(&id)?)?;
         Some(item)
     }
 
-    pub(crate) fn get_mut(&mut self, id: Uuid) -> Option<&mut T> {
+    pub fn get_mut(&mut self, id: Uuid) -> Option<&mut T> {
         let position = *self.positions.get(&id)?;
         self.track(position);
         let (_, item) = self.items.get_mut(&position)?;
         Some(item)
     }
 
-    pub(crate) fn remove(&mut self, id: Uuid) -> Option<T> {
+    pub fn remove(&mut self, id: Uuid) -> Option<T> {
         let position = self.positions.remove(&id)?;
         self.track(position);
         let (_, item) = self.items.remove(&position)?;
@@ -93,36 +93,36 @@ impl<T> Ledger<T> {
     }
 
     /// Marks an item as changed.
-    pub(crate) fn mark_changed(&mut self, id: Uuid) {
+    pub fn mark_changed(&mut self, id: Uuid) {
         if let Some(position) = self.positions.get(&id) {
             self.track(*position);
         }
     }
 
-    pub(crate) fn contains(&self, id: Uuid) -> bool {
+    pub fn contains(&self, id: Uuid) -> bool {
         self.positions.contains_key(&id)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.items.len()
     }
 
     /// Returns the positions that changed since the last call; `None` on the first call, which starts the tracking.
-    pub(crate) fn take_changed(&mut self) -> Option<Vec<u64>> {
+    pub fn take_changed(&mut self) -> Option<Vec<u64>> {
         self.changed.replace(Vec::new())
     }
 
     /// All positions with an item.
-    pub(crate) fn positions(&self) -> Vec<u64> {
+    pub fn positions(&self) -> Vec<u64> {
         self.items.keys().copied().collect()
     }
 
-    pub(crate) fn at(&self, position: u64) -> Option<&(Uuid, T)> {
+    pub fn at(&self, position: u64) -> Option<&(Uuid, T)> {
         self.items.get(&position)
     }
 
     /// Restores an item at its position, which doesn't count as a change.
-    pub(crate) fn restore(&mut self, position: u64, id: Uuid, item: T) {
+    pub fn restore(&mut self, position: u64, id: Uuid, item: T) {
         self.changed.get_or_insert_default();
         self.positions.insert(id, position);
         self.items.insert(position, (id, item));
@@ -137,32 +137,32 @@ impl<T> Ledger<T> {
     }
 
     /// The position of the next item.
-    pub(crate) fn next_position(&self) -> u64 {
+    pub fn next_position(&self) -> u64 {
         self.next
     }
 
     /// The items in a range of positions, newest first, with their positions.
-    pub(crate) fn entries(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &T)> {
+    pub fn entries(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &T)> {
         self.items.range(range).rev().map(|(position, (_, item))| (*position, item))
     }
 
-    pub(crate) fn ids(&self) -> impl Iterator<Item = Uuid> + '_ {
+    pub fn ids(&self) -> impl Iterator<Item = Uuid> + '_ {
         self.items.values().map(|(id, _)| *id)
     }
 
     /// Removes the oldest item. Returns its position, too.
-    pub(crate) fn take_oldest(&mut self) -> Option<(u64, T)> {
+    pub fn take_oldest(&mut self) -> Option<(u64, T)> {
         let (position, (id, item)) = self.items.pop_first()?;
         self.track(position);
         self.positions.remove(&id);
         Some((position, item))
     }
 
-    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &T> {
+    pub fn oldest_first(&self) -> impl Iterator<Item = &T> {
         self.items.values().map(|(_, item)| item)
     }
 
-    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &T> {
+    pub fn newest_first(&self) -> impl Iterator<Item = &T> {
         self.items.values().rev().map(|(_, item)| item)
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::store::ledger::{Ledger, Persist};
 
 /// A mail that a [`Mails`] stores.
-pub(crate) trait StoredMail {
+pub trait StoredMail {
     fn id(&self) -> Uuid;
 
     /// The time of its capture or reception.
@@ -27,7 +27,7 @@ pub(crate) trait StoredMail {
 
 /// Mails in insertion order. To read, it is a [`Ledger`]. Counting the unread ones and finding the oldest takes no walk.
 #[derive(Debug)]
-pub(crate) struct Mails<T> {
+pub struct Mails<T> {
     ledger: Ledger<Arc<T>>,
     unread: usize,
     /// The positions by time, which isn't the insertion order after the clock was set back.
@@ -35,18 +35,18 @@ pub(crate) struct Mails<T> {
 }
 
 impl<T: StoredMail> Mails<T> {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { ledger: Ledger::new(), unread: 0, by_age: BTreeSet::new() }
     }
 
-    pub(crate) fn insert(&mut self, id: Uuid, mail: Arc<T>) {
+    pub fn insert(&mut self, id: Uuid, mail: Arc<T>) {
         self.unread += usize::from(mail.is_unread());
         let at = mail.stored_at();
         let position = self.ledger.insert(id, mail);
         self.by_age.insert((at, position));
     }
 
-    pub(crate) fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
+    pub fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
         let position = self.ledger.position(id)?;
         let mail = self.ledger.remove(id)?;
         self.unread -= usize::from(mail.is_unread());
@@ -55,7 +55,7 @@ impl<T: StoredMail> Mails<T> {
     }
 
     /// Marks a mail as read or unread. Returns whether that changed it.
-    pub(crate) fn mark(&mut self, id: Uuid, unread: bool) -> bool {
+    pub fn mark(&mut self, id: Uuid, unread: bool) -> bool {
         let changed =
             self.ledger.get(id).is_some_and(|mail| mail.unread().swap(unread, Ordering::Relaxed) != unread);
         if changed {
@@ -66,22 +66,22 @@ impl<T: StoredMail> Mails<T> {
     }
 
     /// Records that something inside a mail has changed.
-    pub(crate) fn mark_changed(&mut self, id: Uuid) {
+    pub fn mark_changed(&mut self, id: Uuid) {
         self.ledger.mark_changed(id);
     }
 
     /// The number of unread mails.
-    pub(crate) fn unread(&self) -> usize {
+    pub fn unread(&self) -> usize {
         self.unread
     }
 
     /// The time of the oldest mail.
-    pub(crate) fn oldest_at(&self) -> Option<Timestamp> {
+    pub fn oldest_at(&self) -> Option<Timestamp> {
         self.by_age.first().map(|(at, _)| *at)
     }
 
     /// The IDs of the oldest mails that were stored at `until` or before, at most `max`.
-    pub(crate) fn stored_until(&self, until: Timestamp, max: usize) -> Vec<Uuid> {
+    pub fn stored_until(&self, until: Timestamp, max: usize) -> Vec<Uuid> {
         let positions = self.by_age.range(..=(until, u64::MAX)).take(max).map(|(_, position)| *position);
         self.ledger.at_all(positions).map(|mail| mail.id()).collect()
     }

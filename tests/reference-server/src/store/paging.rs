@@ -8,7 +8,7 @@ use crate::wire::problem::Problem;
 
 impl Window {
     /// One page of a ledger, of the items that match `wanted`.
-    pub(crate) fn page_where<T: Clone>(
+    pub fn page_where<T: Clone>(
         &self,
         ledger: &Ledger<T>,
         wanted: impl Fn(&T) -> bool,
@@ -17,7 +17,7 @@ impl Window {
     }
 
     /// One page of a list.
-    pub(crate) fn show<L: Ordered>(&self, list: &L) -> Result<Page<L::Item>, Problem> {
+    pub fn show<L: Ordered>(&self, list: &L) -> Result<Page<L::Item>, Problem> {
         self.filter(list, |_| true)
     }
 
@@ -44,7 +44,7 @@ impl Window {
     }
 
     /// A snapshot of all items from the cursor on, for a filter that is too slow to run under the lock.
-    pub(crate) fn walk<L: Ordered>(&self, list: &L) -> Result<Walk<L::Item>, Problem> {
+    pub fn walk<L: Ordered>(&self, list: &L) -> Result<Walk<L::Item>, Problem> {
         let position = |name, id| list.position(id).ok_or_else(|| unknown_cursor(name, id));
         let items = match self.cursor {
             None => list.newest_first_of(0..u64::MAX).cloned().collect(),
@@ -57,7 +57,7 @@ impl Window {
     }
 
     /// One page of items in their own order: `after` leads to the following ones.
-    pub(crate) fn slice<T: Clone>(&self, items: &[T], id: impl Fn(&T) -> Uuid) -> Result<Page<T>, Problem> {
+    pub fn slice<T: Clone>(&self, items: &[T], id: impl Fn(&T) -> Uuid) -> Result<Page<T>, Problem> {
         let place = |name, wanted: Uuid| {
             items.iter().position(|item| id(item) == wanted).ok_or_else(|| unknown_cursor(name, wanted))
         };
@@ -78,7 +78,7 @@ impl Window {
         Ok(Page { items: items[start..end].to_vec(), has_more })
     }
 
-    pub(crate) fn take<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {
+    pub fn take<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {
         let Some(limit) = self.limit else {
             return Page { items: items.cloned().collect(), has_more: false };
         };
@@ -88,14 +88,14 @@ impl Window {
 }
 
 /// The items of a list from a window's cursor on.
-pub(crate) struct Walk<T> {
+pub struct Walk<T> {
     window: Window,
     items: Vec<T>,
 }
 
 impl<T: Clone> Walk<T> {
     /// One page of the items that match `wanted`.
-    pub(crate) fn page_where(&self, mut wanted: impl FnMut(&T) -> bool) -> Page<T> {
+    pub fn page_where(&self, mut wanted: impl FnMut(&T) -> bool) -> Page<T> {
         let mut page = self.window.take(self.items.iter().filter(|item| wanted(item)));
         if let Some(Cursor::Before(_)) = self.window.cursor {
             page.items.reverse();

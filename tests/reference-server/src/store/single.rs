@@ -9,7 +9,7 @@ use crate::store::ledger::Persist;
 
 /// A record that starts with its default.
 #[derive(Debug, Default)]
-pub(crate) struct Single<T> {
+pub struct Single<T> {
     /// `None` until the first change, so that tenants that never change it persist nothing.
     record: Option<(Uuid, Arc<T>)>,
     /// Whether it changed, once persistence has subscribed.
@@ -17,11 +17,11 @@ pub(crate) struct Single<T> {
 }
 
 impl<T: Clone + Default> Single<T> {
-    pub(crate) fn get(&self) -> T {
+    pub fn get(&self) -> T {
         self.record.as_ref().map(|(_, record)| T::clone(record)).unwrap_or_default()
     }
 
-    pub(crate) fn set(&mut self, record: T) {
+    pub fn set(&mut self, record: T) {
         if let Some(changed) = &mut self.changed {
             *changed = true;
             changes::count(size_of::<T>());

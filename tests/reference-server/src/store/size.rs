@@ -16,7 +16,7 @@ const ROW: usize = 256;
 const HEADER: usize = size_of::<HeaderName>() + size_of::<HeaderValue>() + 40;
 
 /// A value that knows its memory use.
-pub(crate) trait Size {
+pub trait Size {
     /// The bytes that it owns on the heap.
     fn heap_size(&self) -> usize;
 

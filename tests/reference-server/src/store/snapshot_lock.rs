@@ -11,7 +11,7 @@ use crate::store::backlog::Backlog;
 use crate::store::changes;
 
 #[derive(Debug, Default)]
-pub(crate) struct SnapshotLock {
+pub struct SnapshotLock {
     inside: RwLock<()>,
     backlog: Backlog,
 }
@@ -24,14 +24,14 @@ thread_local! {
 
 /// While it exists, its thread may change things.
 #[derive(Debug)]
-pub(crate) struct ReadGuard<'a> {
+pub struct ReadGuard<'a> {
     lock: &'a SnapshotLock,
     /// The outermost entry of the thread, with its change count at that time.
     open: Option<(RwLockReadGuard<'a, ()>, usize)>,
 }
 
 impl SnapshotLock {
-    pub(crate) fn enter(&self) -> ReadGuard<'_> {
+    pub fn enter(&self) -> ReadGuard<'_> {
         let is_inside = HELD.with_borrow_mut(|inside| {
             let is_inside = inside.contains(&self.address());
             inside.push(self.address());
@@ -50,12 +50,12 @@ impl SnapshotLock {
     }
 
     /// Waits until no thread is inside, and blocks others from entering.
-    pub(crate) fn close(&self) -> RwLockWriteGuard<'_, ()> {
+    pub fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.inside.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The unwritten changes.
-    pub(crate) fn backlog(&self) -> &Backlog {
+    pub fn backlog(&self) -> &Backlog {
         &self.backlog
     }
 }

@@ -22,7 +22,7 @@ use crate::wire::problems::Checked;
 use crate::wire::readers::uuid;
 
 /// A record of a table: its unique key, and the groups that it is looked up by.
-pub(crate) trait Record: Size {
+pub trait Record: Size {
     /// The name with its article, for error messages: `a template`.
     const NOUN: &'static str;
 
@@ -70,7 +70,7 @@ pub(crate) trait Record: Size {
 }
 
 /// Normalizes a case-insensitive key.
-pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
+pub fn lower_case(key: &str) -> Cow<'_, str> {
     if key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Owned(key.to_ascii_lowercase());
     }
@@ -79,7 +79,7 @@ pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
 
 /// The group type of records without groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum NoGroup {}
+pub enum NoGroup {}
 
 no_heap!(NoGroup);
 
@@ -88,7 +88,7 @@ no_heap!(NoGroup);
 /// Every lookup costs O(log n) in the number of records, and every page the cost of the page itself. Records are shared with readers, so
 /// that responses are serialized without the lock, and copied when they change meanwhile.
 #[derive(Debug)]
-pub(crate) struct Table<T: Record> {
+pub struct Table<T: Record> {
     max: usize,
     budget: Arc<Budget>,
     rows: Mutex<Rows<T>>,
@@ -96,7 +96,7 @@ pub(crate) struct Table<T: Record> {
 
 /// The content of a locked table.
 #[derive(Debug)]
-pub(crate) struct Rows<T: Record> {
+pub struct Rows<T: Record> {
     records: Ledger<Arc<T>>,
     /// The positions of records by their normalized keys.
     keys: HashMap<String, u64>,
@@ -117,7 +117,7 @@ struct Entries<G> {
 }
 
 impl<T: Record> Table<T> {
-    pub(crate) fn new(max: usize, budget: &Arc<Budget>) -> Self {
+    pub fn new(max: usize, budget: &Arc<Budget>) -> Self {
         Self { max, budget: Arc::clone(budget), rows: Mutex::new(Rows::new(Arc::clone(budget))) }
     }
 
@@ -125,7 +125,7 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// Fails if another record has its key, or if the table is full.
-    pub(crate) fn add(&self, id: Uuid, record: T) -> Result<(), Problem> {
+    pub fn add(&self, id: Uuid, record: T) -> Result<(), Problem> {
         let mut rows = self.lock();
         rows.check_key(&record, None)?;
         self.check_room(&rows, &record)?;
@@ -138,7 +138,7 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// Fails if the table would have too many records, or if they exceed the budget.
-    pub(crate) fn add_missing(&self, records: Vec<(Uuid, T)>) -> Result<Vec<(Uuid, bool)>, Problem> {
+    pub fn add_missing(&self, records: Vec<(Uuid, T)>) -> Result<Vec<(Uuid, bool)>, Problem> {
         let mut rows = self.lock();
         let (mut new, mut bytes) = (HashSet::new(), 0);
         for (_, record) in &records {
@@ -179,34 +179,34 @@ impl<T: Record> Table<T> {
     }
 
     /// Rejects a growth by this number of bytes if the budget doesn't allow it.
-    pub(crate) fn check_growth(&self, bytes: usize) -> Result<(), Problem> {
+    pub fn check_growth(&self, bytes: usize) -> Result<(), Problem> {
         self.budget.check(0, bytes, T::PLURAL)
     }
 
     /// Counts bytes that belong to a record but aren't part of it, until the result is dropped.
-    pub(crate) fn hold(&self, bytes: usize) -> Result<Held, Problem> {
+    pub fn hold(&self, bytes: usize) -> Result<Held, Problem> {
         self.budget.hold(bytes, T::PLURAL)
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.lock().len() >= self.max
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.lock().len() == 0
     }
 
-    pub(crate) fn get(&self, id: Uuid) -> Option<Arc<T>> {
+    pub fn get(&self, id: Uuid) -> Option<Arc<T>> {
         self.lock().get(id).cloned()
     }
 
     /// Parses the ID of one of the records.
-    pub(crate) fn known_id(&self, text: &str) -> Option<Uuid> {
+    pub fn known_id(&self, text: &str) -> Option<Uuid> {
         Uuid::try_parse(text).ok().filter(|id| self.get(*id).is_some())
     }
 
     /// Reads the ID of one of the records.
-    pub(crate) fn read_id(&self, field: &Field<'_>) -> Checked<Uuid> {
+    pub fn read_id(&self, field: &Field<'_>) -> Checked<Uuid> {
         let text = field.text()?;
         self.known_id(&text).ok_or_else(|| {
             let (one, noun, found) = (T::NOUN, T::noun(), quoted(&text));
@@ -215,7 +215,7 @@ impl<T: Record> Table<T> {
     }
 
     /// Like [`read_id`](Self::read_id), with an error of its own for a malformed ID.
-    pub(crate) fn read_uuid(&self, field: &Field<'_>) -> Checked<Uuid> {
+    pub fn read_uuid(&self, field: &Field<'_>) -> Checked<Uuid> {
         let id = uuid(field)?;
         let (one, noun) = (T::NOUN, T::noun());
         let known = self.get(id).map(|_| id);
@@ -223,36 +223,36 @@ impl<T: Record> Table<T> {
     }
 
     /// Finds the record with this key.
-    pub(crate) fn by_key(&self, key: &str) -> Option<Arc<T>> {
+    pub fn by_key(&self, key: &str) -> Option<Arc<T>> {
         self.lock().by_key(key).cloned()
     }
 
     /// Lists all records, newest first.
-    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+    pub fn all(&self) -> Vec<Arc<T>> {
         self.lock().records.newest_first().cloned().collect()
     }
 
     /// Lists the members of a group, newest first.
-    pub(crate) fn members(&self, group: &T::Group) -> Vec<Arc<T>> {
+    pub fn members(&self, group: &T::Group) -> Vec<Arc<T>> {
         self.lock().members(group).rev().cloned().collect()
     }
 
     /// The oldest member of a group.
-    pub(crate) fn oldest(&self, group: &T::Group) -> Option<Arc<T>> {
+    pub fn oldest(&self, group: &T::Group) -> Option<Arc<T>> {
         self.lock().members(group).next().cloned()
     }
 
-    pub(crate) fn remove(&self, id: Uuid) -> Option<Arc<T>> {
+    pub fn remove(&self, id: Uuid) -> Option<Arc<T>> {
         self.lock().remove(id)
     }
 
     /// One page of all records.
-    pub(crate) fn page(&self, window: &Window) -> Result<Page<Arc<T>>, Problem> {
+    pub fn page(&self, window: &Window) -> Result<Page<Arc<T>>, Problem> {
         window.show(&self.lock().records)
     }
 
     /// One page of the members of these groups. The cursor may be any record that `knows` accepts.
-    pub(crate) fn page_of(
+    pub fn page_of(
         &self,
         window: &Window,
         groups: impl IntoIterator<Item = T::Group>,
@@ -262,7 +262,7 @@ impl<T: Record> Table<T> {
     }
 
     /// One page of the records with these IDs. The cursor may be any record.
-    pub(crate) fn page_with(
+    pub fn page_with(
         &self,
         window: &Window,
         ids: impl IntoIterator<Item = Uuid>,
@@ -273,20 +273,20 @@ impl<T: Record> Table<T> {
     }
 
     /// Locks the rows, for several operations under one lock.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<T>> {
+    pub fn lock(&self) -> MutexGuard<'_, Rows<T>> {
         lock(&self.rows)
     }
 }
 
 impl<T: Record + Clone> Table<T> {
     /// Changes a record without significant growth. Returns `None` if no record has this ID.
-    pub(crate) fn change<R>(&self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+    pub fn change<R>(&self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.lock().change(id, change)
     }
 
     /// Changes a record, unless the change fails, conflicts with another record's key or exceeds the budget; nothing is changed then.
     /// Returns `None` if no record has this ID.
-    pub(crate) fn try_change<R>(
+    pub fn try_change<R>(
         &self,
         id: Uuid,
         change: impl FnOnce(&mut T) -> Result<R, Problem>,
@@ -305,7 +305,7 @@ impl<T: Record + Clone> Table<T> {
     }
 
     /// Changes every member of a group.
-    pub(crate) fn change_all(&self, group: &T::Group, id: impl Fn(&T) -> Uuid, change: impl Fn(&mut T)) {
+    pub fn change_all(&self, group: &T::Group, id: impl Fn(&T) -> Uuid, change: impl Fn(&mut T)) {
         let mut rows = self.lock();
         let ids: Vec<_> = rows.members(group).map(|record| id(record)).collect();
         for id in ids {
@@ -317,7 +317,7 @@ impl<T: Record + Clone> Table<T> {
     ///
     /// # Errors
     /// Fails if a record must be added and the table is full, or if the record exceeds the budget.
-    pub(crate) fn put(
+    pub fn put(
         &self,
         key: &str,
         blank: impl FnOnce() -> (Uuid, T),
@@ -346,7 +346,7 @@ impl<T: Record + Clone> Table<T> {
 }
 
 impl<T: Record> Rows<T> {
-    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+    pub fn new(budget: Arc<Budget>) -> Self {
         Self {
             records: Ledger::new(),
             keys: HashMap::new(),
@@ -368,17 +368,17 @@ impl<T: Record> Rows<T> {
         changes::count(bytes);
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.records.len()
     }
 
     /// The size of all records with their index entries, in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// One page of the members of these groups. The cursor may be any record that `knows` accepts.
-    pub(crate) fn page_of(
+    pub fn page_of(
         &self,
         window: &Window,
         groups: impl IntoIterator<Item = T::Group>,
@@ -388,28 +388,28 @@ impl<T: Record> Rows<T> {
         window.show(&Members { rows: self, groups: groups.into_iter().collect() })
     }
 
-    pub(crate) fn get(&self, id: Uuid) -> Option<&Arc<T>> {
+    pub fn get(&self, id: Uuid) -> Option<&Arc<T>> {
         self.records.get(id)
     }
 
-    pub(crate) fn by_key(&self, key: &str) -> Option<&Arc<T>> {
+    pub fn by_key(&self, key: &str) -> Option<&Arc<T>> {
         let position = self.keys.get(&*T::normalize(key))?;
         self.records.at(*position).map(|(_, record)| record)
     }
 
     /// The members of a group, oldest first.
-    pub(crate) fn members(&self, group: &T::Group) -> impl DoubleEndedIterator<Item = &Arc<T>> {
+    pub fn members(&self, group: &T::Group) -> impl DoubleEndedIterator<Item = &Arc<T>> {
         self.positions(group, 0..u64::MAX)
             .filter_map(|position| self.records.at(position))
             .map(|(_, record)| record)
     }
 
     /// The number of members of a counted group.
-    pub(crate) fn count_of(&self, group: &T::Group) -> usize {
+    pub fn count_of(&self, group: &T::Group) -> usize {
         self.counts.get(group).copied().unwrap_or_default()
     }
 
-    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &Arc<T>> {
+    pub fn oldest_first(&self) -> impl Iterator<Item = &Arc<T>> {
         self.records.oldest_first()
     }
 
@@ -428,7 +428,7 @@ impl<T: Record> Rows<T> {
     }
 
     /// Adds a record whose key is known to be unique.
-    pub(crate) fn insert(&mut self, id: Uuid, record: Arc<T>) {
+    pub fn insert(&mut self, id: Uuid, record: Arc<T>) {
         let entries = Entries::of(&*record);
         let size = full_size(&*record, &entries);
         let position = self.records.insert(id, record);
@@ -436,7 +436,7 @@ impl<T: Record> Rows<T> {
         self.index(position, entries);
     }
 
-    pub(crate) fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
+    pub fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
         let position = self.records.position(id)?;
         let record = self.records.remove(id)?;
         self.count(position, 0);
@@ -445,7 +445,7 @@ impl<T: Record> Rows<T> {
     }
 
     /// Removes the oldest record.
-    pub(crate) fn remove_oldest(&mut self) -> Option<Arc<T>> {
+    pub fn remove_oldest(&mut self) -> Option<Arc<T>> {
         let (position, record) = self.records.take_oldest()?;
         self.count(position, 0);
         self.unindex(position, Entries::of(&*record));
@@ -453,7 +453,7 @@ impl<T: Record> Rows<T> {
     }
 
     /// Marks a record as changed.
-    pub(crate) fn mark_changed(&mut self, id: Uuid) {
+    pub fn mark_changed(&mut self, id: Uuid) {
         self.records.mark_changed(id);
     }
 
@@ -468,7 +468,7 @@ impl<T: Record> Rows<T> {
     }
 
     /// Changes a record. Returns `None` if no record has this ID.
-    pub(crate) fn change<R>(&mut self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R>
+    pub fn change<R>(&mut self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R>
     where
         T: Clone,
     {

@@ -1,7 +1,7 @@
 //! Common responses: the ID of a created, changed or deleted resource.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{Method, Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -9,66 +9,55 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
 
 /// The response of a handler, or its error.
-pub(crate) type Answer = Result<Response<Bytes>, Problem>;
+pub type Answer = Result<Response<Bytes>, Problem>;
 
 /// A resource's type and ID.
 #[derive(Serialize)]
-pub(crate) struct Reference {
+pub struct Reference {
     object: &'static str,
     id: Uuid,
 }
 
 impl Reference {
-    pub(crate) fn to(object: &'static str, id: Uuid) -> Self {
+    pub fn to(object: &'static str, id: Uuid) -> Self {
         Self { object, id }
     }
 }
 
 /// 201: created.
-pub(crate) fn created(object: &'static str, id: Uuid) -> Response<Bytes> {
+pub fn created(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::CREATED, &Reference::to(object, id))
 }
 
 /// 200: the resource that was changed.
-pub(crate) fn reference(object: &'static str, id: Uuid) -> Response<Bytes> {
+pub fn reference(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::OK, &Reference::to(object, id))
 }
 
 /// A deleted resource's type and ID.
 #[derive(Serialize)]
-pub(crate) struct Deletion {
+pub struct Deletion {
     #[serde(flatten)]
     what: Reference,
     deleted: bool,
 }
 
 impl Deletion {
-    pub(crate) fn of(object: &'static str, id: Uuid) -> Self {
+    pub fn of(object: &'static str, id: Uuid) -> Self {
         Self { what: Reference::to(object, id), deleted: true }
     }
 
     /// The response of a repeated deletion.
-    pub(crate) fn not_done(self) -> Self {
+    pub fn not_done(self) -> Self {
         Self { deleted: false, ..self }
     }
 }
 
 /// 200: deleted.
-pub(crate) fn deleted(object: &'static str, id: Uuid) -> Response<Bytes> {
+pub fn deleted(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::OK, &Deletion::of(object, id))
 }
 
-pub(crate) fn no_such_route(method: &Method, path: &str) -> Problem {
+pub fn no_such_route(method: &Method, path: &str) -> Problem {
     Problem::not_found(format!("There is no route {method} {}.", quoted(path)))
-}
-
-/// Responds to a known path with an unsupported method.
-pub(crate) fn wrong_method(method: &Method, path: &str, allowed: &[&str]) -> Response<Bytes> {
-    let message = format!("{} does not take {method}; it takes {}.", quoted(path), allowed.join(", "));
-    let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
-    let mut response = problem.into_response();
-    if let Ok(allowed) = HeaderValue::try_from(allowed.join(", ")) {
-        response.headers_mut().insert(header::ALLOW, allowed);
-    }
-    response
 }

@@ -2,7 +2,7 @@
 
 /// An update of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change<T> {
+pub enum Change<T> {
     /// The field is absent.
     Keep,
     /// It is `null`.
@@ -13,7 +13,7 @@ pub(crate) enum Change<T> {
 
 impl<T> Change<T> {
     /// Updates the field of a record.
-    pub(crate) fn apply(self, field: &mut Option<T>) {
+    pub fn apply(self, field: &mut Option<T>) {
         match self {
             Self::Keep => {}
             Self::Clear => *field = None,
@@ -23,7 +23,7 @@ impl<T> Change<T> {
 }
 
 /// Updates a field of a record that can't be cleared.
-pub(crate) fn replace<T>(field: &mut T, value: Option<T>) {
+pub fn replace<T>(field: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *field = value;
     }

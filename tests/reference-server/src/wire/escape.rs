@@ -1,7 +1,7 @@
 //! HTML escaping.
 
 /// Escapes text for an HTML element or a quoted attribute.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

@@ -24,13 +24,13 @@ use crate::wire::problems::{Checked, Problems, Report, Reported};
 
 /// The maximum number of items of an array and of fields of an object, unless another rule is stricter. The specification doesn't define a
 /// limit; no real client comes near this one, and without it a small body could keep the service busy.
-pub(crate) const MAX_ENTRIES: usize = 1_000;
+pub const MAX_ENTRIES: usize = 1_000;
 
 /// Up to this number of fields, comparing names is faster than hashing them.
 const MAX_UNINDEXED: usize = 16;
 
 /// The fields of one JSON object, each of which can be read once.
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     location: Location<'a>,
     report: &'a Report<'a>,
     /// In the order of their first appearance; `None` once taken.
@@ -42,7 +42,7 @@ pub(crate) struct Fields<'a> {
 }
 
 /// Reads a body that must be an object: the input, or all of its problems.
-pub(crate) fn read<T>(
+pub fn read<T>(
     body: Body<'_>,
     ignored: &RefCell<Ignored>,
     read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
@@ -56,7 +56,7 @@ pub(crate) fn read<T>(
 }
 
 /// Reads an object that is an item of the body, which is an array.
-pub(crate) fn read_item<T>(
+pub fn read_item<T>(
     json: &str,
     index: usize,
     ignored: &RefCell<Ignored>,
@@ -68,7 +68,7 @@ pub(crate) fn read_item<T>(
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn read<T>(
+    pub fn read<T>(
         entries: Vec<Entry<'a>>,
         location: Location<'a>,
         report: &'a Report<'a>,
@@ -114,37 +114,37 @@ impl<'a> Fields<'a> {
     }
 
     /// Whether a field is present and not `null`.
-    pub(crate) fn has(&self, field: &str) -> bool {
+    pub fn has(&self, field: &str) -> bool {
         self.peek(field).is_some_and(|json| json != "null")
     }
 
     /// Whether a field is present and `null`.
-    pub(crate) fn has_null(&self, field: &str) -> bool {
+    pub fn has_null(&self, field: &str) -> bool {
         self.peek(field) == Some("null")
     }
 
     /// The name of a field in messages.
-    pub(crate) fn name(&self, field: &str) -> String {
+    pub fn name(&self, field: &str) -> String {
         Location::Field(&self.location, field).to_string()
     }
 
     /// The name of the object itself in messages.
-    pub(crate) fn own_name(&self) -> impl Display {
+    pub fn own_name(&self) -> impl Display {
         self.location
     }
 
     /// Where to report problems that don't concern a single field.
-    pub(crate) fn report(&self) -> &'a Report<'a> {
+    pub fn report(&self) -> &'a Report<'a> {
         self.report
     }
 
     /// Reports that a field violates a rule, which continues a sentence that starts with the field's name.
-    pub(crate) fn reject(&self, field: &str, rule: impl Display) -> Reported {
+    pub fn reject(&self, field: &str, rule: impl Display) -> Reported {
         self.report.wrong(format_args!("`{}` {rule}.", Location::Field(&self.location, field)))
     }
 
     /// Reports those of the required fields that are missing, before other problems of the object.
-    pub(crate) fn require(&mut self, fields: &[&str]) {
+    pub fn require(&mut self, fields: &[&str]) {
         for field in fields {
             if !self.has(field) {
                 self.missing(field);
@@ -165,16 +165,12 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads a required field.
-    pub(crate) fn required<T>(
-        &mut self,
-        field: &str,
-        read: impl FnOnce(&Field<'_>) -> Checked<T>,
-    ) -> Checked<T> {
+    pub fn required<T>(&mut self, field: &str, read: impl FnOnce(&Field<'_>) -> Checked<T>) -> Checked<T> {
         self.optional(field, read)?.ok_or_else(|| self.missing(field))
     }
 
     /// Reads a field that is required only if `needed`.
-    pub(crate) fn required_if<T>(
+    pub fn required_if<T>(
         &mut self,
         needed: bool,
         field: &str,
@@ -184,7 +180,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads an optional field. `null` counts as absent.
-    pub(crate) fn optional<T>(
+    pub fn optional<T>(
         &mut self,
         field: &str,
         read: impl FnOnce(&Field<'_>) -> Checked<T>,
@@ -194,7 +190,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads a field of an update, where `null` differs from an absent field.
-    pub(crate) fn patch<T>(
+    pub fn patch<T>(
         &mut self,
         field: &str,
         read: impl FnOnce(&Field<'_>) -> Checked<T>,
@@ -208,7 +204,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads an optional field whose value can be `null`.
-    pub(crate) fn nullable<T>(
+    pub fn nullable<T>(
         &mut self,
         field: &str,
         read: impl FnOnce(&Field<'_>) -> Checked<T>,
@@ -220,20 +216,17 @@ impl<'a> Fields<'a> {
     }
 
     /// Rejects a field that the object can't have.
-    pub(crate) fn refuse(&mut self, field: &str, rule: impl Display) {
+    pub fn refuse(&mut self, field: &str, rule: impl Display) {
         let _ = self.optional(field, |field| Err::<(), _>(field.reject(rule)));
     }
 
     /// Marks a field as read.
-    pub(crate) fn skip(&mut self, field: &str) {
+    pub fn skip(&mut self, field: &str) {
         let _ = self.optional(field, |_| Ok(()));
     }
 
     /// Reads every field, in the order of the object, with its name. Continues after invalid ones.
-    pub(crate) fn each<T>(
-        &mut self,
-        mut read: impl FnMut(&str, &Field<'_>) -> Checked<T>,
-    ) -> Checked<Vec<T>> {
+    pub fn each<T>(&mut self, mut read: impl FnMut(&str, &Field<'_>) -> Checked<T>) -> Checked<Vec<T>> {
         let (location, report) = (&self.location, self.report);
         let entries = self.entries.iter_mut().filter_map(Option::take);
         collect(
@@ -251,43 +244,43 @@ fn position(entries: &[Entry<'_>], name: &str) -> Option<usize> {
 
 /// A value of a body that isn't parsed yet.
 #[derive(Clone, Copy)]
-pub(crate) struct Field<'a> {
+pub struct Field<'a> {
     json: &'a str,
     location: Location<'a>,
     report: &'a Report<'a>,
 }
 
 impl<'a> Field<'a> {
-    pub(crate) fn new(json: &'a str, location: Location<'a>, report: &'a Report<'a>) -> Self {
+    pub fn new(json: &'a str, location: Location<'a>, report: &'a Report<'a>) -> Self {
         Self { json, location, report }
     }
 
     /// The raw JSON.
-    pub(crate) fn json(&self) -> &'a str {
+    pub fn json(&self) -> &'a str {
         self.json
     }
 
     /// Its name in messages.
-    pub(crate) fn name(&self) -> impl Display {
+    pub fn name(&self) -> impl Display {
         self.location
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    pub fn is_null(&self) -> bool {
         self.json == "null"
     }
 
     /// The type of its value, for messages.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         kind(self.json)
     }
 
     /// Reports that the value violates a rule, which continues a sentence that starts with the field's name.
-    pub(crate) fn reject(&self, rule: impl Display) -> Reported {
+    pub fn reject(&self, rule: impl Display) -> Reported {
         self.report.wrong(format_args!("`{}` {rule}.", self.location))
     }
 
     /// Reports that the value has the wrong type.
-    pub(crate) fn mistyped(&self, wanted: impl Display) -> Reported {
+    pub fn mistyped(&self, wanted: impl Display) -> Reported {
         let found = self.kind();
         match self.location {
             Location::Body => {
@@ -298,22 +291,22 @@ impl<'a> Field<'a> {
     }
 
     /// Where to report problems that don't concern a single field.
-    pub(crate) fn report(&self) -> &'a Report<'a> {
+    pub fn report(&self) -> &'a Report<'a> {
         self.report
     }
 
     /// Adds the field to the ignored ones.
-    pub(crate) fn ignore(&self) {
+    pub fn ignore(&self) {
         self.report.ignore(&self.location.pointer());
     }
 
     /// The string, borrowed if it has no escapes.
-    pub(crate) fn text(&self) -> Checked<Cow<'a, str>> {
+    pub fn text(&self) -> Checked<Cow<'a, str>> {
         json::text(self.json).ok_or_else(|| self.mistyped("a string"))
     }
 
     /// A string without control characters, since it becomes part of a header of the email.
-    pub(crate) fn line(&self) -> Checked<Cow<'a, str>> {
+    pub fn line(&self) -> Checked<Cow<'a, str>> {
         let line = self.text()?;
         if has_control(&line) {
             return Err(
@@ -324,13 +317,13 @@ impl<'a> Field<'a> {
     }
 
     /// A string that `parse` accepts; its error continues a sentence that starts with the field's name.
-    pub(crate) fn parsed<T, E: Display>(&self, parse: impl FnOnce(&str) -> Result<T, E>) -> Checked<T> {
+    pub fn parsed<T, E: Display>(&self, parse: impl FnOnce(&str) -> Result<T, E>) -> Checked<T> {
         let text = self.text()?;
         parse(&text).map_err(|rule| self.reject(format_args!("{rule}; found {}", quoted(&text))))
     }
 
     /// The meaning of a string from a fixed set.
-    pub(crate) fn one_of<T: Copy>(&self, words: &[(&str, T)]) -> Checked<T> {
+    pub fn one_of<T: Copy>(&self, words: &[(&str, T)]) -> Checked<T> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, meaning)| *meaning).ok_or_else(|| {
@@ -340,12 +333,12 @@ impl<'a> Field<'a> {
     }
 
     /// Any JSON value; `None` if it is nested too deeply.
-    pub(crate) fn value(&self) -> Option<Value> {
+    pub fn value(&self) -> Option<Value> {
         serde_json::from_str(self.json).ok()
     }
 
     /// Reads an object. Its fields that aren't read are ignored.
-    pub(crate) fn object<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Checked<T> {
+    pub fn object<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Checked<T> {
         let Ok(Object(entries)) = serde_json::from_str(self.json) else {
             return Err(self.mistyped("an object"));
         };
@@ -353,7 +346,7 @@ impl<'a> Field<'a> {
     }
 
     /// The items of an array: at most [`MAX_ENTRIES`].
-    pub(crate) fn items(&self) -> Checked<Items<'a>> {
+    pub fn items(&self) -> Checked<Items<'a>> {
         let items = self.items_of("an array")?;
         if items.len() > MAX_ENTRIES {
             return Err(self.too_many("items", items.len()));
@@ -362,39 +355,39 @@ impl<'a> Field<'a> {
     }
 
     /// The items of an array of any length; `wanted` says in messages what it can be.
-    pub(crate) fn items_of(&self, wanted: &str) -> Checked<Items<'a>> {
+    pub fn items_of(&self, wanted: &str) -> Checked<Items<'a>> {
         let items = serde_json::from_str(self.json).map_err(|_| self.mistyped(wanted))?;
         Ok(Items { field: *self, items })
     }
 
     /// Reads an array of objects.
-    pub(crate) fn objects<T>(&self, mut read: impl FnMut(&mut Fields<'_>) -> Checked<T>) -> Checked<Vec<T>> {
+    pub fn objects<T>(&self, mut read: impl FnMut(&mut Fields<'_>) -> Checked<T>) -> Checked<Vec<T>> {
         self.items()?.read(|_, item| item.object(&mut read))
     }
 
-    pub(crate) fn too_many(&self, what: &str, found: usize) -> Reported {
+    pub fn too_many(&self, what: &str, found: usize) -> Reported {
         let subject = self.location.subject();
         self.report.wrong(format_args!("{subject} must have at most {MAX_ENTRIES} {what}; found {found}."))
     }
 }
 
 /// The items of an array.
-pub(crate) struct Items<'a> {
+pub struct Items<'a> {
     field: Field<'a>,
     items: Vec<&'a RawValue>,
 }
 
 impl Items<'_> {
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
     /// Reads all items, continuing after invalid ones, to report the problems of all.
-    pub(crate) fn read<T>(&self, mut read: impl FnMut(usize, &Field<'_>) -> Checked<T>) -> Checked<Vec<T>> {
+    pub fn read<T>(&self, mut read: impl FnMut(usize, &Field<'_>) -> Checked<T>) -> Checked<Vec<T>> {
         let Field { location, report, .. } = &self.field;
         let items = self.items.iter().enumerate();
         collect(
@@ -407,7 +400,7 @@ impl Items<'_> {
 }
 
 /// Collects values, without stopping at the first one with a problem.
-pub(crate) fn collect<T>(capacity: usize, read: impl Iterator<Item = Checked<T>>) -> Checked<Vec<T>> {
+pub fn collect<T>(capacity: usize, read: impl Iterator<Item = Checked<T>>) -> Checked<Vec<T>> {
     let mut all = Ok(Vec::with_capacity(capacity));
     for one in read {
         match (one, &mut all) {

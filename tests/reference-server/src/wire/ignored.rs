@@ -3,14 +3,14 @@
 /// The maximum number of reported ignored fields.
 const MAX_IGNORED: usize = 32;
 /// The maximum length of a reported field name, in bytes.
-pub(crate) const MAX_NAME: usize = 128;
+pub const MAX_NAME: usize = 128;
 
 /// The names of ignored fields, as JSON pointers.
 #[derive(Debug, Default)]
-pub(crate) struct Ignored(Vec<String>);
+pub struct Ignored(Vec<String>);
 
 impl Ignored {
-    pub(crate) fn add(&mut self, pointer: &str) {
+    pub fn add(&mut self, pointer: &str) {
         // Bounds the size of the header.
         if self.0.len() < MAX_IGNORED {
             let end = pointer.floor_char_boundary(MAX_NAME);
@@ -19,7 +19,7 @@ impl Ignored {
     }
 
     /// The header's value; `None` if no field was ignored.
-    pub(crate) fn header(&self) -> Option<http::HeaderValue> {
+    pub fn header(&self) -> Option<http::HeaderValue> {
         if self.0.is_empty() {
             return None;
         }

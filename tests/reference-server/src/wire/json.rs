@@ -10,10 +10,10 @@ use serde_json::value::RawValue;
 use crate::wire::problem::Problem;
 
 /// A name and its value as JSON text; `None` once taken.
-pub(crate) type Entry<'a> = Option<(Cow<'a, str>, &'a RawValue)>;
+pub type Entry<'a> = Option<(Cow<'a, str>, &'a RawValue)>;
 
 /// The body of a request as raw JSON, checked to be well-formed.
-pub(crate) fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
+pub fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
     if body.is_empty() {
         return Err(Problem::unreadable("The request body is empty; it must be JSON."));
     }
@@ -22,7 +22,7 @@ pub(crate) fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
 }
 
 /// Decodes a JSON string, borrowed if it has no escapes.
-pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
+pub fn text(json: &str) -> Option<Cow<'_, str>> {
     struct Text;
     impl<'de> Visitor<'de> for Text {
         type Value = Cow<'de, str>;
@@ -47,7 +47,7 @@ pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The type of a JSON value, for messages.
-pub(crate) fn kind(json: &str) -> &'static str {
+pub fn kind(json: &str) -> &'static str {
     match json.trim_start().as_bytes().first() {
         Some(b'"') => "a string",
         Some(b'{') => "an object",
@@ -60,19 +60,19 @@ pub(crate) fn kind(json: &str) -> &'static str {
 }
 
 /// Whether a text contains characters that could end a header line (C0 and DEL).
-pub(crate) fn has_control(text: &str) -> bool {
+pub fn has_control(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_control())
 }
 
 /// The well-formed JSON body of a request.
-pub(crate) enum Body<'a> {
+pub enum Body<'a> {
     Object(Object<'a>),
     Other(&'a RawValue),
 }
 
 impl<'a> Body<'a> {
     /// Parses it once if it is an object, the usual case.
-    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, Problem> {
+    pub fn parse(body: &'a [u8]) -> Result<Self, Problem> {
         match serde_json::from_slice(body) {
             Ok(object) => Ok(Self::Object(object)),
             Err(_) => well_formed(body).map(Self::Other),
@@ -81,7 +81,7 @@ impl<'a> Body<'a> {
 }
 
 /// The entries of an object, with repeated keys.
-pub(crate) struct Object<'a>(pub(crate) Vec<Entry<'a>>);
+pub struct Object<'a>(pub Vec<Entry<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -6,7 +6,7 @@ use crate::wire::ignored::MAX_NAME;
 
 /// The location of a value in the body. Displays its name in messages (`attachments[0].path`), which is formatted only for them.
 #[derive(Clone, Copy)]
-pub(crate) enum Location<'a> {
+pub enum Location<'a> {
     Body,
     Field(&'a Location<'a>, &'a str),
     Item(&'a Location<'a>, usize),
@@ -27,7 +27,7 @@ impl Display for Location<'_> {
 
 impl Location<'_> {
     /// The JSON pointer.
-    pub(crate) fn pointer(&self) -> String {
+    pub fn pointer(&self) -> String {
         match self {
             Self::Body => String::new(),
             Self::Field(parent, field) => {
@@ -38,7 +38,7 @@ impl Location<'_> {
     }
 
     /// As the subject of a sentence.
-    pub(crate) fn subject(&self) -> String {
+    pub fn subject(&self) -> String {
         if matches!(self, Self::Body) { "The body".to_owned() } else { format!("`{self}`") }
     }
 }

@@ -15,13 +15,13 @@ const MAX_HEAD: usize = 16 << 10;
 
 /// A part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) name: String,
-    pub(crate) content: Bytes,
+pub struct Part {
+    pub name: String,
+    pub content: Bytes,
 }
 
 /// Splits the body of a request into its parts.
-pub(crate) fn parts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Part>, Problem> {
+pub fn parts(headers: &HeaderMap, body: &Bytes) -> Result<Vec<Part>, Problem> {
     let kind = headers.get(header::CONTENT_TYPE);
     let boundary = kind.and_then(boundary).ok_or_else(|| {
         let found = kind.map_or("none".to_owned(), |kind| quoted(&String::from_utf8_lossy(kind.as_bytes())));

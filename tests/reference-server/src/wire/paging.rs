@@ -18,7 +18,7 @@ use crate::wire::problem::{Problem, json};
 
 /// The paging mode of a list (`SPEC.md`, Common list parameters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// Without `limit`: 20 items.
     A,
     /// Without `limit`: all items.
@@ -36,32 +36,32 @@ const DEFAULT_LIMIT: usize = 20;
 
 /// The page that a request selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
-    pub(crate) limit: Option<usize>,
-    pub(crate) cursor: Option<Cursor>,
+pub struct Window {
+    pub limit: Option<usize>,
+    pub cursor: Option<Cursor>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cursor {
+pub enum Cursor {
     After(Uuid),
     Before(Uuid),
 }
 
 /// A page of a list, newest first.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Page<T> {
-    pub(crate) items: Vec<T>,
-    pub(crate) has_more: bool,
+pub struct Page<T> {
+    pub items: Vec<T>,
+    pub has_more: bool,
 }
 
 impl Window {
     /// Parses the query of a list request.
-    pub(crate) fn read(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
+    pub fn read(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
         Self::read_with(query, mode, |text| Uuid::try_parse(text).ok())
     }
 
     /// The same for a list with opaque cursors.
-    pub(crate) fn read_opaque(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
+    pub fn read_opaque(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
         Self::read_with(query, mode, |text| Uuid::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok())
     }
 
@@ -99,7 +99,7 @@ impl Window {
     }
 
     /// Rejects a cursor outside of the list, if the list is a part of a larger store.
-    pub(crate) fn within(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
+    pub fn within(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
         match self.cursor {
             Some(Cursor::After(id)) if !has(id) => Err(unknown_cursor("after", id)),
             Some(Cursor::Before(id)) if !has(id) => Err(unknown_cursor("before", id)),
@@ -120,7 +120,7 @@ fn read_limit(text: &str) -> Result<usize, Problem> {
 }
 
 /// The opaque cursor of an item.
-pub(crate) fn opaque(id: Uuid) -> String {
+pub fn opaque(id: Uuid) -> String {
     URL_SAFE_NO_PAD.encode(id)
 }
 
@@ -133,21 +133,21 @@ fn read_cursor(name: &str, text: &str, decode: impl Fn(&str) -> Option<Uuid>) ->
     })
 }
 
-pub(crate) fn unknown_cursor(name: &str, id: Uuid) -> Problem {
+pub fn unknown_cursor(name: &str, id: Uuid) -> Problem {
     Problem::validation(format!(
         "`{name}` must be the id of an item of the list; there is none with the id {id}."
     ))
 }
 
 /// Quotes client text for a message: without control characters, and truncated.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let short: String = text.chars().take(64).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
     format!("{short:?}{dots}")
 }
 
 /// The response of a list route: `{object: "list", data, has_more}`.
-pub(crate) fn list<T: Serialize>(page: &Page<T>) -> Response<Bytes> {
+pub fn list<T: Serialize>(page: &Page<T>) -> Response<Bytes> {
     #[derive(Serialize)]
     struct Envelope<'a, T> {
         object: &'static str,
@@ -159,14 +159,14 @@ pub(crate) fn list<T: Serialize>(page: &Page<T>) -> Response<Bytes> {
 
 impl<T> Page<T> {
     /// Converts the page to a view of each record.
-    pub(crate) fn show<'a, R: 'a, U>(&'a self, view: impl Fn(&'a R) -> U) -> Page<U>
+    pub fn show<'a, R: 'a, U>(&'a self, view: impl Fn(&'a R) -> U) -> Page<U>
     where
         T: Borrow<R>,
     {
         Page { items: self.items.iter().map(|item| view(item.borrow())).collect(), has_more: self.has_more }
     }
 
-    pub(crate) fn map<U>(self, to: impl FnMut(T) -> U) -> Page<U> {
+    pub fn map<U>(self, to: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(to).collect(), has_more: self.has_more }
     }
 }

@@ -1,7 +1,7 @@
 //! Path patterns, with `{…}` for a parameter.
 
 /// Whether a path matches a pattern. A trailing slash is accepted.
-pub(crate) fn pattern_matches(pattern: &str, path: &str) -> bool {
+pub fn pattern_matches(pattern: &str, path: &str) -> bool {
     let mut wanted = segments(pattern);
     let mut given = segments(path);
     loop {
@@ -14,7 +14,7 @@ pub(crate) fn pattern_matches(pattern: &str, path: &str) -> bool {
     }
 }
 
-pub(crate) fn segments(path: &str) -> std::str::Split<'_, char> {
+pub fn segments(path: &str) -> std::str::Split<'_, char> {
     let path = path.strip_prefix('/').unwrap_or(path);
     path.strip_suffix('/').unwrap_or(path).split('/')
 }

@@ -11,37 +11,37 @@ use serde::Serialize;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
-    pub(crate) status: StatusCode,
-    pub(crate) name: &'static str,
-    pub(crate) message: String,
+pub struct Problem {
+    pub status: StatusCode,
+    pub name: &'static str,
+    pub message: String,
 }
 
 impl Problem {
-    pub(crate) fn new(status: StatusCode, name: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, name: &'static str, message: impl Into<String>) -> Self {
         Self { status, name, message: message.into() }
     }
 
     /// 422: the request violates a rule.
-    pub(crate) fn validation(message: impl Into<String>) -> Self {
+    pub fn validation(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "validation_error", message)
     }
 
     /// 400: the request can't be parsed.
-    pub(crate) fn unreadable(message: impl Into<String>) -> Self {
+    pub fn unreadable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "validation_error", message)
     }
 
-    pub(crate) fn invalid_parameter(message: impl Into<String>) -> Self {
+    pub fn invalid_parameter(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_parameter", message)
     }
 
-    pub(crate) fn missing_field(field: &str) -> Self {
+    pub fn missing_field(field: &str) -> Self {
         let message = format!("Missing `{field}` field.");
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_required_field", message)
     }
 
-    pub(crate) fn missing_api_key() -> Self {
+    pub fn missing_api_key() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "missing_api_key",
@@ -49,11 +49,11 @@ impl Problem {
         )
     }
 
-    pub(crate) fn invalid_api_key() -> Self {
+    pub fn invalid_api_key() -> Self {
         Self::new(StatusCode::FORBIDDEN, "invalid_api_key", "The API key is invalid.")
     }
 
-    pub(crate) fn restricted_api_key() -> Self {
+    pub fn restricted_api_key() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "restricted_api_key",
@@ -62,7 +62,7 @@ impl Problem {
     }
 
     /// 401: the specification doesn't define invalid access tokens; the name is this service's, the header is that of RFC 6750.
-    pub(crate) fn invalid_access_token() -> Self {
+    pub fn invalid_access_token() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
             "invalid_access_token",
@@ -70,7 +70,7 @@ impl Problem {
         )
     }
 
-    pub(crate) fn invalid_permission() -> Self {
+    pub fn invalid_permission() -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
             "invalid_permission",
@@ -78,11 +78,11 @@ impl Problem {
         )
     }
 
-    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+    pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    pub(crate) fn too_large(limit: usize) -> Self {
+    pub fn too_large(limit: usize) -> Self {
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "validation_error",
@@ -91,24 +91,24 @@ impl Problem {
     }
 
     /// 408: the client stopped sending the body.
-    pub(crate) fn body_timeout(limit: Duration) -> Self {
+    pub fn body_timeout(limit: Duration) -> Self {
         let message = format!("Nothing of the request body arrived for {} s.", limit.as_secs_f64());
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }
 
     /// 503: the connection limit is reached.
-    pub(crate) fn too_many_connections(limit: usize) -> Self {
+    pub fn too_many_connections(limit: usize) -> Self {
         let message =
             format!("There are {limit} connections already, which is the maximum. Try again later.");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
     }
 
     /// 503: the sandbox stops while a request waits.
-    pub(crate) fn stopping() -> Self {
+    pub fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", "The sandbox is stopping.")
     }
 
-    pub(crate) fn rate_limited() -> Self {
+    pub fn rate_limited() -> Self {
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             "rate_limit_exceeded",
@@ -117,11 +117,11 @@ impl Problem {
     }
 
     /// 500: an internal error.
-    pub(crate) fn application(message: impl Into<String>) -> Self {
+    pub fn application(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "application_error", message)
     }
 
-    pub(crate) fn into_response(self) -> Response<Bytes> {
+    pub fn into_response(self) -> Response<Bytes> {
         let challenge = match self.name {
             "invalid_access_token" => Some("Bearer error=\"invalid_token\""),
             "invalid_permission" => Some("Bearer error=\"insufficient_scope\", scope=\"full_access\""),
@@ -147,7 +147,7 @@ struct Body<'a> {
 }
 
 /// A response with a JSON body.
-pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response<Bytes> {
+pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Bytes> {
     let body = serde_json::to_vec(body).unwrap_or_else(|error| {
         // Only a map with non-string keys could fail, and no response has one.
         format!("{{\"statusCode\":500,\"name\":\"application_error\",\"message\":\"{error}\"}}").into_bytes()

@@ -8,14 +8,14 @@ use crate::wire::problem::Problem;
 
 /// Evidence of a reported problem: a value that couldn't be read has one, so it can't be missing without a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reported(());
+pub struct Reported(());
 
 /// A value that was read, or evidence that its problem was reported.
-pub(crate) type Checked<T> = Result<T, Reported>;
+pub type Checked<T> = Result<T, Reported>;
 
 /// All problems of an input, in the order of their detection: the first in words, the others as a count.
 #[derive(Debug)]
-pub(crate) struct Problems {
+pub struct Problems {
     name: &'static str,
     first: String,
     more: usize,
@@ -35,28 +35,28 @@ impl From<Problems> for Problem {
 
 /// Collects the problems and the ignored fields of an input while it is read.
 #[derive(Debug)]
-pub(crate) struct Report<'a> {
+pub struct Report<'a> {
     problems: RefCell<Option<Problems>>,
     ignored: &'a RefCell<Ignored>,
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(ignored: &'a RefCell<Ignored>) -> Self {
+    pub fn new(ignored: &'a RefCell<Ignored>) -> Self {
         Self { problems: RefCell::default(), ignored }
     }
 
     /// Reports a missing required field.
-    pub(crate) fn missing(&self, field: impl Display) -> Reported {
+    pub fn missing(&self, field: impl Display) -> Reported {
         self.add("missing_required_field", format_args!("Missing `{field}` field."))
     }
 
     /// Reports a violated rule; the message is a complete sentence and names the field.
-    pub(crate) fn wrong(&self, message: impl Display) -> Reported {
+    pub fn wrong(&self, message: impl Display) -> Reported {
         self.add("validation_error", message)
     }
 
     /// Reports an attachment without content.
-    pub(crate) fn attachment(&self, message: impl Display) -> Reported {
+    pub fn attachment(&self, message: impl Display) -> Reported {
         self.add("invalid_attachment", message)
     }
 
@@ -70,12 +70,12 @@ impl<'a> Report<'a> {
     }
 
     /// Adds the name of an ignored field.
-    pub(crate) fn ignore(&self, pointer: &str) {
+    pub fn ignore(&self, pointer: &str) {
         self.ignored.borrow_mut().add(pointer);
     }
 
     /// Returns the input, or all problems at once.
-    pub(crate) fn finish<T>(self, input: Checked<T>) -> Result<T, Problems> {
+    pub fn finish<T>(self, input: Checked<T>) -> Result<T, Problems> {
         match (input, self.problems.into_inner()) {
             (_, Some(problems)) => Err(problems),
             (Ok(input), None) => Ok(input),

@@ -10,15 +10,15 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
 /// The parameters of a query.
-pub(crate) struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+pub struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Parameters<'a> {
-    pub(crate) fn of(query: Option<&'a str>) -> Self {
+    pub fn of(query: Option<&'a str>) -> Self {
         Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect())
     }
 
     /// A parameter; of repeated ones the last counts.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+    pub fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
 
@@ -32,13 +32,13 @@ impl<'a> Parameters<'a> {
     }
 
     /// A list of words.
-    pub(crate) fn words<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<Vec<T>>, Problem> {
+    pub fn words<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<Vec<T>>, Problem> {
         let read = |items: Vec<&str>| items.into_iter().map(|item| word(name, item, words)).collect();
         self.list(name).map(read).transpose()
     }
 
     /// A list of IDs.
-    pub(crate) fn ids(&self, name: &str, max: usize) -> Result<Option<Vec<Uuid>>, Problem> {
+    pub fn ids(&self, name: &str, max: usize) -> Result<Option<Vec<Uuid>>, Problem> {
         let Some(items) = self.list(name) else { return Ok(None) };
         if items.len() > max {
             let found = items.len();
@@ -58,7 +58,7 @@ impl<'a> Parameters<'a> {
 }
 
 /// The meaning of a word.
-pub(crate) fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
+pub fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
     let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
     known.ok_or_else(|| {
         let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();

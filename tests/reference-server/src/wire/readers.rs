@@ -9,38 +9,38 @@ use crate::wire::fields::Field;
 use crate::wire::problems::Checked;
 
 /// A string.
-pub(crate) fn string(field: &Field<'_>) -> Checked<String> {
+pub fn string(field: &Field<'_>) -> Checked<String> {
     field.text().map(Cow::into_owned)
 }
 
 /// A string, shared.
-pub(crate) fn shared(field: &Field<'_>) -> Checked<Arc<str>> {
+pub fn shared(field: &Field<'_>) -> Checked<Arc<str>> {
     field.text().map(|text| Arc::from(&*text))
 }
 
 /// A string without control characters.
-pub(crate) fn line(field: &Field<'_>) -> Checked<String> {
+pub fn line(field: &Field<'_>) -> Checked<String> {
     field.line().map(Cow::into_owned)
 }
 
 /// A string that isn't empty.
-pub(crate) fn non_empty(field: &Field<'_>) -> Checked<String> {
+pub fn non_empty(field: &Field<'_>) -> Checked<String> {
     let text = field.text()?;
     if text.is_empty() { Err(field.reject("must not be empty")) } else { Ok(text.into_owned()) }
 }
 
 /// A string with more than white space.
-pub(crate) fn non_blank(field: &Field<'_>) -> Checked<String> {
+pub fn non_blank(field: &Field<'_>) -> Checked<String> {
     let text = field.text()?;
     if text.trim().is_empty() { Err(field.reject("must not be empty")) } else { Ok(text.into_owned()) }
 }
 
 /// A boolean.
-pub(crate) fn boolean(field: &Field<'_>) -> Checked<bool> {
+pub fn boolean(field: &Field<'_>) -> Checked<bool> {
     serde_json::from_str(field.json()).map_err(|_| field.mistyped("a boolean"))
 }
 
 /// An ID.
-pub(crate) fn uuid(field: &Field<'_>) -> Checked<Uuid> {
+pub fn uuid(field: &Field<'_>) -> Checked<Uuid> {
     field.parsed(|text| Uuid::try_parse(text).map_err(|_| "must be a UUID"))
 }

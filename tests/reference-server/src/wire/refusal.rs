@@ -21,60 +21,60 @@ fn allowed(character: char) -> char {
 
 /// An error response of an OAuth endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) status: StatusCode,
-    pub(crate) error: &'static str,
-    pub(crate) description: String,
+pub struct Refusal {
+    pub status: StatusCode,
+    pub error: &'static str,
+    pub description: String,
     /// Seconds until the request can succeed.
-    pub(crate) retry_after: Option<u64>,
+    pub retry_after: Option<u64>,
     /// Whether the client has to authenticate with HTTP Basic (RFC 6749, section 5.2).
-    pub(crate) asks_basic: bool,
+    pub asks_basic: bool,
 }
 
 impl Refusal {
-    pub(crate) fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
+    pub fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
         let description = description.into().chars().take(MAX_DESCRIPTION).map(allowed).collect();
         Self { status, error, description, retry_after: None, asks_basic: false }
     }
 
-    pub(crate) fn invalid_request(description: impl Into<String>) -> Self {
+    pub fn invalid_request(description: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", description)
     }
 
-    pub(crate) fn invalid_scope(description: impl Into<String>) -> Self {
+    pub fn invalid_scope(description: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_scope", description)
     }
 
-    pub(crate) fn invalid_grant(description: impl Into<String>) -> Self {
+    pub fn invalid_grant(description: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_grant", description)
     }
 
     /// The token endpoint responds with 401; the authorization endpoint, which has no client authentication, with 400.
-    pub(crate) fn invalid_client(status: StatusCode) -> Self {
+    pub fn invalid_client(status: StatusCode) -> Self {
         Self::new(status, "invalid_client", "There is no such client, or it is disabled.")
     }
 
-    pub(crate) fn unauthorized_client(description: impl Into<String>) -> Self {
+    pub fn unauthorized_client(description: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "unauthorized_client", description)
     }
 
-    pub(crate) fn unsupported_token_type(description: impl Into<String>) -> Self {
+    pub fn unsupported_token_type(description: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "unsupported_token_type", description)
     }
 
-    pub(crate) fn unsupported_grant_type(description: impl Into<String>) -> Self {
+    pub fn unsupported_grant_type(description: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "unsupported_grant_type", description)
     }
 
-    pub(crate) fn server_error(description: impl Into<String>) -> Self {
+    pub fn server_error(description: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", description)
     }
 
-    pub(crate) fn too_many(description: impl Into<String>) -> Self {
+    pub fn too_many(description: impl Into<String>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", description)
     }
 
-    pub(crate) fn into_response(self) -> Response<Bytes> {
+    pub fn into_response(self) -> Response<Bytes> {
         #[derive(Serialize)]
         struct Body<'a> {
             error: &'a str,
@@ -94,7 +94,7 @@ impl Refusal {
 }
 
 /// Marks a response with tokens as not cacheable (RFC 6749, 5.1).
-pub(crate) fn not_cacheable(mut response: Response<Bytes>) -> Response<Bytes> {
+pub fn not_cacheable(mut response: Response<Bytes>) -> Response<Bytes> {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
     response

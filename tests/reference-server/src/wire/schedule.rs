@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 const LIMIT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Parses a schedule within the limit. The error continues a sentence that starts with the field's name.
-pub(crate) fn read(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
+pub fn read(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
     let instant = parse(text, now)?;
     if instant.duration_since(now) > LIMIT { Err("must be at most 30 days ahead") } else { Ok(instant) }
 }

@@ -1,9 +1,9 @@
 //! Settings that are `enabled` or `disabled` on the wire.
 
 /// Both values, with what they stand for.
-pub(crate) const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
+pub const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
 
 /// The wire value of a setting.
-pub(crate) fn switch(on: bool) -> &'static str {
+pub fn switch(on: bool) -> &'static str {
     if on { "enabled" } else { "disabled" }
 }

@@ -13,7 +13,7 @@ const RESERVED: [&str; 7] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
 
 /// Checks a key, both where a variable is defined and where a value is given. `name` names the field in messages.
-pub(crate) fn check_key(name: impl Display, key: &str, report: &Report<'_>) -> Checked<()> {
+pub fn check_key(name: impl Display, key: &str, report: &Report<'_>) -> Checked<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let wrong = |rule: fmt::Arguments<'_>| Err(report.wrong(format_args!("`{name}` must {rule}.")));
     if key.is_empty() || !key.bytes().all(allowed) {

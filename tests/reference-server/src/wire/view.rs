@@ -4,13 +4,13 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 
 /// A value that is serialized as a JSON object, or as a part of another.
-pub(crate) trait View {
+pub trait View {
     /// Serializes the fields.
     fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 }
 
 /// A record with a view in lists.
-pub(crate) trait Listed {
+pub trait Listed {
     type Item<'a>: Serialize
     where
         Self: 'a;
@@ -19,7 +19,7 @@ pub(crate) trait Listed {
 }
 
 /// A record with a view of its own.
-pub(crate) trait Shown {
+pub trait Shown {
     type Detail<'a>: Serialize
     where
         Self: 'a;

@@ -1,6 +1,8 @@
 //! Enums whose values are words on the wire.
 
 /// Declares an enum, with the word of each value.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! words {
     ($(#[$attribute:meta])* $visible:vis enum $name:ident { $($(#[$of_value:meta])* $value:ident = $word:literal,)+ }) => {
         $(#[$attribute])*
@@ -21,4 +23,4 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub use words;

@@ -4,7 +4,7 @@ use http::Method;
 use idempost_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
-use crate::persistence::{close, open};
+use crate::restarts::{close, open};
 use crate::support::{Sandbox, email_with};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";

@@ -1,7 +1,7 @@
 //! The clock over HTTP: `/_/clock`.
 
 use http::Method;
-use idempost_reference_server::{ReferenceServer, Service, Settings};
+use idempost_reference_server::{Service, Settings};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ fn due_work_completes_in_order_before_the_response() {
 
 #[tokio::test]
 async fn a_scaled_clock_sends_scheduled_emails_in_order() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let service = server.service();
     let now = service.clock().now();
     let (left, mut leaving) = tokio::sync::mpsc::unbounded_channel();

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Method;
-use idempost_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::persistence::{close, open};
+use crate::restarts::{close, open};
 use crate::support::{Answer, KEY, Sandbox, http_client};
 
 const FORM: &str = "multipart/form-data; boundary=b0undary";
@@ -399,7 +399,7 @@ fn a_restart_fails_an_unfinished_import_and_keeps_its_contacts() {
 async fn a_file_may_be_larger_than_other_bodies_and_has_a_limit() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-    let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
+    let server = idempost_sandbox::start(Settings { body_limit: 1_000, ..Settings::default() }).await;
     let file = format!("email,note\n{}", format!("a@x.test,{}\n", "x".repeat(999_990)).repeat(70));
     let http = http_client();
     let url = format!("{}/contacts/imports", server.base_url());

@@ -3,7 +3,7 @@
 use idempost_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
-use crate::persistence::{close, open};
+use crate::restarts::{close, open};
 use crate::support::{KEY, Sandbox, email_with};
 
 const METRICS: [&str; 22] = [

@@ -1,8 +1,8 @@
 //! Scripted faults: `/_/faults`.
 
 use http::Method;
+use idempost_reference_server::Settings;
 use idempost_reference_server::faults::{Action, Rule};
-use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, http_client, wait_until};
@@ -214,7 +214,7 @@ fn rules_apply_to_all_keys_but_never_to_control_routes() {
 
 #[tokio::test]
 async fn connection_faults_are_scripted_over_http() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let client = http_client();
     let post = |path: &'static str, body: Value| {
         let request = client.post(format!("{}{path}", server.base_url())).bearer_auth(server.api_key());
@@ -243,7 +243,7 @@ async fn connection_faults_are_scripted_over_http() {
 
 #[tokio::test]
 async fn a_stalled_request_gets_no_response_until_shutdown() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     server.service().faults().add(Rule::new(Action::Stall).always());
     let client = http_client();
     let ask = || client.get(format!("{}/emails", server.base_url())).bearer_auth(server.api_key());

@@ -7,7 +7,8 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use idempost_reference_server::{ClockStart, Fetched, ReferenceServer, Service, Settings, persistence};
+use idempost_reference_server::{ClockStart, Fetched, ReferenceServer, Service, Settings};
+use idempost_sandbox::persistence;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -167,7 +168,7 @@ async fn email_29_fetching_stops_at_the_size_limit() {
         ("HTTP/1.1 200 OK\nConnection: close\n\n", usize::MAX, 40 << 20),
     ] {
         let files = Files::serve(head, size, 10).await;
-        let server = ReferenceServer::over_http(Settings::default()).await;
+        let server = idempost_sandbox::start(Settings::default()).await;
         let id =
             sent(&server, &hosted(&[format!("{}/a", files.address), format!("{}/b", files.address)])).await;
         assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
@@ -179,7 +180,7 @@ async fn email_29_fetching_stops_at_the_size_limit() {
 #[tokio::test]
 async fn files_are_fetched_for_four_emails_at_a_time() {
     let mut files = Files::serve("HTTP/1.1 200 OK\nContent-Length: 3\nConnection: close\n\n", 3, 0).await;
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let _reader = IndependentParser::for_service(server.service());
     let mut ids = Vec::new();
     for index in 0..30 {
@@ -205,7 +206,7 @@ async fn a_redirect_is_not_followed() {
         10,
     )
     .await;
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let id = sent(&server, &hosted(&[format!("{}/public", files.address)])).await;
     assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
     assert_eq!(files.asked.recv().await.unwrap(), "/public");

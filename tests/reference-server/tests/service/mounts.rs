@@ -22,7 +22,7 @@ async fn get(server: &ReferenceServer, path: &str) -> reqwest::Result<(StatusCod
 }
 
 async fn both() -> [ReferenceServer; 2] {
-    [ReferenceServer::start().await, ReferenceServer::over_http(Settings::default()).await]
+    [ReferenceServer::start().await, idempost_sandbox::start(Settings::default()).await]
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn both_mounts_keep_headers_and_queries() {
 
 #[tokio::test]
 async fn a_dropped_connection_is_lost_before_or_after_processing() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     server.service().faults().next(Action::DropBefore);
     post(&server, "/emails", &email()).await.unwrap_err();
     assert!(server.service().mails("sb_test").is_empty());
@@ -70,7 +70,7 @@ async fn a_dropped_connection_is_lost_before_or_after_processing() {
 
 #[tokio::test]
 async fn a_truncated_response_is_shorter_than_its_content_length() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     for bytes in [0, 5, 40] {
         server.service().faults().next(Action::Truncate(bytes));
         let url = format!("{}/emails", server.base_url());
@@ -147,7 +147,7 @@ async fn email_34_both_mounts_fetch_hosted_attachments() {
 
 #[tokio::test]
 async fn a_body_over_the_limit_returns_413() {
-    let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
+    let server = idempost_sandbox::start(Settings { body_limit: 1_000, ..Settings::default() }).await;
     let mut email = email();
     email["text"] = "x".repeat(2_000).into();
     let (status, body) = post(&server, "/emails", &email).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_panic_returns_500_and_the_mount_keeps_serving() {
 
 #[tokio::test]
 async fn a_scheduled_email_is_sent_on_time_without_further_requests() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let (sender, mut sent) = tokio::sync::mpsc::unbounded_channel();
     server.service().on_captured(move |mail| sender.send(mail.subject.clone()).unwrap());
     let mut email = email();
@@ -216,7 +216,7 @@ async fn raw(server: &ReferenceServer, request: &str, leave: bool) -> Option<Str
 
 #[tokio::test]
 async fn a_chunked_body_is_cut_off_at_the_limit() {
-    let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
+    let server = idempost_sandbox::start(Settings { body_limit: 1_000, ..Settings::default() }).await;
     // An account without data has no log.
     assert_eq!(post(&server, "/emails", &email()).await.unwrap().0, 200);
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -230,7 +230,7 @@ async fn a_chunked_body_is_cut_off_at_the_limit() {
 
 #[tokio::test]
 async fn a_truncated_request_body_is_not_processed() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let body = email().to_string();
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ncontent-length:";
     raw(&server, &format!("{head} {}\r\n\r\n{body}", body.len() + 1), true).await;
@@ -258,7 +258,7 @@ async fn rest(mut stream: tokio::net::TcpStream) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_stalled_body_returns_408_after_thirty_seconds() {
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let start = tokio::time::Instant::now();
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\n";
     let mut open = Vec::new();
@@ -278,7 +278,7 @@ async fn a_stalled_body_returns_408_after_thirty_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_body_is_accepted() {
     use tokio::io::AsyncWriteExt as _;
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let body = email().to_string();
     let head =
         "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\nconnection: close\r\n";
@@ -294,7 +294,7 @@ async fn a_slow_body_is_accepted() {
 #[tokio::test(start_paused = true)]
 async fn a_request_head_times_out_after_thirty_seconds() {
     use tokio::io::AsyncWriteExt as _;
-    let server = ReferenceServer::over_http(Settings::default()).await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let start = tokio::time::Instant::now();
     let mut stream = connected(&server, "GET /emails HTTP/1.1\r\n").await;
     while start.elapsed() < Duration::from_mins(2) {
@@ -313,7 +313,7 @@ async fn a_request_head_times_out_after_thirty_seconds() {
 
 #[tokio::test]
 async fn http_connections_are_limited() {
-    let server = ReferenceServer::over_http(Settings { max_connections: 3, ..Settings::default() }).await;
+    let server = idempost_sandbox::start(Settings { max_connections: 3, ..Settings::default() }).await;
     let mut open = Vec::new();
     for _ in 0..3 {
         open.push(connected(&server, "GET /emails HTTP/1.1\r\n").await);

@@ -311,5 +311,5 @@ fn links_use_the_public_base_url() {
     let id = deliver(&sandbox);
     let record = sandbox.get(format!("/emails/receiving/{id}")).json();
     let url = record["raw"]["download_url"].as_str().unwrap();
-    assert!(url.starts_with("https://sandbox.acme.test/_/received/"), "{url}");
+    assert!(url.starts_with("https://sandbox.acme.test/_/received-files/"), "{url}");
 }

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::persistence::{close, open};
+use crate::restarts::{close, open};
 use crate::support::Sandbox;
 
 fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {

@@ -5,7 +5,7 @@ use http::Method;
 use idempost_reference_server::Fetched;
 use serde_json::{Value, json};
 
-use crate::persistence::{close, open};
+use crate::restarts::{close, open};
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
 
 fn with_files() -> Value {
@@ -120,7 +120,7 @@ fn attachments_are_paged_and_belong_to_one_email_of_one_account() {
     let foreign = sandbox.ask(Method::GET, format!("/emails/{id}/attachments")).key("sb_other").send("");
     assert_eq!(foreign.status, 404);
     // The token of a sent file is none of a received one.
-    let url = found[0]["download_url"].as_str().unwrap().replace("/_/files/", "/_/received/");
+    let url = found[0]["download_url"].as_str().unwrap().replace("/_/files/", "/_/received-files/");
     let crossed = fetch(&sandbox, &json!({ "download_url": url }));
     assert_eq!((crossed.status.as_u16(), crossed.name().as_str()), (403, "invalid_link"));
 }

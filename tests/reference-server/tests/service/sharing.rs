@@ -4,7 +4,7 @@ use http::Method;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
-use crate::persistence::{close, open};
+use crate::restarts::{close, open};
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
 
 fn share(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {

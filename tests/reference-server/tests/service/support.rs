@@ -76,7 +76,10 @@ impl Sandbox {
 
     pub(crate) fn with(settings: &Settings) -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        Self::over(Service::new(Settings { clock: ClockStart::Frozen(noon), ..settings.clone() }))
+        Self::over(idempost_sandbox::service(Settings {
+            clock: ClockStart::Frozen(noon),
+            ..settings.clone()
+        }))
     }
 
     /// Wraps an existing service.
@@ -88,7 +91,7 @@ impl Sandbox {
     pub(crate) fn unread() -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
         let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
-        Self { _readers: None, service: Service::new(settings) }
+        Self { _readers: None, service: idempost_sandbox::service(settings) }
     }
 
     pub(crate) fn ask(&self, method: Method, path: impl Into<String>) -> Ask<'_> {

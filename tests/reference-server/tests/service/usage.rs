@@ -212,15 +212,15 @@ fn usage_survives_a_restart() {
         || Settings { daily_quota: Some(3), clock: ClockStart::Frozen(noon), ..Settings::default() };
     let open = || {
         let (service, persistence) =
-            idempost_reference_server::persistence::open(folder.path(), settings(), |_| {}).unwrap();
+            idempost_sandbox::persistence::open(folder.path(), settings(), |_| {}).unwrap();
         (Sandbox::over(service), persistence)
     };
     let (sandbox, persistence) = open();
     sandbox.sent(&email_with("to", to(2)));
-    crate::persistence::close(sandbox, persistence);
+    crate::restarts::close(sandbox, persistence);
     let (sandbox, persistence) = open();
     assert_eq!(used(&sandbox), (2, 2));
     sandbox.sent(&email());
     exceeded(&sandbox.post("/emails", &email()), "daily_quota_exceeded");
-    crate::persistence::close(sandbox, persistence);
+    crate::restarts::close(sandbox, persistence);
 }

@@ -70,8 +70,7 @@ fn ask(server: &ReferenceServer, method: &str, path: &str, body: &Value) -> Valu
 /// Delivers one event to this address; returns the first attempt and the event.
 async fn first_attempt(address: &str) -> (Value, Value) {
     let timeout = Duration::from_millis(500);
-    let server =
-        ReferenceServer::over_http(Settings { webhook_patience: timeout, ..Settings::default() }).await;
+    let server = idempost_sandbox::start(Settings { webhook_patience: timeout, ..Settings::default() }).await;
     let hook =
         ask(&server, "POST", "/webhooks", &json!({ "endpoint": address, "events": ["topic.created"] }));
     let hook = format!("/webhooks/{}", hook["id"].as_str().unwrap());

@@ -1,7 +1,7 @@
 //! One log line per request with `-v`; never contains a secret.
 
 use http::header;
-use idempost_reference_server::RecordedRequest;
+use idempost_sandbox::RecordedRequest;
 use serde_json::Value;
 use url::form_urlencoded;
 

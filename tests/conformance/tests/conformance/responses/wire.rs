@@ -16,10 +16,10 @@ use crate::operations::{Described, Document};
 pub(super) async fn run(document: &Document, see: &mut impl FnMut(&Described, &Probe, &Answer)) {
     let world = World::new(Settings::default());
     let quick = Duration::from_millis(50);
-    let slow = ReferenceServer::over_http(Settings { body_timeout: quick, ..Settings::default() }).await;
+    let slow = idempost_sandbox::start(Settings { body_timeout: quick, ..Settings::default() }).await;
     let small = Settings { body_limit: 10, max_memory: 1 << 10, ..Settings::default() };
-    let small = ReferenceServer::over_http(small).await;
-    let full = ReferenceServer::over_http(Settings { max_connections: 1, ..Settings::default() }).await;
+    let small = idempost_sandbox::start(small).await;
+    let full = idempost_sandbox::start(Settings { max_connections: 1, ..Settings::default() }).await;
     let _only = TcpStream::connect(address(&full)).await.unwrap();
     for operation in document.operations() {
         let probe = Probe::new(operation.method.clone(), world.path(&operation));

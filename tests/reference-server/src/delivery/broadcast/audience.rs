@@ -21,12 +21,12 @@ pub(super) fn eligible_contact(tenant: &Tenant, contact: Uuid, topic: Option<Uui
 }
 
 /// The fallback value of a contact property.
-pub(crate) fn fallback(tenant: &Tenant, key: &str) -> Option<String> {
+pub fn fallback(tenant: &Tenant, key: &str) -> Option<String> {
     tenant.contact_properties.by_key(key)?.fallback_value.as_ref().map(ToString::to_string)
 }
 
 /// The fallback values of all contact properties.
-pub(crate) fn fallbacks(tenant: &Tenant) -> HashMap<String, String> {
+pub fn fallbacks(tenant: &Tenant) -> HashMap<String, String> {
     let properties = tenant.contact_properties.all();
     let fallbacks =
         properties.iter().filter_map(|one| Some((one.key.clone(), one.fallback_value.as_ref()?.to_string())));

@@ -21,7 +21,7 @@ use crate::state::State;
 use crate::state::tenant::Tenant;
 
 /// Creates the emails of one step of a broadcast.
-pub(crate) struct MessageBuilder<'a> {
+pub struct MessageBuilder<'a> {
     tenant: &'a Tenant,
     shared: &'a Arc<SharedContent>,
     fallbacks: Arc<HashMap<String, String>>,

@@ -17,7 +17,7 @@ use crate::model::topic::Topic;
 use crate::wire::timestamp::iso;
 
 /// The webhook type of an email's event, and the field that it adds; `None` for events that aren't sent.
-pub(crate) fn kind(event: Event) -> Option<&'static str> {
+pub fn kind(event: Event) -> Option<&'static str> {
     Some(match event {
         Event::Queued | Event::Canceled => return None,
         Event::Scheduled => "email.scheduled",
@@ -35,7 +35,7 @@ pub(crate) fn kind(event: Event) -> Option<&'static str> {
 
 /// The `email.…` events, except `email.received`. `known` is merged over the default content of the event's own field (RFC 7396); links
 /// that start with `own` belong to the service, and no recipient clicks them.
-pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp, own: &str) -> Value {
+pub fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp, own: &str) -> Value {
     let mut data = json!({
         "email_id": email.id.to_string(),
         "created_at": iso(email.created_at),
@@ -72,7 +72,7 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
 }
 
 /// The link that recipients click: the email's first one, except those that start with `own`.
-pub(crate) fn clicked_link(email: &Email, own: &str) -> String {
+pub fn clicked_link(email: &Email, own: &str) -> String {
     let link = email.bodies.html().and_then(|html| tracking::first_link(&html, own));
     link.unwrap_or_else(|| DEFAULT_LINK.to_owned())
 }
@@ -120,7 +120,7 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
 }
 
 /// `email.received`. It has no bodies: receivers request those.
-pub(crate) fn received(email: &Received) -> Value {
+pub fn received(email: &Received) -> Value {
     let attachments = email.attachments.iter().map(|file| {
         json!({
             "id": file.id.to_string(),
@@ -145,7 +145,7 @@ pub(crate) fn received(email: &Received) -> Value {
 }
 
 /// `contact.created`, `contact.updated`, `contact.deleted`. `audience` is the account's default audience.
-pub(crate) fn contact(contact: &Contact, audience: Uuid) -> Value {
+pub fn contact(contact: &Contact, audience: Uuid) -> Value {
     let segments: Vec<_> = contact.segments.iter().map(ToString::to_string).collect();
     let mut data = Map::new();
     data.insert("id".into(), contact.id.to_string().into());
@@ -165,7 +165,7 @@ pub(crate) fn contact(contact: &Contact, audience: Uuid) -> Value {
 }
 
 /// `contact.topics.updated`: every choice of the contact.
-pub(crate) fn contact_topics(contact: &Contact) -> Value {
+pub fn contact_topics(contact: &Contact) -> Value {
     let topics = contact.topics.iter();
     let topics =
         topics.map(|(id, subscription)| json!({ "id": id.to_string(), "subscription": subscription }));
@@ -173,7 +173,7 @@ pub(crate) fn contact_topics(contact: &Contact) -> Value {
 }
 
 /// `domain.created`, `domain.updated`, `domain.deleted`.
-pub(crate) fn domain(domain: &Domain) -> Value {
+pub fn domain(domain: &Domain) -> Value {
     json!({
         "id": domain.id.to_string(),
         "name": domain.setup.name,
@@ -186,7 +186,7 @@ pub(crate) fn domain(domain: &Domain) -> Value {
 }
 
 /// `topic.created`, `topic.updated`, `topic.deleted`.
-pub(crate) fn topic(topic: &Topic, deleted: bool) -> Value {
+pub fn topic(topic: &Topic, deleted: bool) -> Value {
     json!({
         "id": topic.id.to_string(),
         "name": topic.name,
@@ -199,7 +199,7 @@ pub(crate) fn topic(topic: &Topic, deleted: bool) -> Value {
 }
 
 /// `suppression.added`, `suppression.removed`.
-pub(crate) fn suppression(entry: &Suppression) -> Value {
+pub fn suppression(entry: &Suppression) -> Value {
     json!({
         "id": entry.id.to_string(),
         "email": entry.email,

@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::wire::timestamp::iso;
 
 /// Sample `data` of an event type. Every type has one; the IDs are new each time.
-pub(crate) fn data(state: &State, kind: &str, now: Timestamp) -> Value {
+pub fn data(state: &State, kind: &str, now: Timestamp) -> Value {
     let now = iso(now);
     let id = || state.next_id().to_string();
     let (group, rest) = kind.split_once('.').unwrap_or((kind, ""));
@@ -166,7 +166,7 @@ fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
 }
 
 /// Applies the caller's changes as a JSON merge patch (RFC 7396).
-pub(crate) fn merge(data: &mut Value, patch: &Value) {
+pub fn merge(data: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *data = patch.clone();
         return;

@@ -12,7 +12,7 @@ use sha2::Sha256;
 use crate::model::webhook_delivery::WebhookDelivery;
 
 /// The prefix of a secret.
-pub(crate) const PREFIX: &str = "whsec_";
+pub const PREFIX: &str = "whsec_";
 
 /// The headers of one attempt.
 ///

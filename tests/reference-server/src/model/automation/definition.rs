@@ -4,8 +4,8 @@
 //! one step is a trigger, and no connection leads to it; a step has at most one connection of each type, so that a run follows a single
 //! path; types that depend on an outcome belong to conditions and waits; and connections form no cycle, so that every run ends.
 
-pub(crate) mod action;
-pub(crate) mod graph;
+pub mod action;
+pub mod graph;
 
 use std::borrow::Cow;
 
@@ -21,36 +21,36 @@ use crate::wire::problems::Checked;
 use crate::wire::readers::non_empty;
 use crate::wire::words::words;
 
-pub(crate) use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
+pub use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 
 /// The maximum number of steps.
 const MAX_STEPS: usize = 150;
 
 /// The steps of an automation, with their connections.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Definition {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) connections: Vec<Connection>,
+pub struct Definition {
+    pub steps: Vec<Step>,
+    pub connections: Vec<Connection>,
 }
 
 /// A step of an automation.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Step {
-    pub(crate) key: String,
+pub struct Step {
+    pub key: String,
     /// The wire name of its type.
     #[serde(deserialize_with = "word")]
-    pub(crate) kind: Interned,
+    pub kind: Interned,
     /// The configuration as received.
-    pub(crate) config: Value,
-    pub(crate) action: Action,
+    pub config: Value,
+    pub action: Action,
 }
 
 /// A connection from one step to the next.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Connection {
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) kind: BranchKind,
+pub struct Connection {
+    pub from: String,
+    pub to: String,
+    pub kind: BranchKind,
 }
 
 heap_size!(Definition { steps, connections });
@@ -61,7 +61,7 @@ no_heap!(BranchKind);
 words! {
     /// The type of a connection: the outcome that it is taken for.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-    pub(crate) enum BranchKind {
+    pub enum BranchKind {
         Default = "default",
         ConditionMet = "condition_met",
         ConditionNotMet = "condition_not_met",
@@ -83,7 +83,7 @@ impl BranchKind {
 
 /// The name of an event in definitions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum EventName<'a> {
+pub enum EventName<'a> {
     /// A custom event, as `POST /events/send` names it.
     Custom(&'a str),
     /// An event of the service, such as `email.opened`; also with the reserved prefix.
@@ -91,14 +91,14 @@ pub(crate) enum EventName<'a> {
 }
 
 impl<'a> EventName<'a> {
-    pub(crate) fn as_str(self) -> &'a str {
+    pub fn as_str(self) -> &'a str {
         match self {
             Self::Custom(name) | Self::Service(name) => name,
         }
     }
 
     /// All names of the event.
-    pub(crate) fn names(self) -> impl Iterator<Item = Cow<'a, str>> {
+    pub fn names(self) -> impl Iterator<Item = Cow<'a, str>> {
         let prefixed = match self {
             Self::Custom(_) => None,
             Self::Service(own) => Some(Cow::Owned(format!("{RESERVED_PREFIX}{own}"))),
@@ -106,14 +106,14 @@ impl<'a> EventName<'a> {
         std::iter::once(Cow::Borrowed(self.as_str())).chain(prefixed)
     }
 
-    pub(crate) fn is(self, name: &str) -> bool {
+    pub fn is(self, name: &str) -> bool {
         self.names().any(|own| own == name)
     }
 }
 
 impl Definition {
     /// Reads `steps` and `connections`, which are both required.
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Checked<Self> {
+    pub fn read(fields: &mut Fields<'_>) -> Checked<Self> {
         let steps = fields.required("steps", |field| {
             let steps = field.items()?;
             let fits = match steps.len() {
@@ -130,7 +130,7 @@ impl Definition {
     }
 
     /// The names of the events that trigger it.
-    pub(crate) fn triggers(&self) -> impl Iterator<Item = &str> {
+    pub fn triggers(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter_map(|step| match &step.action {
             Action::Trigger { event_name } => Some(event_name.as_str()),
             _ => None,
@@ -138,14 +138,14 @@ impl Definition {
     }
 
     /// The index of the first trigger for this event.
-    pub(crate) fn trigger(&self, event: EventName<'_>) -> Option<usize> {
+    pub fn trigger(&self, event: EventName<'_>) -> Option<usize> {
         self.steps
             .iter()
             .position(|step| matches!(&step.action, Action::Trigger { event_name } if event.is(event_name)))
     }
 
     /// The index of the step that follows on this branch; the default branch applies if the outcome has none.
-    pub(crate) fn next(&self, index: usize, branch: BranchKind) -> Option<usize> {
+    pub fn next(&self, index: usize, branch: BranchKind) -> Option<usize> {
         let from = &self.steps.get(index)?.key;
         let to =
             |branch: BranchKind| self.connections.iter().find(|one| one.from == *from && one.kind == branch);

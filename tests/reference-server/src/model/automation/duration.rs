@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Span, SpanRelativeTo};
 const MAX_DURATION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Parses a duration. The error continues a sentence that starts with the field's name.
-pub(crate) fn read(text: &str) -> Result<SignedDuration, &'static str> {
+pub fn read(text: &str) -> Result<SignedDuration, &'static str> {
     let duration = parse(text)?;
     if duration <= SignedDuration::ZERO || duration > MAX_DURATION {
         return Err("must be longer than nothing and at most 30 days");
@@ -15,7 +15,7 @@ pub(crate) fn read(text: &str) -> Result<SignedDuration, &'static str> {
 }
 
 /// The same without limits.
-pub(crate) fn parse(text: &str) -> Result<SignedDuration, &'static str> {
+pub fn parse(text: &str) -> Result<SignedDuration, &'static str> {
     let unreadable = "must be a time in words such as `30 minutes` or `3 days`";
     // No valid duration is longer; the parser also reads `ago` and ISO 8601 (`PT5M`).
     let words = text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit());

@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 16;
 
 /// A tree of rules.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) enum Rule {
+pub enum Rule {
     All(Vec<Rule>),
     Any(Vec<Rule>),
     Field { name: String, condition: Condition },
@@ -49,7 +49,7 @@ impl Size for Condition {
 
 /// The condition that a field must meet.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) enum Condition {
+pub enum Condition {
     Is(Value),
     IsNot(Value),
     Above(f64),
@@ -64,17 +64,17 @@ pub(crate) enum Condition {
 }
 
 /// The facts of a run: the payload of its event, its contact if that still exists, and the events that ended its waits.
-pub(crate) struct Facts<'a> {
-    pub(crate) event: &'a Value,
-    pub(crate) contact: &'a Value,
+pub struct Facts<'a> {
+    pub event: &'a Value,
+    pub contact: &'a Value,
     /// Names and payloads, newest first.
-    pub(crate) awaited: Vec<(&'a str, &'a Value)>,
+    pub awaited: Vec<(&'a str, &'a Value)>,
 }
 
 impl<'a> Facts<'a> {
     /// The value at `event.plan`, `contact.first_name` or `wait_events.order.paid.total`; a property of the contact is found with
     /// `contact.properties.` before its key, and without it unless the contact has a field of that name.
-    pub(crate) fn find(&self, name: &str) -> Option<&'a Value> {
+    pub fn find(&self, name: &str) -> Option<&'a Value> {
         if let Some(rest) = name.strip_prefix("event.") {
             return walk(self.event, rest);
         }
@@ -106,7 +106,7 @@ fn walk<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 impl Rule {
-    pub(crate) fn read(field: &Field<'_>) -> Checked<Self> {
+    pub fn read(field: &Field<'_>) -> Checked<Self> {
         Self::read_at(field, 1)
     }
 
@@ -126,7 +126,7 @@ impl Rule {
     }
 
     /// Evaluates the rule.
-    pub(crate) fn holds(&self, facts: &Facts<'_>) -> bool {
+    pub fn holds(&self, facts: &Facts<'_>) -> bool {
         match self {
             Self::All(rules) => rules.iter().all(|rule| rule.holds(facts)),
             Self::Any(rules) => rules.iter().any(|rule| rule.holds(facts)),
@@ -193,7 +193,7 @@ fn read_field(fields: &mut Fields<'_>) -> Checked<Rule> {
 }
 
 /// Reads the name of a variable, which starts with its origin.
-pub(crate) fn read_variable(field: &Field<'_>) -> Checked<String> {
+pub fn read_variable(field: &Field<'_>) -> Checked<String> {
     let name = non_empty(field)?;
     let known = match name.split_once('.') {
         Some(("event" | "contact", key)) => !key.is_empty(),

@@ -17,19 +17,19 @@ use crate::wire::words::words;
 
 /// A run of an automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Run {
-    pub(crate) id: Uuid,
-    pub(crate) automation: Uuid,
-    pub(crate) contact: Uuid,
+pub struct Run {
+    pub id: Uuid,
+    pub automation: Uuid,
+    pub contact: Uuid,
     /// The payload of the event that triggered it: `event.…`.
-    pub(crate) event: Arc<Value>,
+    pub event: Arc<Value>,
     /// The definition when it was triggered.
-    pub(crate) definition: Arc<Definition>,
-    pub(crate) status: Status,
-    pub(crate) created_at: Timestamp,
-    pub(crate) started_at: Timestamp,
-    pub(crate) completed_at: Option<Timestamp>,
-    pub(crate) steps: Vec<Progress>,
+    pub definition: Arc<Definition>,
+    pub status: Status,
+    pub created_at: Timestamp,
+    pub started_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    pub steps: Vec<Progress>,
     /// The waits that an event has ended, oldest first.
     #[serde(default)]
     received: Vec<usize>,
@@ -64,7 +64,7 @@ struct Waiting {
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-    pub(crate) enum Status {
+    pub enum Status {
         Running = "running",
         Completed = "completed",
         Failed = "failed",
@@ -74,7 +74,7 @@ words! {
 
 /// The groups of runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub enum Group {
     /// The runs of an automation.
     Of(Uuid),
     /// The runs of an automation that have this status.
@@ -113,17 +113,17 @@ impl table::Record for Run {
 
 /// The progress of a step.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Progress {
+pub struct Progress {
     #[serde(deserialize_with = "word")]
-    pub(crate) status: Interned,
-    pub(crate) started_at: Option<Timestamp>,
-    pub(crate) completed_at: Option<Timestamp>,
-    pub(crate) output: Option<Value>,
-    pub(crate) error: Option<Value>,
+    pub status: Interned,
+    pub started_at: Option<Timestamp>,
+    pub completed_at: Option<Timestamp>,
+    pub output: Option<Value>,
+    pub error: Option<Value>,
 }
 
 /// The outcome of a step.
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// It completed; the run continues on this branch.
     Done(BranchKind, Option<Value>),
     /// It waits: until this time, unless it is resumed before.
@@ -133,7 +133,7 @@ pub(crate) enum Outcome {
 }
 
 /// How a run continues.
-pub(crate) enum Move {
+pub enum Move {
     /// With this step.
     To(usize),
     /// After a pause: until this time, unless it is resumed before. The number identifies the wait.
@@ -144,7 +144,7 @@ pub(crate) enum Move {
 
 impl Run {
     /// Creates a run that starts with the trigger at this index.
-    pub(crate) fn new(
+    pub fn new(
         id: Uuid,
         automation: &crate::model::automation::Automation,
         contact: Uuid,
@@ -170,12 +170,12 @@ impl Run {
         }
     }
 
-    pub(crate) fn is_running(&self) -> bool {
+    pub fn is_running(&self) -> bool {
         self.status == Status::Running
     }
 
     /// Starts a step. Returns false if the run has ended meanwhile.
-    pub(crate) fn begin(&mut self, index: usize, at: Timestamp) -> bool {
+    pub fn begin(&mut self, index: usize, at: Timestamp) -> bool {
         if self.is_running()
             && let Some(step) = self.steps.get_mut(index)
         {
@@ -187,7 +187,7 @@ impl Run {
     }
 
     /// Records the outcome of a step and returns how the run continues.
-    pub(crate) fn settle(&mut self, index: usize, outcome: Outcome, at: Timestamp) -> Move {
+    pub fn settle(&mut self, index: usize, outcome: Outcome, at: Timestamp) -> Move {
         let running = self.is_running();
         let Some(step) = self.steps.get_mut(index).filter(|_| running) else { return Move::Ended };
         match outcome {
@@ -220,7 +220,7 @@ impl Run {
     }
 
     /// The waiting step, if it is still in this wait.
-    pub(crate) fn woken_by_time(&mut self, number: u64) -> Option<usize> {
+    pub fn woken_by_time(&mut self, number: u64) -> Option<usize> {
         let waiting = self.waiting.filter(|waiting| waiting.number == number && self.is_running())?;
         self.waiting = None;
         Some(waiting.index)
@@ -236,7 +236,7 @@ impl Run {
     }
 
     /// The waiting step, if it waits for an event of this name and the event `fits` its rule.
-    pub(crate) fn woken_by_event(
+    pub fn woken_by_event(
         &mut self,
         name: EventName<'_>,
         fits: impl FnOnce(&Self, &Action) -> bool,
@@ -253,7 +253,7 @@ impl Run {
     }
 
     /// The names and payloads of the events that ended its waits, newest first.
-    pub(crate) fn awaited(&self) -> Vec<(&str, &Value)> {
+    pub fn awaited(&self) -> Vec<(&str, &Value)> {
         let event = |index: &usize| {
             let output = self.steps.get(*index)?.output.as_ref()?;
             Some((output.get("event")?.as_str()?, output.get("payload")?))
@@ -262,7 +262,7 @@ impl Run {
     }
 
     /// Cancels the run, unless it has ended.
-    pub(crate) fn cancel(&mut self, at: Timestamp) {
+    pub fn cancel(&mut self, at: Timestamp) {
         if self.is_running() {
             self.end(Status::Cancelled, at);
         }
@@ -281,7 +281,7 @@ impl Run {
 }
 
 view! {
-    pub(crate) Item of run: Run {
+    pub Item of run: Run {
         id: run.id,
         status: run.status.as_str(),
         started_at: database(run.started_at),

@@ -15,11 +15,11 @@ use crate::wire::json::has_control;
 const MAX_ROW: usize = 1 << 20;
 
 /// The rows of a file.
-pub(crate) struct Rows {
+pub struct Rows {
     reader: Reader<Bounded>,
     record: ByteRecord,
     /// The names of the columns.
-    pub(crate) header: Vec<String>,
+    pub header: Vec<String>,
 }
 
 /// A file of which only a part may be read.
@@ -42,7 +42,7 @@ impl Read for Bounded {
 
 impl Rows {
     /// Reads the first row, which has the names of the columns. The error continues a sentence about the file.
-    pub(crate) fn open(content: Bytes) -> Result<Self, &'static str> {
+    pub fn open(content: Bytes) -> Result<Self, &'static str> {
         let bounded = Bounded { content: Cursor::new(content), left: MAX_ROW };
         let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bounded);
         let mut rows = Self { reader, record: ByteRecord::new(), header: Vec::new() };
@@ -58,36 +58,36 @@ impl Rows {
     }
 
     /// The next row; `None` after the last one. A row that is too long is an error, after which there is no other.
-    pub(crate) fn next(&mut self) -> Result<Option<&ByteRecord>, csv::Error> {
+    pub fn next(&mut self) -> Result<Option<&ByteRecord>, csv::Error> {
         self.reader.get_mut().left = MAX_ROW;
         Ok(self.reader.read_byte_record(&mut self.record)?.then_some(&self.record))
     }
 
     /// The number of bytes that were read.
-    pub(crate) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.reader.position().byte()
     }
 
     /// The indexes of the columns by name; of several with the same name the first one counts.
-    pub(crate) fn columns(&self) -> HashMap<&str, usize> {
+    pub fn columns(&self) -> HashMap<&str, usize> {
         self.header.iter().enumerate().rev().map(|(index, name)| (name.as_str(), index)).collect()
     }
 }
 
 /// The columns that are imported, by their indexes.
-pub(crate) struct Columns {
-    pub(crate) email: usize,
-    pub(crate) first_name: Option<usize>,
-    pub(crate) last_name: Option<usize>,
-    pub(crate) unsubscribed: Option<usize>,
+pub struct Columns {
+    pub email: usize,
+    pub first_name: Option<usize>,
+    pub last_name: Option<usize>,
+    pub unsubscribed: Option<usize>,
     /// By the keys of the properties.
-    pub(crate) properties: BTreeMap<String, (usize, ValueType)>,
+    pub properties: BTreeMap<String, (usize, ValueType)>,
 }
 
 /// The contact in a row. Empty cells have no value.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Row {
-    pub(crate) email: String,
+pub struct Row {
+    pub email: String,
     first_name: Option<String>,
     last_name: Option<String>,
     unsubscribed: Option<bool>,
@@ -96,7 +96,7 @@ pub(crate) struct Row {
 
 impl Columns {
     /// Reads a row; `None` if a cell is invalid.
-    pub(crate) fn read(&self, record: &ByteRecord) -> Option<Row> {
+    pub fn read(&self, record: &ByteRecord) -> Option<Row> {
         let cell = |index: usize| std::str::from_utf8(record.get(index).unwrap_or_default()).ok();
         // The outer option is `None` if the cell is invalid, the inner one if it is empty.
         let optional = |index: Option<usize>| match index {
@@ -136,7 +136,7 @@ impl Columns {
 
 impl Row {
     /// Sets the values of the row.
-    pub(crate) fn apply(self, contact: &mut Contact) {
+    pub fn apply(self, contact: &mut Contact) {
         contact.first_name = self.first_name.or(contact.first_name.take());
         contact.last_name = self.last_name.or(contact.last_name.take());
         contact.unsubscribed = self.unsubscribed.unwrap_or(contact.unsubscribed);

@@ -19,7 +19,7 @@ const SERVICE: &str = "mail.example";
 const PRIORITY: u16 = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DnsRecord {
+pub struct DnsRecord {
     #[serde(deserialize_with = "word")]
     record: Interned,
     name: String,
@@ -28,7 +28,7 @@ pub(crate) struct DnsRecord {
     value: String,
     #[serde(deserialize_with = "word")]
     ttl: Interned,
-    pub(crate) status: RecordStatus,
+    pub status: RecordStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,
 }
@@ -38,7 +38,7 @@ no_heap!(RecordStatus);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum RecordStatus {
+pub enum RecordStatus {
     NotStarted,
     Pending,
     Verified,
@@ -52,23 +52,23 @@ impl DnsRecord {
     }
 
     /// Whether it is the same DNS record.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         (self.record, &self.name, self.kind, &self.value)
             == (other.record, &other.name, other.kind, &other.value)
     }
 
     /// Whether sending requires it.
-    pub(crate) fn is_for_sending(&self) -> bool {
+    pub fn is_for_sending(&self) -> bool {
         matches!(self.record, "SPF" | "DKIM")
     }
 
-    pub(crate) fn is_tracking(&self) -> bool {
+    pub fn is_tracking(&self) -> bool {
         self.record == "Tracking"
     }
 }
 
 /// All records of a domain with these settings.
-pub(crate) fn records(id: Uuid, setup: &Setup) -> Vec<DnsRecord> {
+pub fn records(id: Uuid, setup: &Setup) -> Vec<DnsRecord> {
     let (domain, region) = (&setup.name, setup.region.as_str());
     let return_path = format!("{}.{domain}", setup.return_path);
     let mut records = vec![

@@ -21,13 +21,13 @@ const SLOW: SignedDuration = SignedDuration::from_secs(60);
 
 /// A check in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Check {
-    pub(crate) number: u64,
-    pub(crate) due_after: SignedDuration,
+pub struct Check {
+    pub number: u64,
+    pub due_after: SignedDuration,
 }
 
 /// Starts a check, unless one is running that covers every record.
-pub(crate) fn begin(domain: &mut Domain) -> Option<Check> {
+pub fn begin(domain: &mut Domain) -> Option<Check> {
     let unseen = domain.records.iter().any(|record| record.status == RecordStatus::NotStarted);
     if domain.status == Status::Pending && !unseen {
         return None;
@@ -41,12 +41,12 @@ pub(crate) fn begin(domain: &mut Domain) -> Option<Check> {
 }
 
 /// The duration of a check of a domain with this name.
-pub(crate) fn duration(name: &str) -> SignedDuration {
+pub fn duration(name: &str) -> SignedDuration {
     if name.starts_with("slow.") { SLOW } else { NORMAL }
 }
 
 /// Ends a check or its first part; returns the next part, with its delay.
-pub(crate) fn end(domain: &mut Domain, number: u64) -> Option<Check> {
+pub fn end(domain: &mut Domain, number: u64) -> Option<Check> {
     if number != domain.check {
         return None;
     }

@@ -23,7 +23,7 @@ use crate::wire::readers::line;
 
 /// The maximum number of Base64 characters over all attachments of an email. `SPEC.md` says 40 MB, which may mean 40,000,000 bytes or 40
 /// MiB; this is the larger reading.
-pub(crate) const MAX_BASE64: usize = 40 << 20;
+pub const MAX_BASE64: usize = 40 << 20;
 /// The maximum length of a content ID, in bytes: with `<` and `>` it is one word of a header.
 const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
@@ -40,16 +40,16 @@ const REFUSED_ENDINGS: [&str; 89] = [
 
 /// An attachment of an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Attachment {
-    pub(crate) filename: String,
-    pub(crate) content_type: String,
+pub struct Attachment {
+    pub filename: String,
+    pub content_type: String,
     /// The ID that the HTML refers to as `cid:<content_id>`; such an attachment is inline.
-    pub(crate) content_id: Option<String>,
-    pub(crate) content: Content,
+    pub content_id: Option<String>,
+    pub content: Content,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) enum Content {
+pub enum Content {
     Bytes(Bytes),
     /// To be fetched before the email is sent.
     Hosted(Url),
@@ -57,7 +57,7 @@ pub(crate) enum Content {
 
 impl Content {
     /// Its size in bytes, if it is known.
-    pub(crate) fn size(&self) -> Option<usize> {
+    pub fn size(&self) -> Option<usize> {
         match self {
             Self::Bytes(bytes) => Some(bytes.len()),
             Self::Hosted(_) => None,
@@ -76,7 +76,7 @@ impl Size for Attachment {
 }
 
 /// The ID of an email's attachment, by its index: derived from the email's ID, so that nothing is stored for it.
-pub(crate) fn id_of(email: Uuid, index: usize) -> Uuid {
+pub fn id_of(email: Uuid, index: usize) -> Uuid {
     let index = u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes();
     let digest =
         Sha256::new().chain_update("attachment\n").chain_update(email).chain_update(index).finalize();
@@ -89,7 +89,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Reads all attachments of an email.
-pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
+pub fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     let total = Cell::new(0);
     let attachments = field.items()?.read(|index, item| {
         let input = item.object(|fields| AttachmentInput::read(fields, &total))?;
@@ -119,12 +119,12 @@ pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
 }
 
 /// The length of `bytes` bytes in Base64, in characters.
-pub(crate) fn base64_size(bytes: usize) -> usize {
+pub fn base64_size(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }
 
 /// The length of all content in Base64, in characters, without hosted attachments.
-pub(crate) fn encoded_size(attachments: &[Attachment]) -> usize {
+pub fn encoded_size(attachments: &[Attachment]) -> usize {
     let sizes = attachments.iter().map(|attachment| match &attachment.content {
         Content::Bytes(bytes) => base64_size(bytes.len()),
         Content::Hosted(_) => 0,
@@ -133,7 +133,7 @@ pub(crate) fn encoded_size(attachments: &[Attachment]) -> usize {
 }
 
 /// Whether the email could be parsed with these files in it; if not, the index of the file that exceeds a limit.
-pub(crate) fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)> {
+pub fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)> {
     mime::check_attached(attachments.iter().map(|attachment| {
         let bytes = match &attachment.content {
             Content::Bytes(bytes) => &bytes[..],

@@ -11,11 +11,11 @@ use crate::model::email::html_and_text::{Derivation, HtmlAndText, Text};
 use crate::model::email::personalized::Personalized;
 
 /// Why `react`, a body of client libraries, is rejected.
-pub(crate) const REACT: &str = "exists only in client libraries, which render it; send the result as `html`";
+pub const REACT: &str = "exists only in client libraries, which render it; send the result as `html`";
 
 /// The HTML and text of one email. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) enum Bodies {
+pub enum Bodies {
     HtmlAndText(Arc<HtmlAndText>),
     /// Of an email of a broadcast.
     Personalized(Arc<Personalized>),
@@ -23,22 +23,22 @@ pub(crate) enum Bodies {
 
 impl Bodies {
     /// Bodies as given; the text is absent if the sender disabled its derivation.
-    pub(crate) fn given(html: Option<Arc<str>>, text: Option<Arc<str>>) -> Self {
+    pub fn given(html: Option<Arc<str>>, text: Option<Arc<str>>) -> Self {
         Self::HtmlAndText(Arc::new(HtmlAndText { html, text: Text::Given(text) }))
     }
 
     /// HTML with a derived text.
-    pub(crate) fn of_html(html: Arc<str>) -> Self {
+    pub fn of_html(html: Arc<str>) -> Self {
         Self::derived(html, None)
     }
 
     /// HTML with a derived text, whose line breaks don't divide the link.
-    pub(crate) fn derived(html: Arc<str>, link: Option<&str>) -> Self {
+    pub fn derived(html: Arc<str>, link: Option<&str>) -> Self {
         let how = Derivation { link: link.map(Box::from), hidden: None };
         Self::HtmlAndText(Arc::new(HtmlAndText::derived(html, how)))
     }
 
-    pub(crate) fn html(&self) -> Option<Arc<str>> {
+    pub fn html(&self) -> Option<Arc<str>> {
         match self {
             Self::HtmlAndText(written) => written.html.clone(),
             Self::Personalized(personal) => personal.html().map(Arc::from),
@@ -46,7 +46,7 @@ impl Bodies {
     }
 
     /// The given text, or the derived one.
-    pub(crate) fn text(&self) -> Option<Arc<str>> {
+    pub fn text(&self) -> Option<Arc<str>> {
         match self {
             Self::HtmlAndText(written) => written.text(),
             Self::Personalized(personal) => personal.text().map(Arc::from),
@@ -54,7 +54,7 @@ impl Bodies {
     }
 
     /// The text, unless it is derived from the HTML.
-    pub(crate) fn given_text(&self) -> Option<Arc<str>> {
+    pub fn given_text(&self) -> Option<Arc<str>> {
         match self {
             Self::HtmlAndText(written) => written.given_text().cloned(),
             Self::Personalized(personal) => personal.given_text().map(Arc::from),
@@ -62,7 +62,7 @@ impl Bodies {
     }
 
     /// The number of bytes that this email holds for them. A text that isn't derived yet counts as large as its HTML.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Self::HtmlAndText(written) => written.size(),
             Self::Personalized(personal) => personal.size(),
@@ -71,7 +71,7 @@ impl Bodies {
 
     /// Whether a searched part of the text satisfies the condition. A text that isn't derived yet isn't derived for this: the search uses
     /// the HTML without its tags.
-    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match self {
             Self::HtmlAndText(written) => written.any_of_text(holds),
             Self::Personalized(personal) => personal.any_of_text(holds),

@@ -14,45 +14,45 @@ use crate::store::size::Size;
 
 /// The broadcast or automation that an email originates from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Origin {
-    pub(crate) broadcast: Option<Uuid>,
-    pub(crate) template: Option<Uuid>,
+pub struct Origin {
+    pub broadcast: Option<Uuid>,
+    pub template: Option<Uuid>,
     /// Whether an automation sent it. Its events then trigger no runs.
     #[serde(default)]
-    pub(crate) automation: bool,
+    pub automation: bool,
 }
 
 /// A validated email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Draft {
+pub struct Draft {
     /// The ID of the email, if its content refers to it.
     #[serde(skip)]
-    pub(crate) id: Option<Uuid>,
-    pub(crate) from: Mailbox,
-    pub(crate) to: Vec<Mailbox>,
-    pub(crate) cc: Option<Vec<Mailbox>>,
-    pub(crate) bcc: Option<Vec<Mailbox>>,
-    pub(crate) reply_to: Option<Vec<Mailbox>>,
-    pub(crate) subject: String,
+    pub id: Option<Uuid>,
+    pub from: Mailbox,
+    pub to: Vec<Mailbox>,
+    pub cc: Option<Vec<Mailbox>>,
+    pub bcc: Option<Vec<Mailbox>>,
+    pub reply_to: Option<Vec<Mailbox>>,
+    pub subject: String,
     #[serde(flatten)]
-    pub(crate) bodies: Bodies,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) attachments: Vec<Attachment>,
-    pub(crate) tags: Arc<[Tag]>,
+    pub bodies: Bodies,
+    pub headers: Vec<(String, String)>,
+    pub attachments: Vec<Attachment>,
+    pub tags: Arc<[Tag]>,
     /// The topic whose subscriptions select the recipients.
-    pub(crate) topic: Option<Uuid>,
-    pub(crate) scheduled_at: Option<Timestamp>,
-    pub(crate) origin: Origin,
+    pub topic: Option<Uuid>,
+    pub scheduled_at: Option<Timestamp>,
+    pub origin: Origin,
 }
 
 impl Draft {
     /// All recipients.
-    pub(crate) fn recipients(&self) -> impl Iterator<Item = &Mailbox> {
+    pub fn recipients(&self) -> impl Iterator<Item = &Mailbox> {
         self.to.iter().chain(self.cc.iter().flatten()).chain(self.bcc.iter().flatten())
     }
 
     /// Drops the other recipients.
-    pub(crate) fn retain_recipients(&mut self, mut keeps: impl FnMut(&Mailbox) -> bool) {
+    pub fn retain_recipients(&mut self, mut keeps: impl FnMut(&Mailbox) -> bool) {
         self.to.retain(&mut keeps);
         for copies in [&mut self.cc, &mut self.bcc] {
             if let Some(list) = copies {

@@ -9,13 +9,13 @@ use crate::wire::words::words;
 
 /// Details of an email's events.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Engagement {
+pub struct Engagement {
     /// The bounces that weren't permanent.
     soft_bounces: Vec<(Timestamp, BounceType)>,
     /// The clicked links, with the number of clicks. Only emails of broadcasts have them.
-    pub(crate) clicks: Vec<(String, u64)>,
+    pub clicks: Vec<(String, u64)>,
     /// When the recipient used the unsubscribe link.
-    pub(crate) unsubscribed_at: Option<Timestamp>,
+    pub unsubscribed_at: Option<Timestamp>,
 }
 
 heap_size!(Engagement { soft_bounces, clicks, unsubscribed_at });
@@ -23,7 +23,7 @@ no_heap!(BounceType);
 
 /// The detail of one event.
 #[derive(Debug)]
-pub(crate) enum EventDetail {
+pub enum EventDetail {
     Bounce(BounceType),
     /// The clicked link.
     Click(String),
@@ -33,7 +33,7 @@ words! {
     /// How long a bounce lasts.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum BounceType {
+    pub enum BounceType {
         #[default]
         Permanent = "permanent",
         Transient = "transient",
@@ -42,7 +42,7 @@ words! {
 }
 
 impl BounceType {
-    pub(crate) fn metric(self) -> Metric {
+    pub fn metric(self) -> Metric {
         match self {
             Self::Permanent => Metric::BouncedPermanent,
             Self::Transient => Metric::BouncedTransient,
@@ -53,7 +53,7 @@ impl BounceType {
 
 impl EventDetail {
     /// The bytes that it takes.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         size_of::<Engagement>()
             + match self {
                 Self::Bounce(_) => size_of::<(Timestamp, BounceType)>(),

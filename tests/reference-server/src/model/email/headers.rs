@@ -24,7 +24,7 @@ const RESERVED: [&str; 13] = [
 ];
 
 /// Reads an object of headers. `null` counts as absent.
-pub(crate) fn read(field: &Field<'_>, has_reply_to: bool) -> Checked<Vec<(String, String)>> {
+pub fn read(field: &Field<'_>, has_reply_to: bool) -> Checked<Vec<(String, String)>> {
     let headers = field.object(|headers| {
         headers.each(|name, header| {
             if header.is_null() {

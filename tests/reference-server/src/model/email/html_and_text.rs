@@ -13,17 +13,17 @@ const MAX_SEARCHED: usize = 64 << 10;
 
 /// Stands for a link while a text is derived: one short word, of a private-use character. A line break could divide a link as long as the
 /// real one.
-pub(crate) const LINK_PLACEHOLDER: &str = "\u{e000}link\u{e000}";
+pub const LINK_PLACEHOLDER: &str = "\u{e000}link\u{e000}";
 
 /// Bodies that belong to this email alone.
 #[derive(Debug)]
-pub(crate) struct HtmlAndText {
-    pub(crate) html: Option<Arc<str>>,
-    pub(crate) text: Text,
+pub struct HtmlAndText {
+    pub html: Option<Arc<str>>,
+    pub text: Text,
 }
 
 #[derive(Debug)]
-pub(crate) enum Text {
+pub enum Text {
     Given(Option<Arc<str>>),
     /// Derived from the HTML on first access; for most emails from the HTML as it is.
     Derived(Option<Box<Derivation>>, OnceLock<Arc<str>>),
@@ -31,11 +31,11 @@ pub(crate) enum Text {
 
 /// How a text is derived from its HTML.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(crate) struct Derivation {
+pub struct Derivation {
     /// A link that no line break may divide.
-    pub(crate) link: Option<Box<str>>,
+    pub link: Option<Box<str>>,
     /// The byte range of the hidden preview in the HTML, which the text omits.
-    pub(crate) hidden: Option<Range<usize>>,
+    pub hidden: Option<Range<usize>>,
 }
 
 impl Derivation {
@@ -57,7 +57,7 @@ impl Derivation {
 }
 
 /// The part of a text that a search covers.
-pub(crate) fn searched(text: &str) -> &str {
+pub fn searched(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_SEARCHED)]
 }
 
@@ -67,16 +67,16 @@ pub(super) fn searched_html(html: &str) -> String {
 }
 
 /// Whether the searched part of HTML, without its tags, satisfies the condition.
-pub(crate) fn any_of_html(html: &str, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+pub fn any_of_html(html: &str, holds: &mut dyn FnMut(&str) -> bool) -> bool {
     holds(&searched_html(html))
 }
 
 impl HtmlAndText {
-    pub(crate) fn derived(html: Arc<str>, how: Derivation) -> Self {
+    pub fn derived(html: Arc<str>, how: Derivation) -> Self {
         Self { html: Some(html), text: Text::Derived(how.into_box(), OnceLock::new()) }
     }
 
-    pub(crate) fn text(&self) -> Option<Arc<str>> {
+    pub fn text(&self) -> Option<Arc<str>> {
         let (how, derived) = match &self.text {
             Text::Given(text) => return text.clone(),
             Text::Derived(how, derived) => (how, derived),
@@ -94,14 +94,14 @@ impl HtmlAndText {
     }
 
     /// The text, unless it is derived from the HTML.
-    pub(crate) fn given_text(&self) -> Option<&Arc<str>> {
+    pub fn given_text(&self) -> Option<&Arc<str>> {
         match &self.text {
             Text::Given(text) => text.as_ref(),
             Text::Derived(..) => None,
         }
     }
 
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         let html = self.html.as_ref().map_or(0, |html| html.len());
         match &self.text {
             Text::Given(text) => html + text.as_ref().map_or(0, |text| text.len()),
@@ -109,7 +109,7 @@ impl HtmlAndText {
         }
     }
 
-    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match &self.text {
             Text::Given(text) => text.as_ref().is_some_and(|text| holds(searched(text))),
             Text::Derived(_, derived) => match derived.get() {

@@ -13,7 +13,7 @@ use crate::model::metric::Metric;
 
 /// The index. Its lock is only taken under that of the emails.
 #[derive(Debug, Default)]
-pub(crate) struct EmailIndex {
+pub struct EmailIndex {
     by_time: BTreeSet<(Timestamp, Uuid)>,
     /// By broadcast, what happened, and the email's position.
     recipients: BTreeSet<(Uuid, Metric, u64)>,
@@ -21,7 +21,7 @@ pub(crate) struct EmailIndex {
 
 impl EmailIndex {
     /// Adds a fact of an email.
-    pub(crate) fn add(&mut self, email: &Email, position: u64, at: Timestamp, metric: Metric) {
+    pub fn add(&mut self, email: &Email, position: u64, at: Timestamp, metric: Metric) {
         self.by_time.insert((at, email.id));
         if let Some(broadcast) = email.origin.broadcast.filter(|_| metric.is_of_event()) {
             self.recipients.insert((broadcast, metric, position));
@@ -29,14 +29,14 @@ impl EmailIndex {
     }
 
     /// Adds everything that happened to an email.
-    pub(crate) fn add_all(&mut self, email: &Email, position: u64) {
+    pub fn add_all(&mut self, email: &Email, position: u64) {
         for (at, metric) in email.facts() {
             self.add(email, position, at, metric);
         }
     }
 
     /// Removes an email.
-    pub(crate) fn remove(&mut self, email: &Email, position: u64) {
+    pub fn remove(&mut self, email: &Email, position: u64) {
         for (at, metric) in email.facts() {
             self.by_time.remove(&(at, email.id));
             if let Some(broadcast) = email.origin.broadcast {
@@ -46,7 +46,7 @@ impl EmailIndex {
     }
 
     /// The next entries in a range of time that includes its end.
-    pub(crate) fn next(
+    pub fn next(
         &self,
         after: Bound<(Timestamp, Uuid)>,
         end: Timestamp,
@@ -55,7 +55,7 @@ impl EmailIndex {
     }
 
     /// The positions of a broadcast's emails to which this happened, oldest first.
-    pub(crate) fn recipients(
+    pub fn recipients(
         &self,
         broadcast: Uuid,
         metric: Metric,

@@ -20,14 +20,14 @@ use crate::model::email::html_and_text::{
 const UNSUBSCRIBE: [&str; 3] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL", "UNSUBSCRIBE_URL"];
 
 /// Whether a placeholder is the unsubscribe link.
-pub(crate) fn is_unsubscribe(name: &str) -> bool {
+pub fn is_unsubscribe(name: &str) -> bool {
     UNSUBSCRIBE.contains(&name)
 }
 
 /// The content that all emails of a broadcast share.
 #[derive(Debug)]
-pub(crate) struct SharedContent {
-    pub(crate) broadcast: Arc<Broadcast>,
+pub struct SharedContent {
+    pub broadcast: Arc<Broadcast>,
     /// The text derived from the HTML, if only the link differs.
     text: OnceLock<Option<String>>,
     /// The searched part of the text without any contact's values.
@@ -37,15 +37,15 @@ pub(crate) struct SharedContent {
 }
 
 impl SharedContent {
-    pub(crate) fn of(broadcast: Arc<Broadcast>) -> Self {
+    pub fn of(broadcast: Arc<Broadcast>) -> Self {
         Self { broadcast, text: OnceLock::new(), words: OnceLock::new(), placeholders: OnceLock::new() }
     }
 
-    pub(crate) fn topic(&self) -> Option<Uuid> {
+    pub fn topic(&self) -> Option<Uuid> {
         self.message().topic
     }
 
-    pub(crate) fn message(&self) -> &Message {
+    pub fn message(&self) -> &Message {
         &self.broadcast.message
     }
 
@@ -84,36 +84,36 @@ impl SharedContent {
 
 /// The bodies of one contact's email.
 #[derive(Debug)]
-pub(crate) struct Personalized {
-    pub(crate) shared: Arc<SharedContent>,
-    pub(crate) values: Values,
+pub struct Personalized {
+    pub shared: Arc<SharedContent>,
+    pub values: Values,
 }
 
 /// The values of the placeholders.
 #[derive(Debug)]
-pub(crate) struct Values {
+pub struct Values {
     /// The contact when the email was sent.
-    pub(crate) contact: Arc<Contact>,
-    pub(crate) link: Box<str>,
+    pub contact: Arc<Contact>,
+    pub link: Box<str>,
     /// The fallback values of contact properties.
-    pub(crate) fallbacks: Arc<HashMap<String, String>>,
+    pub fallbacks: Arc<HashMap<String, String>>,
 }
 
 /// What the placeholders of one email refer to.
 #[derive(Clone, Copy)]
-pub(crate) struct RecipientValues<'v, 'f> {
+pub struct RecipientValues<'v, 'f> {
     /// The address and the contact of the only recipient. Several recipients have none: they share the bodies.
-    pub(crate) address: Option<&'v str>,
-    pub(crate) contact: Option<&'v Contact>,
+    pub address: Option<&'v str>,
+    pub contact: Option<&'v Contact>,
     /// The unsubscribe link; `None` in a preview.
-    pub(crate) link: Option<&'v str>,
+    pub link: Option<&'v str>,
     /// Finds the fallback value of a contact property.
-    pub(crate) fallback: &'f dyn Fn(&str) -> Option<String>,
+    pub fallback: &'f dyn Fn(&str) -> Option<String>,
 }
 
 impl<'v> RecipientValues<'v, '_> {
     /// The value, or else the text behind the `|`, the property's fallback value, or nothing. `None` for other placeholders.
-    pub(crate) fn of(&self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
+    pub fn of(&self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
         let text = |text: Option<&'v String>| text.map(|text| Cow::Borrowed(text.as_str()));
         let mut property = None;
         let own = match placeholder.name {
@@ -135,7 +135,7 @@ impl<'v> RecipientValues<'v, '_> {
 }
 
 impl Values {
-    pub(crate) fn of<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
+    pub fn of<'v>(&'v self, placeholder: Placeholder<'_>) -> Option<Cow<'v, str>> {
         let contact = &*self.contact;
         let values = RecipientValues {
             address: Some(&contact.email),
@@ -147,7 +147,7 @@ impl Values {
     }
 
     /// Fills in the values; `None` if the result exceeds the size limit.
-    pub(crate) fn fill(&self, text: &str) -> Option<String> {
+    pub fn fill(&self, text: &str) -> Option<String> {
         fill_within(text, MAX_TEXT_BYTES, |placeholder| self.of(placeholder))
     }
 }
@@ -158,7 +158,7 @@ impl Personalized {
         self.values.fill(text).unwrap_or_default()
     }
 
-    pub(crate) fn html(&self) -> Option<String> {
+    pub fn html(&self) -> Option<String> {
         let message = self.shared.message();
         let html = self.filled(message.html.as_deref()?);
         Some(match &message.preview_text {
@@ -168,12 +168,12 @@ impl Personalized {
     }
 
     /// The text, unless it is derived from the HTML.
-    pub(crate) fn given_text(&self) -> Option<String> {
+    pub fn given_text(&self) -> Option<String> {
         let text = self.shared.message().text.as_deref()?;
         Some(self.filled(text)).filter(|text| !text.is_empty())
     }
 
-    pub(crate) fn text(&self) -> Option<String> {
+    pub fn text(&self) -> Option<String> {
         let message = self.shared.message();
         if message.text.is_some() {
             return self.given_text();
@@ -190,7 +190,7 @@ impl Personalized {
     }
 
     /// The same bodies without references to the broadcast and the contact.
-    pub(crate) fn rendered(&self) -> HtmlAndText {
+    pub fn rendered(&self) -> HtmlAndText {
         let message = self.shared.message();
         match &message.html {
             Some(html) if message.text.is_none() => {
@@ -207,7 +207,7 @@ impl Personalized {
     }
 
     /// Approximate. The broadcast itself isn't counted.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         let contact = &self.values.contact;
         let names = [&contact.first_name, &contact.last_name].into_iter().flatten().map(String::len);
         let properties = contact.properties.iter().map(|(key, value)| key.len() + value.to_string().len());
@@ -215,7 +215,7 @@ impl Personalized {
     }
 
     /// Whether the text without values satisfies the condition, or one of the values used in it.
-    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         let mut values = self.shared.placeholders().filter_map(|placeholder| self.values.of(placeholder));
         holds(self.shared.words()) || values.any(|value| holds(searched(&value)))
     }

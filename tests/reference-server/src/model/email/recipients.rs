@@ -10,21 +10,21 @@ use crate::wire::paging::quoted;
 use crate::wire::problems::Checked;
 
 /// The maximum number of addresses in `to` (`SPEC.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
-pub(crate) const MAX_TO: usize = 50;
+pub const MAX_TO: usize = 50;
 
 /// An address as given, and its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Mailbox {
+pub struct Mailbox {
     /// As given, without surrounding white space.
-    pub(crate) text: String,
+    pub text: String,
     /// The display name, unquoted.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// `local@domain`.
-    pub(crate) address: String,
+    pub address: String,
 }
 
 /// The mailboxes as given.
-pub(crate) fn texts(list: &[Mailbox]) -> Vec<&str> {
+pub fn texts(list: &[Mailbox]) -> Vec<&str> {
     list.iter().map(|one| one.text.as_str()).collect()
 }
 
@@ -36,13 +36,13 @@ impl Size for Mailbox {
 
 impl Mailbox {
     /// Parses `email` or `Name <email>`. The error continues a sentence about the address.
-    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         Self::parse_with(text, display_name)
     }
 
     /// Parses a sender, which is one address: everything before the last `<` is its name, even without the quotes that RFC 5322 requires
     /// (`Acme, Inc <hi@acme.test>`). In lists of addresses, a comma separates them.
-    pub(crate) fn parse_sender(text: &str) -> Result<Self, &'static str> {
+    pub fn parse_sender(text: &str) -> Result<Self, &'static str> {
         Self::parse_with(
             text,
             |name| {
@@ -77,12 +77,12 @@ impl Mailbox {
     }
 
     /// Reads `email` or `Name <email>`.
-    pub(crate) fn read(field: &Field<'_>) -> Checked<Self> {
+    pub fn read(field: &Field<'_>) -> Checked<Self> {
         Self::read_with(field, Self::parse)
     }
 
     /// Reads a sender.
-    pub(crate) fn read_sender(field: &Field<'_>) -> Checked<Self> {
+    pub fn read_sender(field: &Field<'_>) -> Checked<Self> {
         Self::read_with(field, Self::parse_sender)
     }
 
@@ -91,16 +91,16 @@ impl Mailbox {
         parse(&text).map_err(|reason| field.reject(format_args!("{reason}: {}", quoted(&text))))
     }
 
-    pub(crate) fn domain(&self) -> &str {
+    pub fn domain(&self) -> &str {
         self.address.rsplit_once('@').map_or("", |(_, domain)| domain)
     }
 
-    pub(crate) fn local_part(&self) -> &str {
+    pub fn local_part(&self) -> &str {
         self.address.rsplit_once('@').map_or("", |(local, _)| local)
     }
 
     /// The sender's domain, if it is valid in a Message-ID.
-    pub(crate) fn message_id_domain(&self) -> &str {
+    pub fn message_id_domain(&self) -> &str {
         let domain = self.domain();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
         if domain.bytes().all(plain) { domain } else { "mail.invalid" }
@@ -134,12 +134,12 @@ fn display_name(name: &str) -> Result<String, &'static str> {
 
 /// Reads one address or several. The specification doesn't define an empty string; it means no address, like an empty array: published
 /// integrations send `"cc": ""` with every email.
-pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Mailbox>> {
+pub fn read(field: &Field<'_>) -> Checked<Vec<Mailbox>> {
     read_at_most(MAX_ENTRIES, field)
 }
 
 /// Reads an optional field of addresses; `None` if there is none.
-pub(crate) fn read_optional(fields: &mut Fields<'_>, field: &str) -> Checked<Option<Vec<Mailbox>>> {
+pub fn read_optional(fields: &mut Fields<'_>, field: &str) -> Checked<Option<Vec<Mailbox>>> {
     Ok(fields.optional(field, read)?.filter(|list| !list.is_empty()))
 }
 
@@ -155,7 +155,7 @@ fn read_at_most(max: usize, field: &Field<'_>) -> Checked<Vec<Mailbox>> {
 }
 
 /// Reads `to`: 1 to 50 addresses. The specification doesn't define an empty array, which is rejected like a missing `to`.
-pub(crate) fn read_to(field: &Field<'_>) -> Checked<Vec<Mailbox>> {
+pub fn read_to(field: &Field<'_>) -> Checked<Vec<Mailbox>> {
     let to = read_at_most(MAX_TO, field)?;
     if to.is_empty() {
         return Err(field.reject("must name at least one address; found none"));

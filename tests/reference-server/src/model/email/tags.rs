@@ -36,7 +36,7 @@ impl Size for Tag {
 }
 
 /// Reads the tags of an email.
-pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Tag>> {
+pub fn read(field: &Field<'_>) -> Checked<Vec<Tag>> {
     let tags = field.objects(Tag::read)?;
     match tags.len() {
         0..=MAX_TAGS => Ok(tags),

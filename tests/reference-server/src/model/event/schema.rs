@@ -13,7 +13,7 @@ use crate::wire::words::words;
 
 /// Fields with their types, in the given order.
 #[derive(Clone, Debug)]
-pub(crate) struct Schema(Vec<(String, Type)>);
+pub struct Schema(Vec<(String, Type)>);
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ no_heap!(Type);
 
 impl Schema {
     /// Reads an object of field names and types.
-    pub(crate) fn read(schema: &Field<'_>) -> Checked<Self> {
+    pub fn read(schema: &Field<'_>) -> Checked<Self> {
         let fields = schema.object(|fields| {
             fields.each(|key, field| {
                 let named = if key.is_empty() {
@@ -51,7 +51,7 @@ impl Schema {
     }
 
     /// Reports the fields of a payload whose type doesn't match. Fields may be missing or null, and other fields are allowed.
-    pub(crate) fn check(&self, payload: &Map<String, Value>, report: &Report<'_>) {
+    pub fn check(&self, payload: &Map<String, Value>, report: &Report<'_>) {
         for (key, holds) in &self.0 {
             let Some(value) = payload.get(key).filter(|value| !value.is_null()) else { continue };
             if !holds.fits(value) {

@@ -23,21 +23,21 @@ const SNIPPET_BYTES: usize = 4 << 10;
 
 /// A draft. It is kept after it was sent, so that it isn't sent twice, but no longer listed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct InboxDraft {
-    pub(crate) id: Uuid,
-    pub(crate) inbox: Uuid,
+pub struct InboxDraft {
+    pub id: Uuid,
+    pub inbox: Uuid,
     /// The thread and the email that it replies to.
-    pub(crate) replies_to: Option<(Uuid, Uuid)>,
-    pub(crate) to: Option<Vec<Mailbox>>,
-    pub(crate) cc: Option<Vec<Mailbox>>,
-    pub(crate) bcc: Option<Vec<Mailbox>>,
-    pub(crate) subject: Option<String>,
-    pub(crate) html: Option<Arc<str>>,
-    pub(crate) text: Option<Arc<str>>,
-    pub(crate) attachments: Vec<(Uuid, Attachment)>,
-    pub(crate) progress: Progress,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+    pub replies_to: Option<(Uuid, Uuid)>,
+    pub to: Option<Vec<Mailbox>>,
+    pub cc: Option<Vec<Mailbox>>,
+    pub bcc: Option<Vec<Mailbox>>,
+    pub subject: Option<String>,
+    pub html: Option<Arc<str>>,
+    pub text: Option<Arc<str>>,
+    pub attachments: Vec<(Uuid, Attachment)>,
+    pub progress: Progress,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
 }
 
 heap_size!(InboxDraft {
@@ -58,7 +58,7 @@ heap_size!(InboxDraft {
 
 /// Whether a draft was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Progress {
+pub enum Progress {
     Open,
     /// A request is sending it.
     Sending,
@@ -73,7 +73,7 @@ impl Size for Progress {
 
 /// How drafts are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub enum Group {
     /// The drafts of an inbox that weren't sent.
     Open(Uuid),
     /// All drafts of an inbox.
@@ -109,12 +109,12 @@ impl table::Record for InboxDraft {
 }
 
 impl InboxDraft {
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         !matches!(self.progress, Progress::Sent(_))
     }
 
     /// 409 if it was sent, or is being sent.
-    pub(crate) fn check_open(&self) -> Result<(), Problem> {
+    pub fn check_open(&self) -> Result<(), Problem> {
         let state = match self.progress {
             Progress::Open => return Ok(()),
             Progress::Sending => "is being sent".to_owned(),
@@ -124,7 +124,7 @@ impl InboxDraft {
     }
 
     /// Whether it lacks any content.
-    pub(crate) fn is_blank(&self) -> bool {
+    pub fn is_blank(&self) -> bool {
         self.to.is_none()
             && self.cc.is_none()
             && self.bcc.is_none()
@@ -135,7 +135,7 @@ impl InboxDraft {
     }
 
     /// The number of recipients.
-    pub(crate) fn recipients(&self) -> usize {
+    pub fn recipients(&self) -> usize {
         [&self.to, &self.cc, &self.bcc].into_iter().flatten().map(Vec::len).sum()
     }
 
@@ -156,7 +156,7 @@ impl InboxDraft {
 }
 
 view! {
-    pub(crate) Item of draft: InboxDraft {
+    pub Item of draft: InboxDraft {
         id: draft.id,
         type: if draft.replies_to.is_some() { "reply" } else { "standalone" },
         to: draft.to.as_deref().map(texts),
@@ -172,7 +172,7 @@ view! {
 }
 
 view! {
-    pub(crate) Detail of draft: InboxDraft {
+    pub Detail of draft: InboxDraft {
         object: "inbox_draft",
         ..Item,
         html: draft.html,

@@ -25,31 +25,31 @@ const MAX_DERIVED: usize = 64 << 10;
 
 /// An email of a thread, with a copy of its text: the received or sent email that it comes from may be evicted earlier.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct InboxEmail {
+pub struct InboxEmail {
     /// For a sent email the ID for `GET /emails/{email_id}`.
-    pub(crate) id: Uuid,
-    pub(crate) inbox: Uuid,
-    pub(crate) thread: Uuid,
-    pub(crate) direction: Direction,
+    pub id: Uuid,
+    pub inbox: Uuid,
+    pub thread: Uuid,
+    pub direction: Direction,
     /// The received email that it comes from.
-    pub(crate) received: Option<Uuid>,
-    pub(crate) from: String,
-    pub(crate) to: Vec<String>,
-    pub(crate) cc: Vec<String>,
-    pub(crate) bcc: Vec<String>,
-    pub(crate) reply_to: Vec<String>,
-    pub(crate) subject: Option<String>,
+    pub received: Option<Uuid>,
+    pub from: String,
+    pub to: Vec<String>,
+    pub cc: Vec<String>,
+    pub bcc: Vec<String>,
+    pub reply_to: Vec<String>,
+    pub subject: Option<String>,
     /// Including its angle brackets.
-    pub(crate) message_id: Option<String>,
+    pub message_id: Option<String>,
     /// The Message-IDs that it refers to, oldest first.
-    pub(crate) references: Vec<String>,
-    pub(crate) html: Option<Arc<str>>,
-    pub(crate) text: Option<Arc<str>>,
+    pub references: Vec<String>,
+    pub html: Option<Arc<str>>,
+    pub text: Option<Arc<str>>,
     /// The text that is searched, if the email has none of its own.
     derived: Option<Arc<str>>,
-    pub(crate) attachments: Vec<File>,
-    pub(crate) read: bool,
-    pub(crate) received_at: Timestamp,
+    pub attachments: Vec<File>,
+    pub read: bool,
+    pub received_at: Timestamp,
 }
 
 heap_size!(InboxEmail {
@@ -77,11 +77,11 @@ no_heap!(Direction);
 
 /// An attachment's metadata.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct File {
-    pub(crate) id: Uuid,
-    pub(crate) filename: Option<String>,
+pub struct File {
+    pub id: Uuid,
+    pub filename: Option<String>,
     /// In bytes; unknown for a hosted file.
-    pub(crate) size: Option<usize>,
+    pub size: Option<usize>,
 }
 
 heap_size!(File { id, filename, size });
@@ -90,7 +90,7 @@ words! {
     /// Whether an email was received or sent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum Direction {
+    pub enum Direction {
         Inbound = "inbound",
         Outbound = "outbound",
     }
@@ -98,7 +98,7 @@ words! {
 
 /// How the emails of threads are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub enum Group {
     Thread(Uuid),
     MessageId { inbox: Uuid, id: String },
 }
@@ -127,7 +127,7 @@ impl table::Record for InboxEmail {
 
 impl InboxEmail {
     /// A received email, in a thread yet to be found.
-    pub(crate) fn inbound(id: Uuid, inbox: Uuid, received: &Received) -> Self {
+    pub fn inbound(id: Uuid, inbox: Uuid, received: &Received) -> Self {
         let text: Option<Arc<str>> = received.text.as_deref().map(Arc::from);
         let derived = match (&text, &received.html) {
             (None, Some(html)) => Some(derive(&html[..html.floor_char_boundary(MAX_DERIVED)]).into()),
@@ -170,7 +170,7 @@ impl InboxEmail {
     }
 
     /// A sent email.
-    pub(crate) fn outbound(inbox: Uuid, thread: Uuid, email: &Email, attachments: Vec<File>) -> Self {
+    pub fn outbound(inbox: Uuid, thread: Uuid, email: &Email, attachments: Vec<File>) -> Self {
         let references = email.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("references"));
         Self {
             id: email.id,
@@ -196,7 +196,7 @@ impl InboxEmail {
     }
 
     /// The headers of an answer to this email (RFC 5322, 3.6.4).
-    pub(crate) fn answer_headers(&self) -> Vec<(String, String)> {
+    pub fn answer_headers(&self) -> Vec<(String, String)> {
         let Some(id) = &self.message_id else { return Vec::new() };
         let skipped = (self.references.len() + 1).saturating_sub(MAX_REFERENCES);
         let known = self.references.iter().skip(skipped).chain([id]).map(String::as_str);
@@ -205,19 +205,19 @@ impl InboxEmail {
     }
 
     /// The addresses of all senders and recipients, in lower case.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = String> {
+    pub fn addresses(&self) -> impl Iterator<Item = String> {
         let lists = self.to.iter().chain(&self.cc).chain(&self.bcc);
         [&self.from].into_iter().chain(lists).filter_map(|text| address(text))
     }
 
     /// The text that is searched.
-    pub(crate) fn searched_text(&self) -> &str {
+    pub fn searched_text(&self) -> &str {
         self.text.as_deref().or(self.derived.as_deref()).unwrap_or_default()
     }
 }
 
 /// The address of a mailbox, in lower case.
-pub(crate) fn address(text: &str) -> Option<String> {
+pub fn address(text: &str) -> Option<String> {
     Mailbox::parse_sender(text).ok().map(|mailbox| mailbox.address.to_ascii_lowercase())
 }
 
@@ -230,13 +230,13 @@ fn message_ids(header: &str) -> Vec<String> {
 }
 
 impl File {
-    pub(crate) fn of(id: Uuid, file: &attachments::Attachment) -> Self {
+    pub fn of(id: Uuid, file: &attachments::Attachment) -> Self {
         Self { id, filename: Some(file.filename.clone()), size: file.content.size() }
     }
 }
 
 view! {
-    pub(crate) Summary of email: InboxEmail {
+    pub Summary of email: InboxEmail {
         id: email.id,
         direction: email.direction,
         from: email.from,
@@ -253,7 +253,7 @@ view! {
 }
 
 view! {
-    pub(crate) Item of email: InboxEmail { ..Summary, html: email.html, text: email.text, }
+    pub Item of email: InboxEmail { ..Summary, html: email.html, text: email.text, }
 }
 
 view! {

@@ -13,13 +13,13 @@ use crate::wire::view::view;
 
 /// A label.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Label {
-    pub(crate) id: Uuid,
-    pub(crate) inbox: Uuid,
-    pub(crate) name: String,
+pub struct Label {
+    pub id: Uuid,
+    pub inbox: Uuid,
+    pub name: String,
     /// As `#RRGGBB`.
-    pub(crate) color: String,
-    pub(crate) created_at: Timestamp,
+    pub color: String,
+    pub created_at: Timestamp,
     /// The inbox and the name in lower case.
     key: String,
 }
@@ -27,13 +27,13 @@ pub(crate) struct Label {
 heap_size!(Label { id, inbox, name, color, created_at, key });
 
 impl Label {
-    pub(crate) fn new(id: Uuid, inbox: Uuid, name: String, color: String, created_at: Timestamp) -> Self {
+    pub fn new(id: Uuid, inbox: Uuid, name: String, color: String, created_at: Timestamp) -> Self {
         let mut label = Self { id, inbox, name: String::new(), color, created_at, key: String::new() };
         label.rename(name);
         label
     }
 
-    pub(crate) fn rename(&mut self, name: String) {
+    pub fn rename(&mut self, name: String) {
         self.key = format!("{}/{}", self.inbox, name.to_lowercase());
         self.name = name;
     }
@@ -61,7 +61,7 @@ impl table::Record for Label {
 }
 
 view! {
-    pub(crate) OfThread of label: Label {
+    pub OfThread of label: Label {
         id: label.id,
         name: label.name,
         color: label.color,
@@ -69,5 +69,5 @@ view! {
 }
 
 view! {
-    pub(crate) Item of label: Label { ..OfThread, created_at: iso(label.created_at), }
+    pub Item of label: Label { ..OfThread, created_at: iso(label.created_at), }
 }

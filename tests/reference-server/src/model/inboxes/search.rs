@@ -5,22 +5,22 @@ use jiff::Timestamp;
 use crate::model::inboxes::email::InboxEmail;
 
 /// The maximum length of a query, in characters.
-pub(crate) const MAX_QUERY: usize = 256;
+pub const MAX_QUERY: usize = 256;
 /// The maximum number of words and phrases.
-pub(crate) const MAX_WORDS: usize = 32;
+pub const MAX_WORDS: usize = 32;
 /// The number of bytes of a text that are searched.
 const MAX_SEARCHED: usize = 64 << 10;
 
 /// A parsed query. Words match anywhere in the text, ignoring case and the kind of white space.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Query {
+pub struct Query {
     wanted: Vec<String>,
     unwanted: Vec<String>,
 }
 
 impl Query {
     /// Parses a query. A quote that isn't closed reaches to the end.
-    pub(crate) fn parse(text: &str) -> Self {
+    pub fn parse(text: &str) -> Self {
         let mut query = Self::default();
         let mut rest = text.trim_start();
         while !rest.is_empty() {
@@ -41,28 +41,28 @@ impl Query {
         query
     }
 
-    pub(crate) fn words(&self) -> usize {
+    pub fn words(&self) -> usize {
         self.wanted.len() + self.unwanted.len()
     }
 }
 
 /// What the emails of a thread are searched for; all of it must apply to one email.
 #[derive(Debug, Default)]
-pub(crate) struct Search {
-    pub(crate) query: Query,
-    pub(crate) from: Vec<String>,
-    pub(crate) to: Vec<String>,
-    pub(crate) cc: Vec<String>,
-    pub(crate) bcc: Vec<String>,
-    pub(crate) has_attachment: Option<bool>,
-    pub(crate) start: Option<Timestamp>,
+pub struct Search {
+    pub query: Query,
+    pub from: Vec<String>,
+    pub to: Vec<String>,
+    pub cc: Vec<String>,
+    pub bcc: Vec<String>,
+    pub has_attachment: Option<bool>,
+    pub start: Option<Timestamp>,
     /// Exclusive.
-    pub(crate) end: Option<Timestamp>,
+    pub end: Option<Timestamp>,
 }
 
 impl Search {
     /// Whether any email matches.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let lists = [&self.from, &self.to, &self.cc, &self.bcc];
         self.query.words() == 0
             && lists.into_iter().all(Vec::is_empty)
@@ -71,7 +71,7 @@ impl Search {
             && self.end.is_none()
     }
 
-    pub(crate) fn matches(&self, email: &InboxEmail) -> bool {
+    pub fn matches(&self, email: &InboxEmail) -> bool {
         let any = |wanted: &[String], found: &[String]| {
             let found = || found.iter().map(|one| one.to_lowercase());
             wanted.is_empty() || wanted.iter().any(|wanted| found().any(|found| found.contains(wanted)))
@@ -105,7 +105,7 @@ impl Search {
 }
 
 /// In lower case, with single spaces.
-pub(crate) fn folded(text: &str) -> String {
+pub fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 

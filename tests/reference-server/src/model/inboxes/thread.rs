@@ -17,9 +17,9 @@ use crate::wire::timestamp::iso;
 use crate::wire::words::words;
 
 /// The maximum number of emails in a thread; the next one starts another thread. It bounds the cost of every operation on a thread.
-pub(crate) const MAX_EMAILS: usize = 100;
+pub const MAX_EMAILS: usize = 100;
 /// The maximum number of labels of a thread.
-pub(crate) const MAX_LABELS: usize = 50;
+pub const MAX_LABELS: usize = 50;
 /// The maximum number of participants in the index of subjects.
 const MAX_PARTICIPANTS: usize = 50;
 /// The number of characters of a subject that are compared.
@@ -31,7 +31,7 @@ words! {
     /// A folder.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
-    pub(crate) enum Folder {
+    pub enum Folder {
         Inbox = "inbox",
         Archive = "archive",
         Spam = "spam",
@@ -44,24 +44,24 @@ no_heap!(Folder);
 
 /// A thread. Its addresses are those of the newest email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Thread {
-    pub(crate) id: Uuid,
-    pub(crate) inbox: Uuid,
+pub struct Thread {
+    pub id: Uuid,
+    pub inbox: Uuid,
     /// That of the first email.
-    pub(crate) subject: Option<String>,
-    pub(crate) from: String,
-    pub(crate) to: Vec<String>,
-    pub(crate) cc: Vec<String>,
-    pub(crate) bcc: Vec<String>,
+    pub subject: Option<String>,
+    pub from: String,
+    pub to: Vec<String>,
+    pub cc: Vec<String>,
+    pub bcc: Vec<String>,
     /// Including deleted ones, which aren't shown.
-    pub(crate) labels: BTreeSet<Uuid>,
-    pub(crate) emails: usize,
-    pub(crate) has_attachment: bool,
-    pub(crate) read: bool,
-    pub(crate) folder: Folder,
+    pub labels: BTreeSet<Uuid>,
+    pub emails: usize,
+    pub has_attachment: bool,
+    pub read: bool,
+    pub folder: Folder,
     /// The time of the newest email.
-    pub(crate) received_at: Timestamp,
-    pub(crate) trashed_at: Option<Timestamp>,
+    pub received_at: Timestamp,
+    pub trashed_at: Option<Timestamp>,
     /// The subject for comparison.
     normalized: String,
     /// The addresses of the emails, in lower case.
@@ -89,7 +89,7 @@ heap_size!(Thread {
 
 /// How threads are found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Group {
+pub enum Group {
     Listed { inbox: Uuid, folder: Folder, read: bool },
     Labeled { label: Uuid, folder: Folder, read: bool },
     Subject { inbox: Uuid, subject: String, participant: String },
@@ -132,7 +132,7 @@ impl table::Record for Thread {
 
 impl Thread {
     /// A thread without emails.
-    pub(crate) fn new(id: Uuid, email: &InboxEmail) -> Self {
+    pub fn new(id: Uuid, email: &InboxEmail) -> Self {
         Self {
             id,
             inbox: email.inbox,
@@ -157,7 +157,7 @@ impl Thread {
     }
 
     /// Adds an email. A received one marks the thread as unread, and returns it to the folder `inbox` unless it is spam.
-    pub(crate) fn add(&mut self, email: &InboxEmail) {
+    pub fn add(&mut self, email: &InboxEmail) {
         self.from.clone_from(&email.from);
         self.to.clone_from(&email.to);
         self.cc.clone_from(&email.cc);
@@ -178,7 +178,7 @@ impl Thread {
         }
     }
 
-    pub(crate) fn move_to(&mut self, folder: Folder, at: Timestamp) {
+    pub fn move_to(&mut self, folder: Folder, at: Timestamp) {
         if folder != self.folder {
             self.folder = folder;
             self.trashed_at = (folder == Folder::Trash).then_some(at);
@@ -186,13 +186,13 @@ impl Thread {
     }
 
     /// When it is deleted, if it is in the trash.
-    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
+    pub fn expires_at(&self) -> Option<Timestamp> {
         self.trashed_at.map(|at| saturating_add(at, TRASH_DURATION))
     }
 }
 
 /// A thread as lists and events show it, with its labels, and whether there is a draft of a reply.
-pub(crate) fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
+pub fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
     json!({
         "id": thread.id,
         "subject": thread.subject,
@@ -211,7 +211,7 @@ pub(crate) fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> V
 }
 
 /// Whether a subject is that of a reply or a forwarded mail, and the subject without those prefixes, for comparison.
-pub(crate) fn normalized(subject: &str) -> (bool, String) {
+pub fn normalized(subject: &str) -> (bool, String) {
     const PREFIXES: [&str; 8] = ["re", "aw", "sv", "antw", "fw", "fwd", "wg", "tr"];
     let (mut rest, mut is_answer) = (subject.trim(), false);
     while let Some((prefix, after)) = rest.split_once(':') {

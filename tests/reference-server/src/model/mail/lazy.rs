@@ -12,7 +12,8 @@ type Make<T> = Box<dyn FnOnce() -> T + Send>;
 pub struct Lazy<T>(Arc<LazyLock<T, Make<T>>>);
 
 impl<T> Lazy<T> {
-    pub(crate) fn new(make: impl FnOnce() -> T + Send + 'static) -> Self {
+    #[doc(hidden)]
+    pub fn new(make: impl FnOnce() -> T + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(make))))
     }
 }

@@ -3,7 +3,7 @@
 //! The parts nest as in RFC 2046 and RFC 2387: `mixed` contains the bodies and the attachments, `alternative` the text and the HTML,
 //! `related` the HTML and its inline parts. Each level exists only if needed.
 
-pub(crate) mod field;
+pub mod field;
 
 use jiff::Timestamp;
 use mail_builder::encoders::base64::base64_encode_mime;
@@ -17,13 +17,7 @@ use crate::model::email::draft::Draft;
 use crate::model::mail::MailBodies;
 
 /// Renders the message. Bcc recipients appear in the envelope only, never here.
-pub(crate) fn render(
-    draft: &Draft,
-    bodies: &MailBodies,
-    email: Uuid,
-    message_id: &str,
-    at: Timestamp,
-) -> Vec<u8> {
+pub fn render(draft: &Draft, bodies: &MailBodies, email: Uuid, message_id: &str, at: Timestamp) -> Vec<u8> {
     let mut fields = Fields::default();
     fields.addresses("From", std::slice::from_ref(&draft.from));
     fields.addresses("To", &draft.to);

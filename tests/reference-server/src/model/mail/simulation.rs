@@ -10,11 +10,11 @@ use crate::model::email::recipients::Mailbox;
 
 /// The events of an email, relative to the time of sending.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct SimulatedOutcome {
+pub struct SimulatedOutcome {
     /// Whether any recipient remains to send to.
-    pub(crate) is_sent: bool,
+    pub is_sent: bool,
     /// In chronological order.
-    pub(crate) events: Vec<(SignedDuration, Event)>,
+    pub events: Vec<(SignedDuration, Event)>,
 }
 
 const IMMEDIATELY: SignedDuration = SignedDuration::ZERO;
@@ -42,17 +42,17 @@ fn steps(mailbox: &Mailbox, enforced: bool) -> &'static [(SignedDuration, Event)
     }
 }
 
-pub(crate) fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
+pub fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
     steps(mailbox, enforced).iter().any(|(after, _)| after.is_zero())
 }
 
 /// Whether this event is part of the recipient's simulated outcome.
-pub(crate) fn causes(mailbox: &Mailbox, event: Event) -> bool {
+pub fn causes(mailbox: &Mailbox, event: Event) -> bool {
     steps(mailbox, false).iter().any(|(_, caused)| *caused == event)
 }
 
 /// The simulated outcome of an email with these recipients.
-pub(crate) fn outcome<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
+pub fn outcome<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
     let mut events = Vec::with_capacity(2);
     let mut is_sent = false;
     for mailbox in recipients {

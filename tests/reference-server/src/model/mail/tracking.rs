@@ -13,7 +13,7 @@ use crate::model::domain::Domain;
 
 /// The tracking of an email's opens and clicks.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Tracking {
+pub struct Tracking {
     host: String,
     opens: bool,
     clicks: bool,
@@ -23,14 +23,14 @@ pub(crate) struct Tracking {
 
 impl Tracking {
     /// `None` if the domain tracks nothing.
-    pub(crate) fn of(domain: &Domain, own: String) -> Option<Self> {
+    pub fn of(domain: &Domain, own: String) -> Option<Self> {
         let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
         let host = domain.tracking_host().filter(|_| opens || clicks)?.clone();
         Some(Self { host, opens, clicks, own })
     }
 
     /// Adds tracking to the HTML.
-    pub(crate) fn apply(&self, html: &str, email: Uuid) -> String {
+    pub fn apply(&self, html: &str, email: Uuid) -> String {
         let Self { host, own, .. } = self;
         let mut tracked = if self.clicks {
             with_links(html, &format!("https://{host}/click/{email}?to="), own)
@@ -49,7 +49,7 @@ impl Tracking {
 }
 
 /// The first web address of an `a` element, except those that start with `own`.
-pub(crate) fn first_link(html: &str, own: &str) -> Option<String> {
+pub fn first_link(html: &str, own: &str) -> Option<String> {
     places(html).map(|place| address(&html[place])).find(|address| !address.starts_with(own))
 }
 

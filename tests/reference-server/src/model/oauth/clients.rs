@@ -40,7 +40,7 @@ pub struct OAuthClient {
 }
 
 /// How clients can authenticate.
-pub(crate) const AUTHENTICATION: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
+pub const AUTHENTICATION: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
 
 /// The secret of a confidential client.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -52,11 +52,14 @@ pub struct ClientSecret {
 }
 
 impl ClientSecret {
-    pub(crate) fn new(method: &str, secret: &str) -> Self {
+    #[doc(hidden)]
+    pub fn new(method: &str, secret: &str) -> Self {
         Self { method: method.to_owned(), hash: hash(secret) }
     }
 
-    pub(crate) fn is(&self, given: &str) -> bool {
+    #[doc(hidden)]
+
+    pub fn is(&self, given: &str) -> bool {
         hash(given).as_bytes().ct_eq(self.hash.as_bytes()).into()
     }
 }
@@ -119,11 +122,14 @@ impl OAuthClient {
     }
 
     /// Whether the redirect URI is registered, compared exactly; only the port of a loopback address may differ.
-    pub(crate) fn takes(&self, redirect_uri: &str) -> bool {
+    #[doc(hidden)]
+    pub fn takes(&self, redirect_uri: &str) -> bool {
         self.redirect_uris.iter().any(|known| known == redirect_uri || same_but_for_port(known, redirect_uri))
     }
 
-    pub(crate) fn may(&self, grant_type: &str) -> bool {
+    #[doc(hidden)]
+
+    pub fn may(&self, grant_type: &str) -> bool {
         self.grant_types.iter().any(|known| known == grant_type)
     }
 }
@@ -149,7 +155,7 @@ fn without_port(text: &str) -> Option<(&str, &str, &str)> {
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// `127.0.0.1`, `localhost` or `[::1]` (`SPEC.md`, GET /oauth/authorize).
-pub(crate) fn is_loopback(url: &Url) -> bool {
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback() && address.octets() == [127, 0, 0, 1],
@@ -159,13 +165,13 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 /// Whether a redirect stays on the user's machine: to a loopback address, or to the program of a private-use scheme.
-pub(crate) fn is_on_this_machine(redirect: &str) -> bool {
+pub fn is_on_this_machine(redirect: &str) -> bool {
     Url::parse(redirect).is_ok_and(|url| url.scheme() != "https" || is_loopback(&url))
 }
 
 /// Whether a URI is acceptable as a redirect URI. The specification doesn't define this: https with any host, http with a loopback host,
 /// and private-use schemes.
-pub(crate) fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
+pub fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).map_err(|_| "is not an absolute URI")?;
     // The parser would drop these and return a different URI.
     if text.contains(|character: char| character.is_control() || character == ' ') {

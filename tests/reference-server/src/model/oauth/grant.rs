@@ -15,43 +15,43 @@ use crate::wire::view::view;
 
 /// A validated authorization request that waits for consent.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
-    pub(crate) client_id: String,
-    pub(crate) redirect_uri: String,
-    pub(crate) scopes: Vec<String>,
-    pub(crate) state: Option<String>,
-    pub(crate) challenge: String,
+pub struct Request {
+    pub client_id: String,
+    pub redirect_uri: String,
+    pub scopes: Vec<String>,
+    pub state: Option<String>,
+    pub challenge: String,
     /// The anti-forgery token of the consent form.
-    pub(crate) token: String,
-    pub(crate) until: Timestamp,
+    pub token: String,
+    pub until: Timestamp,
 }
 
 heap_size!(Request { client_id, redirect_uri, scopes, state, challenge, token, until });
 
 #[derive(Clone, Debug)]
-pub(crate) struct Code {
-    pub(crate) request: Request,
-    pub(crate) tenant: String,
-    pub(crate) until: Timestamp,
+pub struct Code {
+    pub request: Request,
+    pub tenant: String,
+    pub until: Timestamp,
     /// The grant that the code was redeemed for.
-    pub(crate) redeemed: Option<Uuid>,
+    pub redeemed: Option<Uuid>,
 }
 
 /// A person's consent to one client.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Grant {
-    pub(crate) id: Uuid,
-    pub(crate) tenant: String,
-    pub(crate) client_id: String,
-    pub(crate) client_name: String,
-    pub(crate) logo_uri: Option<String>,
-    pub(crate) scopes: Vec<String>,
-    pub(crate) created_at: Timestamp,
+pub struct Grant {
+    pub id: Uuid,
+    pub tenant: String,
+    pub client_id: String,
+    pub client_name: String,
+    pub logo_uri: Option<String>,
+    pub scopes: Vec<String>,
+    pub created_at: Timestamp,
     #[serde(default, deserialize_with = "dated")]
-    pub(crate) revoked: Option<(Timestamp, Interned)>,
+    pub revoked: Option<(Timestamp, Interned)>,
     /// The current generation of refresh tokens, from 1.
-    pub(crate) generation: u64,
-    pub(crate) issued_at: Timestamp,
+    pub generation: u64,
+    pub issued_at: Timestamp,
 }
 
 heap_size!(Code { request, tenant, until, redeemed });
@@ -94,7 +94,7 @@ impl table::Record for Grant {
 }
 
 view! {
-    pub(crate) Item of grant: Grant {
+    pub Item of grant: Grant {
         id: grant.id,
         client_id: grant.client_id,
         scopes: grant.scopes,
@@ -113,6 +113,6 @@ view! {
     }
 }
 
-pub(crate) fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
+pub fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
     saturating_add(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
 }

@@ -21,22 +21,22 @@ use crate::model::oauth::ACCESS_TOKEN;
 
 /// The claims of an access token. The specification doesn't define them; these are the claims of RFC 9068.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Claims {
-    pub(crate) iss: String,
+pub struct Claims {
+    pub iss: String,
     /// Identifies the tenant without revealing its name. All tokens of a tenant have the same value.
-    pub(crate) sub: String,
-    pub(crate) aud: String,
-    pub(crate) client_id: String,
-    pub(crate) scope: String,
-    pub(crate) iat: i64,
-    pub(crate) exp: i64,
-    pub(crate) jti: Uuid,
+    pub sub: String,
+    pub aud: String,
+    pub client_id: String,
+    pub scope: String,
+    pub iat: i64,
+    pub exp: i64,
+    pub jti: Uuid,
     /// The grant of the token: revoking it revokes the token.
-    pub(crate) grant: Uuid,
+    pub grant: Uuid,
 }
 
 /// The key that signs tokens.
-pub(crate) struct SigningKey {
+pub struct SigningKey {
     pair: EcdsaKeyPair,
     id: String,
     pkcs8: Vec<u8>,
@@ -47,7 +47,7 @@ impl SigningKey {
     ///
     /// # Panics
     /// If the system provides no random numbers.
-    pub(crate) fn make() -> Self {
+    pub fn make() -> Self {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .expect("random numbers for a key");
         let id = Uuid::new_v4().simple().to_string();
@@ -55,19 +55,19 @@ impl SigningKey {
     }
 
     /// Restores a key of an earlier run; `None` if it is invalid.
-    pub(crate) fn of(pkcs8: Vec<u8>, id: String) -> Option<Self> {
+    pub fn of(pkcs8: Vec<u8>, id: String) -> Option<Self> {
         let pair =
             EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pkcs8, &SystemRandom::new()).ok()?;
         Some(Self { pair, id, pkcs8 })
     }
 
     /// The arguments for [`of`](Self::of).
-    pub(crate) fn parts(&self) -> (&[u8], &str) {
+    pub fn parts(&self) -> (&[u8], &str) {
         (&self.pkcs8, &self.id)
     }
 
     /// The public half, as a member of a key set (RFC 7517 and RFC 7518, 6.2).
-    pub(crate) fn public(&self) -> Value {
+    pub fn public(&self) -> Value {
         // An uncompressed point (SEC 1, 2.3.3): a byte 4, then both coordinates.
         let (x, y) = self.pair.public_key().as_ref()[1..].split_at(32);
         json!({
@@ -77,7 +77,7 @@ impl SigningKey {
     }
 
     /// Signs claims as a compact JWS (RFC 7515, 7.1); the token's lifetime starts at `now`.
-    pub(crate) fn sign(&self, mut claims: Claims, now: Timestamp) -> String {
+    pub fn sign(&self, mut claims: Claims, now: Timestamp) -> String {
         claims.iat = now.as_second();
         claims.exp = claims.iat.saturating_add(i64::try_from(ACCESS_TOKEN.as_secs()).unwrap_or(i64::MAX));
         let header = json!({"typ": "at+jwt", "alg": "ES256", "kid": self.id}).to_string();
@@ -89,7 +89,7 @@ impl SigningKey {
     }
 
     /// Verifies a token's signature, and its expiry by the service's clock.
-    pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
+    pub fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
         #[derive(Deserialize)]
         struct Header {
             alg: String,
@@ -115,6 +115,6 @@ impl fmt::Debug for SigningKey {
 }
 
 /// Whether a credential is an access token rather than an API key: three parts, of which the first is a JSON object.
-pub(crate) fn looks_like_one(credential: &str) -> bool {
+pub fn looks_like_one(credential: &str) -> bool {
     credential.starts_with("eyJ") && credential.matches('.').count() == 2
 }

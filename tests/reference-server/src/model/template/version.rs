@@ -16,15 +16,15 @@ use crate::store::size::heap_size;
 
 /// An immutable version, created by an edit and fixed by publishing.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Version {
-    pub(crate) id: Uuid,
-    pub(crate) from: Option<Mailbox>,
-    pub(crate) subject: Option<String>,
-    pub(crate) reply_to: Option<Vec<Mailbox>>,
-    pub(crate) html: String,
+pub struct Version {
+    pub id: Uuid,
+    pub from: Option<Mailbox>,
+    pub subject: Option<String>,
+    pub reply_to: Option<Vec<Mailbox>>,
+    pub html: String,
     /// `None`: derived from the HTML. Empty: no text.
-    pub(crate) text: Option<String>,
-    pub(crate) variables: Vec<Variable>,
+    pub text: Option<String>,
+    pub variables: Vec<Variable>,
 }
 
 heap_size!(Version { id, from, subject, reply_to, html, text, variables });
@@ -32,19 +32,19 @@ heap_size!(Variable { id, key, r#type, fallback_value, created_at });
 
 /// The definition of a variable.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Variable {
-    pub(crate) id: Uuid,
-    pub(crate) key: String,
-    pub(crate) r#type: ValueType,
-    pub(crate) fallback_value: Option<PropertyValue>,
-    pub(crate) created_at: jiff::Timestamp,
+pub struct Variable {
+    pub id: Uuid,
+    pub key: String,
+    pub r#type: ValueType,
+    pub fallback_value: Option<PropertyValue>,
+    pub created_at: jiff::Timestamp,
 }
 
 /// A subject and bodies with every placeholder filled in.
 #[derive(Debug)]
-pub(crate) struct Rendered {
-    pub(crate) subject: Option<String>,
-    pub(crate) bodies: Bodies,
+pub struct Rendered {
+    pub subject: Option<String>,
+    pub bodies: Bodies,
 }
 
 /// Placeholders that refer to the recipient instead of a variable.
@@ -52,7 +52,7 @@ const RECIPIENT_PLACEHOLDERS: [&str; 3] = ["FIRST_NAME", "LAST_NAME", "EMAIL"];
 
 impl Version {
     /// The keys for which the send must provide a value and doesn't: used or defined variables without a fallback.
-    pub(crate) fn missing(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
+    pub fn missing(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
         let texts = [Some(self.html.as_str()), self.text.as_deref(), self.subject.as_deref()];
         let used = texts.into_iter().flatten().flat_map(placeholders);
         let used =
@@ -72,7 +72,7 @@ impl Version {
     ///
     /// Every placeholder is replaced, so that none reaches a recipient: a name with a dot that isn't a contact's becomes its fallback, or
     /// nothing. Without a recipient, as in a preview, those that refer to one stay unchanged.
-    pub(crate) fn render(
+    pub fn render(
         &self,
         given: &BTreeMap<String, PropertyValue>,
         recipient: Option<RecipientValues<'_, '_>>,

@@ -26,16 +26,16 @@ use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
 
 /// An event that concerns a contact.
-pub(crate) struct Occurrence<'a> {
-    pub(crate) name: EventName<'a>,
+pub struct Occurrence<'a> {
+    pub name: EventName<'a>,
     /// Whether it triggers runs.
-    pub(crate) triggers: bool,
-    pub(crate) contact: Uuid,
-    pub(crate) payload: Arc<Value>,
+    pub triggers: bool,
+    pub contact: Uuid,
+    pub payload: Arc<Value>,
 }
 
 /// Resumes the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't also consume it.
-pub(crate) fn handle_event(
+pub fn handle_event(
     state: &State,
     tenant: &Arc<Tenant>,
     event: &Occurrence<'_>,
@@ -86,7 +86,7 @@ pub(crate) fn handle_event(
 
 /// Handles an event of an email for the contacts among its recipients. If an automation sent the email, the event resumes waiting runs but starts none:
 /// an automation triggered by its own email would never end.
-pub(crate) fn email_event(
+pub fn email_event(
     state: &State,
     tenant: &Arc<Tenant>,
     email: &Email,
@@ -119,7 +119,7 @@ fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
 }
 
 /// Resumes a run whose delay has ended.
-pub(crate) fn resume(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
+pub fn resume(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
     let woken = tenant.runs.change(run, |run| {
         let index = run.woken_by_time(number)?;
         let timeout = matches!(run.definition.steps.get(index)?.action, Action::WaitForEvent { .. });

@@ -15,10 +15,10 @@ use crate::wire::paging::{Mode, list, quoted};
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
-pub(crate) use crate::model::automation::run::{Group, Status};
+pub use crate::model::automation::run::{Group, Status};
 
 /// `GET /automations/{id}/runs`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::B)?;
     let wanted = context.query("status").map(|words| read_statuses(&words)).transpose()?;
     let automation = context.find(&context.tenant.automations)?.id;
@@ -30,7 +30,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /automations/{id}/runs/{run_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let automation = context.find(&context.tenant.automations)?.id;
     let run = context.tenant.runs.get(context.id_at(1, "a run")?);
     let run = run.filter(|run| run.automation == automation);

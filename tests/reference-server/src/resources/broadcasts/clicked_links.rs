@@ -20,7 +20,7 @@ use crate::wire::answers::Answer;
 use crate::wire::paging::{Mode, list, opaque};
 
 /// `GET /broadcasts/{id}/clicked-links`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let broadcast = context.find(&context.tenant.broadcasts)?.id;
     let window = context.opaque_window(Mode::A)?;
     let clicked = context.tenant.emails_of_broadcast(broadcast, Metric::Clicked);

@@ -36,7 +36,7 @@ const TYPES: [Metric; 8] = [
 ];
 
 /// `GET /broadcasts/{id}/recipients`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let broadcast = context.find(&context.tenant.broadcasts)?.id;
     let filter = Filter::read(context)?;
     let window = context.opaque_window(Mode::A)?;

@@ -13,7 +13,7 @@ use crate::wire::answers::{self, Answer};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts` that also adds the contact to the audience.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let audience = context.find(&context.tenant.segments)?.id;
     let mut input = ContactInput::of(context, true)?;
     input.segments.push(audience);
@@ -23,18 +23,18 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /audiences/{audience_id}/contacts/{id_or_email}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*member(context)?)))
 }
 
 /// `PATCH /audiences/{audience_id}/contacts/{id_or_email}`.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let member = member(context)?;
     change(context, &member)
 }
 
 /// `DELETE /audiences/{audience_id}/contacts/{id_or_email}` deletes the contact. The response for an unknown contact is the same.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     context.find(&context.tenant.segments)?;
     if let Ok(contact) = member(context) {
         context.contacts().remove(contact.id);

@@ -17,7 +17,7 @@ use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 
 /// Reads `segments: [{id}]`, and `audience_id`, the deprecated name of one.
-pub(crate) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {
+pub fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {
     let known = |field: &Field<'_>| tenant.segments.read_uuid(field);
     let several = fields.optional("segments", |field| field.objects(|item| item.required("id", known)));
     let one = fields.optional("audience_id", known);
@@ -25,7 +25,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid
 }
 
 /// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with their creation times.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     let window = context.window(Mode::B)?;
     window.within(|id| contact.has_joined(id))?;
@@ -34,7 +34,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again has no effect.
-pub(crate) fn add(context: &Context<'_>) -> Answer {
+pub fn add(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
     let added = context.contacts().change(contact, |contact| contact.join(segment));
     added.ok_or_else(Contact::not_found)??;
@@ -42,7 +42,7 @@ pub(crate) fn add(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
-pub(crate) fn remove(context: &Context<'_>) -> Answer {
+pub fn remove(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
     let removed = context.contacts().change(contact, |contact| contact.leave(segment));
     if !removed.unwrap_or(Ok(false))? {

@@ -18,7 +18,7 @@ use crate::wire::problems::Checked;
 use crate::wire::timestamp::database;
 
 /// Reads `[{id, subscription}]`.
-pub(crate) fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscription>> {
+pub fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscription>> {
     let topics = field.objects(|item| {
         let id = item.required("id", |field| tenant.topics.read_uuid(field));
         let subscription = item.required("subscription", |field| field.one_of(Subscription::WORDS));
@@ -28,7 +28,7 @@ pub(crate) fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid,
 }
 
 /// `GET /contacts/{id_or_email}/topics`, mode B: every topic, with the contact's choice, or else the topic's default.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     let window = context.window(Mode::B)?;
     let page = context.tenant.topics.page(&window)?;
@@ -42,7 +42,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `PATCH /contacts/{id_or_email}/topics`. Clients send `{topics: […]}` or the bare array; both are accepted.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     let body = well_formed(context.request.body())?;
     let wrapped = format!(r#"{{"topics":{}}}"#, body.get());

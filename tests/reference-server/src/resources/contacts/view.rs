@@ -12,16 +12,12 @@ use crate::wire::paging::{Page, Window, list};
 use crate::wire::problem::Problem;
 
 /// A page of the members of a segment. The cursor can be a former member, so that paging continues from there.
-pub(crate) fn members(
-    context: &Context<'_>,
-    window: &Window,
-    segment: Uuid,
-) -> Result<Page<Arc<Contact>>, Problem> {
+pub fn members(context: &Context<'_>, window: &Window, segment: Uuid) -> Result<Page<Arc<Contact>>, Problem> {
     let knows = |contact: &Contact| contact.has_joined(segment);
     context.tenant.contacts.page_of(window, [Group::Member(segment)], knows)
 }
 
 /// The response of a list of contacts.
-pub(crate) fn items(page: &Page<Arc<Contact>>) -> Response<Bytes> {
+pub fn items(page: &Page<Arc<Contact>>) -> Response<Bytes> {
     list(&page.show(contact::Item))
 }

@@ -32,7 +32,7 @@ use crate::wire::problem::{Problem, json};
 const TRANSFER: SignedDuration = SignedDuration::from_secs(2);
 
 /// `POST /domains/claim`: 201 for a new claim, 200 for one that is pending with the same settings. Otherwise a new claim replaces an earlier one.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let setup = context.body(read_claim)?;
     let (state, tenant, now) = (context.state, &context.tenant, context.now());
     let known = tenant.domain_claims.by_key(&setup.name);
@@ -94,12 +94,12 @@ fn add(context: &Context<'_>, claim: DomainClaim) -> Result<(), Problem> {
 }
 
 /// `GET /domains/{id}/claim`, also after the placeholder was deleted.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
 }
 
 /// `POST /domains/{id}/claim/verify`: starts a check and responds immediately. During a check another request joins it.
-pub(crate) fn verify(context: &Context<'_>) -> Answer {
+pub fn verify(context: &Context<'_>) -> Answer {
     let (id, now) = (named(context)?.id, context.now());
     let changed = context.tenant.domain_claims.try_change(id, |claim| {
         let starts = match claim.status {
@@ -174,7 +174,7 @@ pub(super) fn is_placeholder(tenant: &Tenant, domain: Uuid) -> bool {
 }
 
 /// Runs a step that is due.
-pub(crate) fn advance(state: &State, tenant: &Arc<Tenant>, id: Uuid, step: ClaimStep, due: Timestamp) {
+pub fn advance(state: &State, tenant: &Arc<Tenant>, id: Uuid, step: ClaimStep, due: Timestamp) {
     let Some(claim) = tenant.domain_claims.get(id) else { return };
     let become_status = |status| {
         tenant.domain_claims.change(id, |claim| (claim.status, claim.checking) = (status, false));

@@ -18,21 +18,21 @@ use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 
 /// `GET /emails/{email_id}/attachments`, mode B: in the order of the request.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let files = stored(&context.tenant, &email);
     attachments::page(context, &Links::now(context.state, Folder::Sent, email.id), items(&email, &files))
 }
 
 /// `GET /emails/{email_id}/attachments/{attachment_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let files = stored(&context.tenant, &email);
     attachments::one(context, &Links::now(context.state, Folder::Sent, email.id), items(&email, &files))
 }
 
 /// Resolves a signed URL, if it is valid and not expired.
-pub(crate) fn open(state: &State, token: &str) -> Result<File, Problem> {
+pub fn open(state: &State, token: &str) -> Result<File, Problem> {
     let target = attachments::target(state, Folder::Sent, token)?;
     let email = lock(&target.tenant.emails).get(target.email).cloned().ok_or_else(attachments::gone)?;
     let files = stored(&target.tenant, &email).into_iter().enumerate();

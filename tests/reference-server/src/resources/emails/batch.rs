@@ -24,7 +24,7 @@ use crate::wire::problem::{Problem, json};
 /// The maximum number of emails in a batch (`SPEC.md`, Limits).
 const MAX_EMAILS: usize = 100;
 
-pub(crate) fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> Answer {
     let permissive = read_mode(context)?;
     let items = read_items(context.request.body())?;
     if items.is_empty() || items.len() > MAX_EMAILS {

@@ -27,16 +27,16 @@ use crate::wire::readers::{line, shared};
 use crate::wire::schedule;
 
 /// The form of an email: single, or in a batch.
-pub(crate) struct Form<'a> {
-    pub(crate) state: &'a State,
-    pub(crate) tenant: &'a Tenant,
-    pub(crate) now: Timestamp,
+pub struct Form<'a> {
+    pub state: &'a State,
+    pub tenant: &'a Tenant,
+    pub now: Timestamp,
     /// The fields that it doesn't allow: in a batch attachments, and a schedule unless the settings permit it.
-    pub(crate) unsupported: &'static [&'static str],
+    pub unsupported: &'static [&'static str],
 }
 
 impl<'a> Form<'a> {
-    pub(crate) fn single(state: &'a State, tenant: &'a Tenant, now: Timestamp) -> Self {
+    pub fn single(state: &'a State, tenant: &'a Tenant, now: Timestamp) -> Self {
         Self { state, tenant, now, unsupported: &[] }
     }
 
@@ -58,18 +58,13 @@ impl<'a> Form<'a> {
 
 impl Draft {
     /// Parses an email that isn't the body of a request to the API.
-    pub(crate) fn parse(
-        state: &State,
-        json: &[u8],
-        tenant: &Tenant,
-        now: Timestamp,
-    ) -> Result<Self, Problem> {
+    pub fn parse(state: &State, json: &[u8], tenant: &Tenant, now: Timestamp) -> Result<Self, Problem> {
         let form = Form::single(state, tenant, now);
         Ok(fields::read(Body::parse(json)?, &RefCell::default(), |fields| Self::read(fields, &form))?)
     }
 
     /// Reads one email.
-    pub(crate) fn read(fields: &mut Fields<'_>, form: &Form<'_>) -> Checked<Self> {
+    pub fn read(fields: &mut Fields<'_>, form: &Form<'_>) -> Checked<Self> {
         let Form { state, tenant, now, .. } = *form;
         fields.refuse("react", REACT);
         let used = Use::read(fields, tenant);

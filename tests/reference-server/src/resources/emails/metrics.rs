@@ -12,8 +12,8 @@
 //! - Senders' domains that aren't registered have no `domain_id`, and emails outside of broadcasts form a row without `broadcast_id`.
 //! - An ID of an unknown record matches nothing, since records may have been deleted. At most [`MAX_ROWS`] rows are returned.
 
-mod periods;
-mod query;
+pub mod periods;
+pub mod query;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -40,12 +40,12 @@ use crate::wire::timestamp::iso;
 const MAX_ROWS: usize = 10_000;
 
 /// `GET /emails/metrics`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     answer(&context.tenant, context.request.uri().query(), context.now())
 }
 
 /// The metrics of a tenant.
-pub(crate) fn answer(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> Answer {
+pub fn answer(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> Answer {
     let query = Query::read(query, now)?;
     let by_period = query.dimensions.contains(&Dimension::Period);
     let periods = by_period.then(|| Periods::of(&query)).transpose()?;

@@ -18,7 +18,7 @@ use crate::wire::problem::Problem;
 use crate::wire::{answers, schedule};
 
 /// `PATCH /emails/{id}`: reschedules an email.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let now = context.now();
     let due = context.body(|fields| {
@@ -33,7 +33,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /emails/{id}/cancel`.
-pub(crate) fn cancel(context: &Context<'_>) -> Answer {
+pub fn cancel(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
     lock(&context.tenant.emails).mark_changed(email.id);

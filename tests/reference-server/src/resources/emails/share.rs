@@ -17,7 +17,7 @@ const PURPOSE: &str = "share";
 const MAX_LIFETIME: SignedDuration = SignedDuration::from_hours(48);
 
 /// `POST /emails/{email_id}/share`: a sent or received email. The body is optional.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let id = context.id("an email")?;
     let given = if context.request.body().is_empty() {
         None
@@ -44,7 +44,7 @@ fn lifetime(text: &str) -> Result<SignedDuration, &'static str> {
 }
 
 /// Resolves a link to its email, if it is valid and not expired.
-pub(crate) fn open(state: &State, token: &str) -> Result<Uuid, Problem> {
+pub fn open(state: &State, token: &str) -> Result<Uuid, Problem> {
     let refused = |name, message: &str| Problem::new(StatusCode::FORBIDDEN, name, message);
     let bytes = state.links.open(PURPOSE, token);
     let (email, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {

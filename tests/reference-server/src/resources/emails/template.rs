@@ -22,16 +22,16 @@ const MAX_VALUE: usize = 2_000;
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The published template of an email, with the values of its variables.
-pub(crate) struct Use {
+pub struct Use {
     /// The template's ID, even if the request names its alias.
-    pub(crate) id: Uuid,
-    pub(crate) version: Arc<Version>,
-    pub(crate) variables: BTreeMap<String, PropertyValue>,
+    pub id: Uuid,
+    pub version: Arc<Version>,
+    pub variables: BTreeMap<String, PropertyValue>,
 }
 
 impl Use {
     /// Reads `template`, which replaces `html` and `text`.
-    pub(crate) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Option<Self>> {
+    pub fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Option<Self>> {
         if fields.has("template") {
             let template = fields.name("template");
             for body in ["html", "text"] {

@@ -48,12 +48,12 @@ fn actions(field: &Field<'_>) -> Checked<Vec<Action>> {
 }
 
 /// `GET /inboxes/{inbox}/agent`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &AgentView(&inbox(context)?.agent)))
 }
 
 /// `PATCH /inboxes/{inbox}/agent`: `actions` replaces all of them. It sends no event.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = inbox(context)?.id;
     let AgentPatch { instructions, tone, actions } = context.body(|fields| {
         at_least_one(fields, &["instructions", "tone", "actions"]);

@@ -98,14 +98,14 @@ impl DraftPatch {
 }
 
 /// `GET /inboxes/{inbox}/drafts`: those that weren't sent, newest first, 20 by default as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let drafts = &context.tenant.inboxes.drafts;
     Ok(list(&drafts.page_of(&window, [Group::Open(inbox)], |draft| draft.inbox == inbox)?.show(Item)))
 }
 
 /// `POST /inboxes/{inbox}/drafts`.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let (inbox, id, now) = (inbox(context)?.id, context.state.next_id(), context.now());
     let input = context.body(|fields| {
         at_least_one(fields, FIELDS);
@@ -135,12 +135,12 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it has its `email_id`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
 }
 
 /// `PATCH /inboxes/{inbox}/drafts/{draft_id}`: `null` removes a value; `html` or `text` replaces the whole body.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     let input = context.body(|fields| {
         at_least_one(fields, &[FIELDS, &["thread_id", "reply_to_email_id"]].concat());
@@ -151,7 +151,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /inboxes/{inbox}/drafts/{draft_id}`. The email of a draft that was sent remains.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     service(context).delete_draft(id);
     Ok(answers::deleted("inbox_draft", id))
@@ -159,7 +159,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 
 /// `POST /inboxes/{inbox}/drafts/{draft_id}/send`, once. The body is optional. A draft that replies is sent to the sender of the email that
 /// it replies to, unless it has recipients.
-pub(crate) fn send(context: &Context<'_>) -> Answer {
+pub fn send(context: &Context<'_>) -> Answer {
     let (inbox, id) = (inbox(context)?, named(context)?.id);
     let headers = if context.request.body().is_empty() {
         None

@@ -13,7 +13,7 @@ use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}/emails`: oldest first, so that `after` leads to newer ones; 20 by default, as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let (thread, window) = (thread(context)?, context.window(Mode::A)?);
     // A thread has at most 100 emails.
     let emails = context.tenant.inboxes.emails_of(thread.id);
@@ -22,7 +22,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Item(&*named(context)?)))
 }
 

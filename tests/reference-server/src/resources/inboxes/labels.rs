@@ -45,7 +45,7 @@ fn color(field: &Field<'_>) -> Checked<String> {
 }
 
 /// `GET /inboxes/{inbox}/labels`: all labels, oldest first.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let mut labels = context.tenant.inboxes.labels.members(&inbox(context)?.id);
     labels.reverse();
     Ok(list(labels.iter().map(|label| Item(label)).collect()))
@@ -62,7 +62,7 @@ pub(super) fn list<T: Serialize>(data: Vec<T>) -> http::Response<bytes::Bytes> {
 }
 
 /// `POST /inboxes/{inbox}/labels`: the name is unique in the inbox, ignoring case.
-pub(crate) fn create(context: &Context<'_>) -> Answer {
+pub fn create(context: &Context<'_>) -> Answer {
     let (inbox, id) = (inbox(context)?, context.state.next_id());
     let NewLabel { name, color } = context.body(NewLabel::read)?;
     let labels = &context.tenant.inboxes.labels;
@@ -77,7 +77,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 }
 
 /// `PATCH /inboxes/{inbox}/labels/{label_id}`.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = named(context)?;
     let LabelPatch { name, color } = context.body(|fields| {
         at_least_one(fields, &["name", "color"]);
@@ -95,7 +95,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 }
 
 /// `DELETE /inboxes/{inbox}/labels/{label_id}`: threads no longer show it. They aren't rewritten, so the cost is that of one record.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?;
     context.tenant.inboxes.labels.remove(id);
     Ok(answers::deleted("inbox_label", id))

@@ -35,7 +35,7 @@ const MAX_ADDRESSES: usize = 20;
 type Match = (Arc<Thread>, Option<Uuid>);
 
 /// `GET /inboxes/{inbox}/threads/search`: 20 by default, as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let search = read(context)?;
     let page = window.slice(&matches(context, inbox, &search)?, |(thread, _)| thread.id)?;

@@ -215,7 +215,7 @@ input! {
 
 /// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`: to `Reply-To`, else to the sender; to an email that was sent, to its
 /// recipients again. The original isn't quoted.
-pub(crate) fn reply(context: &Context<'_>) -> Answer {
+pub fn reply(context: &Context<'_>) -> Answer {
     let (inbox, original) = (inbox(context)?, named(context)?);
     let input = context.body(|fields| {
         at_least_one(fields, &["html", "text"]);
@@ -295,7 +295,7 @@ input! {
 
 /// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`: `html` and `text` come before the original, whose attachments are
 /// sent with it as long as the service has them.
-pub(crate) fn forward(context: &Context<'_>) -> Answer {
+pub fn forward(context: &Context<'_>) -> Answer {
     let (inbox, original) = (inbox(context)?, named(context)?);
     let input = context.body(Forward::read)?;
     let (html, text) = (filled(input.html), filled(input.text));

@@ -1,6 +1,6 @@
 //! The threads of an inbox.
 
-pub(crate) mod labels;
+pub mod labels;
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::wire::readers::boolean;
 const MAX_LABELS: usize = 50;
 
 /// `GET /inboxes/{inbox}/threads`: most recently active first, 20 by default as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let threads = &context.tenant.inboxes.threads;
     let page = threads.page_of(&window, selection(context, inbox)?, |thread| thread.inbox == inbox)?;
@@ -87,7 +87,7 @@ pub(super) fn flag(name: &str, word: &str) -> Result<bool, Problem> {
 }
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     Ok(detail(context, &*named(context)?))
 }
 
@@ -123,7 +123,7 @@ input! {
 }
 
 /// `PATCH /inboxes/{inbox}/threads/{thread_id}`: `read` applies to all received emails of the thread, too.
-pub(crate) fn update(context: &Context<'_>) -> Answer {
+pub fn update(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     let ThreadPatch { read, folder } = context.body(|fields| {
         at_least_one(fields, &["read", "folder"]);
@@ -143,7 +143,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 
 /// `DELETE /inboxes/{inbox}/threads/{thread_id}`: moves it to the trash, from which it is deleted after 30 days. `deleted` is false if it
 /// was there already.
-pub(crate) fn delete(context: &Context<'_>) -> Answer {
+pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     let changed = service(context).change_thread(id, |thread| thread.move_to(Folder::Trash, context.now()));
     let (before, _) = changed.ok_or_else(Thread::not_found)?;

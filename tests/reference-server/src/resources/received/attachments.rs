@@ -12,13 +12,13 @@ use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 
 /// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let email = named(context)?;
     attachments::page(context, &links(context.state, &email), items(&email))
 }
 
 /// `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let email = named(context)?;
     attachments::one(context, &links(context.state, &email), items(&email))
 }
@@ -33,7 +33,7 @@ fn items(email: &Received) -> Vec<(Uuid, AttachmentItem<'_>)> {
 }
 
 /// Resolves a signed URL, if it is valid and not expired.
-pub(crate) fn open(state: &State, token: &str) -> Result<File, Problem> {
+pub fn open(state: &State, token: &str) -> Result<File, Problem> {
     let target = attachments::target(state, Folder::Received, token)?;
     let email = lock(&target.tenant.received).get(target.email).cloned().ok_or_else(attachments::gone)?;
     if target.attachment.is_nil() {

@@ -39,7 +39,7 @@ words! {
 }
 
 /// `GET /segments/metrics`.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let tenant = &context.tenant;
     let parameters = Parameters::of(context.request.uri().query());
     let metrics = parameters.words("metrics", Metric::WORDS)?;

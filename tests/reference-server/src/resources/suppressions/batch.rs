@@ -16,7 +16,7 @@ use crate::wire::readers::uuid;
 const MAX_ENTRIES: usize = 100;
 
 /// `POST /suppressions/batch/add`: one invalid address rejects them all.
-pub(crate) fn add(context: &Context<'_>) -> Answer {
+pub fn add(context: &Context<'_>) -> Answer {
     let emails = context.body(|fields| fields.required("emails", |field| entries(field, read_email)))?;
     let ids = service(context).add(emails, Origin::Manual, None)?;
     let data = ids.into_iter().map(|id| Reference::to("suppression", id)).collect();
@@ -24,7 +24,7 @@ pub(crate) fn add(context: &Context<'_>) -> Answer {
 }
 
 /// `POST /suppressions/batch/remove`: by `emails` or `ids`. The response leaves out entries that don't exist.
-pub(crate) fn remove(context: &Context<'_>) -> Answer {
+pub fn remove(context: &Context<'_>) -> Answer {
     let names = context.body(selection)?;
     let service = service(context);
     let removed = names.iter().filter_map(|name| service.remove(find(&context.tenant, name)?.id));

@@ -20,7 +20,7 @@ use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Answer {
+pub fn index(context: &Context<'_>) -> Answer {
     let webhook = context.find(&context.tenant.webhooks)?.id;
     let window = window(context, "msg_")?;
     let page = context.tenant.deliveries.page(&window, webhook)?;
@@ -28,7 +28,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}`, with the payload.
-pub(crate) fn show(context: &Context<'_>) -> Answer {
+pub fn show(context: &Context<'_>) -> Answer {
     let delivery = event(context)?;
     let payload = serde_json::from_slice::<&RawValue>(&delivery.payload)
         .map_err(|error| Problem::application(format!("A payload can't be read: {error}.")))?;
@@ -42,7 +42,7 @@ pub(crate) fn show(context: &Context<'_>) -> Answer {
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}/attempts`, mode A.
-pub(crate) fn attempts(context: &Context<'_>) -> Answer {
+pub fn attempts(context: &Context<'_>) -> Answer {
     let delivery = event(context)?;
     let mut ledger = Ledger::new();
     for attempt in delivery.progress().attempts {
@@ -54,7 +54,7 @@ pub(crate) fn attempts(context: &Context<'_>) -> Answer {
 
 /// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook receives no events, so the replay
 /// is rejected.
-pub(crate) fn replay(context: &Context<'_>) -> Answer {
+pub fn replay(context: &Context<'_>) -> Answer {
     let webhook = context.find(&context.tenant.webhooks)?;
     let delivery = event(context)?;
     if !webhook.enabled {

@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::reasons;
 use crate::delivery::webhooks::post::{Posted, WebhookPost};
 use crate::service::Service;
+use crate::state::http_clients::reasons;
 
 /// The maximum length of a recorded response, in bytes.
 const MAX_RESPONSE: usize = 4 << 10;
 
 /// Makes the attempts that may run now, each in a task of its own. A task that ends starts the next.
-pub(crate) fn run_all(service: &Arc<Service>) {
+pub fn run_all(service: &Arc<Service>) {
     while let Some(post) = service.next_post() {
         let service = Arc::clone(service);
         tokio::spawn(async move {

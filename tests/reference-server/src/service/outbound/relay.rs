@@ -1,16 +1,10 @@
 //! Mails that leave to a real server: every captured one, if the sandbox forwards, and those that are released.
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
-use serde_json::json;
-
 use crate::delivery::relay::{record_not_admitted, record_result};
-use crate::inbox::release::Release;
 use crate::model::mail::CapturedMail;
 use crate::model::relayed::RelayOutcome;
 use crate::service::Service;
 use crate::state::relay::{Outgoing, Relay, RelayError};
-use crate::wire::problem::{self, Problem};
 
 impl Service {
     /// Sets the real server for mails that leave. The first call wins.
@@ -40,33 +34,6 @@ impl Service {
             let _guard = self.state.snapshot_lock.enter();
             let outcomes = (RelayOutcome::Forwarded, RelayOutcome::NotForwarded);
             record_result(&self.state, email, outcomes, outgoing, result);
-        }
-    }
-
-    /// Sends a released mail, and responds with the server's reply.
-    pub(crate) async fn release(&self, release: Release) -> Response<Bytes> {
-        let Release { email, outgoing } = release;
-        let Some(relay) = self.state.relay.get() else {
-            return Problem::application("The server is missing.").into_response();
-        };
-        let result = relay.send(outgoing.clone()).await;
-        {
-            let _guard = self.state.snapshot_lock.enter();
-            let outcomes = (RelayOutcome::Released, RelayOutcome::NotReleased);
-            record_result(&self.state, email, outcomes, &outgoing, &result);
-        }
-        match result {
-            Ok(reply) => {
-                let to = outgoing.recipients();
-                problem::json(
-                    StatusCode::OK,
-                    &json!({"object": "release", "to": to, "server": relay.server(), "reply": reply}),
-                )
-            }
-            Err(error) => {
-                let message = format!("{} did not accept the mail: {error}", relay.server());
-                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "release_rejected", message).into_response()
-            }
         }
     }
 }

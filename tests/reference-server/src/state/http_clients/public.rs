@@ -38,7 +38,7 @@ const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
 
 /// Why a URL isn't requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotPublic {
+pub enum NotPublic {
     #[error("only http and https URLs are requested")]
     Scheme,
     #[error("URLs with a user name or password aren't requested")]
@@ -51,7 +51,7 @@ pub(crate) enum NotPublic {
 
 /// Checks all of a URL except a host name, which is checked when it is resolved. `servers` are addresses that are accepted although they aren't
 /// public; they have no names.
-pub(crate) fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
+pub fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(NotPublic::Scheme);
     }

@@ -29,7 +29,8 @@ impl AllowList {
     }
 
     /// The patterns as given.
-    pub(crate) fn patterns(&self) -> impl Iterator<Item = &str> {
+    #[doc(hidden)]
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|pattern| pattern.text.as_str())
     }
 

@@ -16,7 +16,7 @@ const CLIENT: &str = "full";
 async fn server() -> (ReferenceServer, IssuedTokens) {
     let client = OAuthClient::new(CLIENT, "Full", "http://127.0.0.1/callback");
     let server =
-        ReferenceServer::over_http(Settings { oauth_clients: vec![client], ..Settings::default() }).await;
+        idempost_sandbox::start(Settings { oauth_clients: vec![client], ..Settings::default() }).await;
     let granted = server.service().grant(CLIENT, KEY, "emails:send");
     (server, granted)
 }

@@ -8,7 +8,7 @@ use super::{
     authorization_request, authorize, code, code_exchange, consent_page, decide, error, redirected,
     refresh_request, sandbox, token, tokens, urlencoded, with,
 };
-use crate::persistence;
+use crate::restarts as persistence;
 use crate::support::{Answer, Sandbox};
 
 const SERVER: &str = "/.well-known/oauth-authorization-server";

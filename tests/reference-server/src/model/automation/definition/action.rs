@@ -14,7 +14,7 @@ use crate::wire::problems::Checked;
 use crate::wire::readers::{line, non_empty, string, uuid};
 
 /// The step types.
-pub(crate) const KINDS: [&str; 8] = [
+pub const KINDS: [&str; 8] = [
     "trigger",
     "send_email",
     "delay",
@@ -27,7 +27,7 @@ pub(crate) const KINDS: [&str; 8] = [
 
 /// The action of a step.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) enum Action {
+pub enum Action {
     Trigger { event_name: String },
     SendEmail(EmailAction),
     Delay(SignedDuration),
@@ -40,20 +40,20 @@ pub(crate) enum Action {
 
 /// Sends an email from a template.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct EmailAction {
+pub struct EmailAction {
     /// The template's ID or alias.
-    pub(crate) template: String,
-    pub(crate) variables: Vec<(String, ValueSource)>,
-    pub(crate) subject: Option<String>,
-    pub(crate) from: Option<String>,
-    pub(crate) reply_to: Option<String>,
+    pub template: String,
+    pub variables: Vec<(String, ValueSource)>,
+    pub subject: Option<String>,
+    pub from: Option<String>,
+    pub reply_to: Option<String>,
     /// The topic whose subscription decides whether the contact gets it.
-    pub(crate) topic: Option<Uuid>,
+    pub topic: Option<Uuid>,
 }
 
 /// The field of a contact that changes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Part {
+pub enum Part {
     FirstName,
     LastName,
     Unsubscribed,
@@ -62,7 +62,7 @@ pub(crate) enum Part {
 
 /// A value, or the name of a variable of the run.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) enum ValueSource {
+pub enum ValueSource {
     Fixed(Value),
     Var(String),
 }
@@ -104,7 +104,7 @@ impl Size for ValueSource {
 
 impl Action {
     /// Reads the configuration of a step of this kind.
-    pub(crate) fn read(kind: &str, config: &Field<'_>) -> Checked<Self> {
+    pub fn read(kind: &str, config: &Field<'_>) -> Checked<Self> {
         if kind == "condition" {
             return Rule::read(config).map(Self::Condition);
         }

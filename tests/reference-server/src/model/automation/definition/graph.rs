@@ -7,7 +7,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problems::Report;
 
 /// Reports the problems of a definition.
-pub(crate) fn check(definition: &Definition, report: &Report<'_>) {
+pub fn check(definition: &Definition, report: &Report<'_>) {
     let mut places = HashMap::new();
     for (index, step) in definition.steps.iter().enumerate() {
         if let Some(first) = places.insert(step.key.as_str(), index) {

@@ -23,16 +23,16 @@ fn is_literal(text: &str) -> bool {
 
 /// The header fields of a message or of a part.
 #[derive(Default)]
-pub(crate) struct Fields(String);
+pub struct Fields(String);
 
 impl Fields {
     /// A literal value, which may contain encoded words of its own.
-    pub(crate) fn plain(&mut self, name: &str, value: &str) {
+    pub fn plain(&mut self, name: &str, value: &str) {
         self.line(name, |line| line.folding().write_str(value));
     }
 
     /// Free text: literal if possible, else in encoded words.
-    pub(crate) fn text(&mut self, name: &str, value: &str) {
+    pub fn text(&mut self, name: &str, value: &str) {
         if is_plain(value) && is_literal(value) {
             return self.plain(name, value);
         }
@@ -40,11 +40,11 @@ impl Fields {
     }
 
     /// A custom field: literal if possible, since it may be structured.
-    pub(crate) fn custom(&mut self, name: &str, value: &str) {
+    pub fn custom(&mut self, name: &str, value: &str) {
         if is_plain(value) { self.plain(name, value) } else { self.text(name, value) }
     }
 
-    pub(crate) fn addresses(&mut self, name: &str, mailboxes: &[Mailbox]) {
+    pub fn addresses(&mut self, name: &str, mailboxes: &[Mailbox]) {
         self.line(name, |line| {
             for (index, mailbox) in mailboxes.iter().enumerate() {
                 if index > 0 {
@@ -65,7 +65,7 @@ impl Fields {
     }
 
     /// A value with one parameter.
-    pub(crate) fn with_parameter(&mut self, name: &str, value: &str, parameter: (&str, &str)) {
+    pub fn with_parameter(&mut self, name: &str, value: &str, parameter: (&str, &str)) {
         let quoted = quoted(parameter.1);
         let fits = parameter.1.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
             && parameter.0.len() + quoted.len() < LINE - 4
@@ -81,13 +81,13 @@ impl Fields {
     }
 
     /// Returns all fields, with the empty line after them.
-    pub(crate) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         self.0.push_str("\r\n");
         self.0
     }
 
     /// Returns all fields, when more follow.
-    pub(crate) fn lines(&self) -> &str {
+    pub fn lines(&self) -> &str {
         &self.0
     }
 

@@ -20,19 +20,19 @@ use crate::wire::problems::Checked;
 const MAX_GIVEN: usize = 10;
 
 /// `POST /inboxes/{inbox}/threads/{thread_id}/labels`: adds 1 to 10 labels.
-pub(crate) fn add(context: &Context<'_>) -> Answer {
+pub fn add(context: &Context<'_>) -> Answer {
     let given = read(context, 1)?;
     change(context, |labels| labels.extend(&given))
 }
 
 /// `PUT /inboxes/{inbox}/threads/{thread_id}/labels`: replaces all labels; with an empty array it removes them.
-pub(crate) fn replace(context: &Context<'_>) -> Answer {
+pub fn replace(context: &Context<'_>) -> Answer {
     let given = read(context, 0)?;
     change(context, |labels| *labels = given)
 }
 
 /// `DELETE /inboxes/{inbox}/threads/{thread_id}/labels/{label_id}`.
-pub(crate) fn remove(context: &Context<'_>) -> Answer {
+pub fn remove(context: &Context<'_>) -> Answer {
     let inbox = inbox(context)?.id;
     let label = member(context, 2, &context.tenant.inboxes.labels, |label| label.inbox == inbox)?.id;
     if !named(context)?.labels.contains(&label) {

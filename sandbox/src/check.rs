@@ -1,0 +1,317 @@
+//! The check of a mail: what recipients would see wrong, as findings with stable codes.
+//!
+//! It is a function of the message alone, and its cost is linear: without the network, the clock or the account. Links are requested
+//! elsewhere, on request; their results are an input.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `rules` | the table of codes, with severities and sentences |
+//! | `findings` | findings and their places |
+//! | `message` | the parts; headers, sizes and character sets |
+//! | `document`, `css` | walks through the HTML and its styles |
+//! | `support` | HTML and CSS that mail clients don't support |
+//! | `links`, `leftovers` | URLs; placeholders, missing values and dummy text |
+//! | `targets` | the links that may be requested, and the findings about those that were |
+
+mod css;
+mod document;
+mod findings;
+mod leftovers;
+mod links;
+mod message;
+mod rules;
+mod support;
+mod targets;
+
+use std::collections::{HashMap, HashSet};
+
+use encoding_rs::Encoding;
+use serde::Serialize;
+use url::Url;
+
+use self::document::{Event, Tag};
+use self::findings::{Findings, Spot};
+use self::leftovers::Leftover;
+use self::links::Links;
+use self::message::Parts;
+use self::support::Support;
+use self::targets::Targets;
+use idempost_reference_server::mime;
+
+pub use self::findings::{Finding, Part, Place};
+pub use self::rules::{RULES, Rule, Severity};
+pub use self::support::{Family, FeatureSupport};
+pub(crate) use self::targets::Outcome;
+pub use self::targets::{LinkReport, LinkState, RequestedLink};
+
+/// The result of the check of one mail.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Always `check`.
+    pub object: &'static str,
+    /// The mail's subject.
+    pub subject: String,
+    /// The sizes, in bytes.
+    pub sizes: Sizes,
+    /// The findings, errors first.
+    pub findings: Vec<Finding>,
+    /// All HTML and CSS features of the mail, those of the fewest mail clients first.
+    pub features: Vec<FeatureSupport>,
+    /// The links, if they were requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkReport>,
+}
+
+/// The sizes of a mail, in bytes.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Sizes {
+    /// The complete message. `None` for a mail that wasn't sent.
+    pub message: Option<usize>,
+    /// The HTML, decoded.
+    pub html: Option<usize>,
+    /// The text part, decoded.
+    pub text: Option<usize>,
+    /// The attached images, decoded.
+    pub images: usize,
+}
+
+/// The names of all HTML and CSS features in [`Report::features`].
+pub fn features() -> impl Iterator<Item = &'static str> + Clone {
+    support::names()
+}
+
+/// Checks a message (RFC 5322).
+pub fn message(raw: &[u8]) -> Report {
+    examine(raw).finish()
+}
+
+/// Checks a message whose links may be requested.
+pub(crate) fn examine(raw: &[u8]) -> Examined {
+    let mut findings = Findings::default();
+    let parts = match mime::parse(raw) {
+        Ok(Some(message)) if message.headers_raw().any(|(name, _)| is_known(name)) => {
+            Parts::of_message(raw, &message, &mut findings)
+        }
+        unreadable => {
+            let reason = unreadable.err().map_or("has no headers", mime::NotParsed::text);
+            findings.say(&rules::MESSAGE_UNREADABLE, format!("The message can't be parsed: it {reason}."));
+            return Examined {
+                parts: Parts::unreadable(raw),
+                findings,
+                features: Vec::new(),
+                targets: Targets::default(),
+            };
+        }
+    };
+    examine_parts(parts, findings)
+}
+
+/// Whether a header shows that this is a message: the parser takes any text as one.
+fn is_known(header: &str) -> bool {
+    let known = ["from", "to", "subject", "date", "message-id", "mime-version", "content-type"];
+    known.iter().any(|known| header.eq_ignore_ascii_case(known))
+}
+
+/// Checks a mail that isn't a message yet. `unsubscribe` is its `List-Unsubscribe`, whose links aren't requested.
+pub(crate) fn examine_bodies(
+    subject: &str,
+    html: Option<&str>,
+    text: Option<&str>,
+    unsubscribe: Option<&str>,
+) -> Examined {
+    examine_parts(Parts::of_bodies(subject, html, text, unsubscribe), Findings::default())
+}
+
+/// A checked mail whose links may still be requested.
+#[derive(Clone)]
+pub(crate) struct Examined {
+    parts: Parts,
+    findings: Findings,
+    features: Vec<FeatureSupport>,
+    targets: Targets,
+}
+
+impl Examined {
+    /// The links to request: distinct, not too many, and none that may unsubscribe the recipient.
+    pub(crate) fn links(&self) -> Vec<Url> {
+        self.targets.urls()
+    }
+
+    /// The result without requests.
+    pub(crate) fn finish(self) -> Report {
+        self.report(None)
+    }
+
+    /// The result with that of the requests.
+    pub(crate) fn finish_with(mut self, outcomes: HashMap<Url, Outcome>) -> Report {
+        let links = std::mem::take(&mut self.targets).finish(outcomes, &mut self.findings);
+        self.report(Some(links))
+    }
+
+    fn report(self, links: Option<LinkReport>) -> Report {
+        let Self { parts, findings, features, targets: _ } = self;
+        let (html, text) =
+            (parts.html.as_deref().unwrap_or_default(), parts.text.as_deref().unwrap_or_default());
+        let findings = findings.finish(html, text);
+        Report { object: "check", subject: parts.subject, sizes: parts.sizes, findings, features, links }
+    }
+}
+
+fn examine_parts(parts: Parts, mut findings: Findings) -> Examined {
+    parts.check(&mut findings);
+    leftovers::in_text(&parts.subject, &mut |kind, range| {
+        findings.add(rule(kind), || Spot::of(Part::Subject, &parts.subject[range]));
+    });
+    let mut links = Links::new(Targets::new(parts.unsubscribe_urls()));
+    let mut support = Support::default();
+    let (html, text) = (parts.html.as_deref().unwrap_or_default(), parts.text.as_deref().unwrap_or_default());
+    if !html.trim().is_empty() {
+        let mut page = Page::default();
+        document::walk(html, &mut |event| {
+            support.see(&event);
+            links.see(&event, &parts.content_ids, &mut findings);
+            page.see(&event, parts.charset, &mut findings);
+        });
+        page.finish(&parts, &mut findings);
+    }
+    in_text(text, &mut findings);
+    links.text(text, html.trim().is_empty(), &mut findings);
+    parts.check_unsubscribe(links.has_unsubscribe(), &mut findings);
+    let targets = links.finish(&mut findings);
+    let features = support.finish(&mut findings);
+    Examined { parts, findings, features, targets }
+}
+
+fn rule(kind: Leftover) -> &'static Rule {
+    match kind {
+        Leftover::Placeholder => &rules::PLACEHOLDER,
+        Leftover::EmptyValue => &rules::EMPTY_VALUE,
+        Leftover::DummyText => &rules::DUMMY_TEXT,
+    }
+}
+
+/// The rules about the text part alone.
+fn in_text(text: &str, findings: &mut Findings) {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        leftovers::in_text(line, &mut |kind, range| {
+            findings.add(rule(kind), || Spot::at(Part::Text, at + range.start, &line[range]));
+        });
+        at += line.len();
+    }
+    if let Some(at) = message::garbled(text) {
+        findings.add(&rules::GARBLED, || Spot::at(Part::Text, at, &text[at..]));
+    }
+}
+
+/// The rules about the HTML that concern neither links nor support.
+#[derive(Default)]
+struct Page {
+    /// The distinct words of its text, in lower case.
+    words: HashSet<String>,
+    /// The letters and digits of its text.
+    letters: usize,
+    images: usize,
+    has_language: bool,
+}
+
+impl Page {
+    fn see(&mut self, event: &Event<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
+        match event {
+            Event::Start(tag) => self.tag(tag, charset, findings),
+            Event::Text(text) => {
+                self.letters += text.decoded.chars().filter(|char| char.is_alphanumeric()).count();
+                self.words.extend(words(text.decoded));
+                let place = |at, excerpt: &str| Spot::at(Part::Html, text.offset_of(at), excerpt);
+                if !text.is_code {
+                    leftovers::in_text(text.decoded, &mut |kind, range| {
+                        findings.add(rule(kind), || place(range.start, &text.decoded[range]));
+                    });
+                }
+                if let Some(at) = message::garbled(text.decoded) {
+                    findings.add(&rules::GARBLED, || place(at, &text.decoded[at..]));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn tag(&mut self, tag: &Tag<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
+        let spot = || Spot::at(Part::Html, tag.offset, tag.source);
+        for (name, value) in tag.attributes() {
+            let mut left = |kind, _| findings.add(rule(kind), spot);
+            match name {
+                "alt" | "title" | "aria-label" | "placeholder" => leftovers::in_text(value, &mut left),
+                "href" | "src" | "background" | "action" if !is_data(value) => {
+                    leftovers::in_url(value, &mut left);
+                }
+                _ => {}
+            }
+        }
+        match tag.name {
+            "html" => self.has_language |= tag.get("lang").is_some_and(|lang| !lang.trim().is_empty()),
+            "img" => {
+                let is_pixel = |name| tag.get(name).is_some_and(|size| matches!(size.trim(), "0" | "1"));
+                let is_pixel = is_pixel("width") && is_pixel("height");
+                self.images += usize::from(!is_pixel);
+                if tag.get("alt").is_none() && !is_pixel && !tag.is("role", "presentation") {
+                    findings.add(&rules::IMAGE_WITHOUT_ALT, spot);
+                }
+            }
+            "script" if !tag.is("type", "application/ld+json") && !tag.is("type", "application/json") => {
+                findings.add(&rules::SCRIPT, spot);
+            }
+            "meta" => {
+                let content = || {
+                    tag.get("content")?
+                        .to_ascii_lowercase()
+                        .split_once("charset=")
+                        .map(|(_, name)| name.to_owned())
+                };
+                let declared = tag.get("charset").map(str::to_owned);
+                let declared =
+                    declared.or_else(|| tag.is("http-equiv", "content-type").then(content).flatten());
+                let declared = declared.and_then(|label| Encoding::for_label(label.trim().as_bytes()));
+                if declared.is_some_and(|declared| charset.is_some_and(|charset| charset != declared)) {
+                    findings.add(&rules::CHARSET_CONFLICT, spot);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(self, parts: &Parts, findings: &mut Findings) {
+        let mut say = |rule: &Rule| findings.say(rule, rule.sentence.to_owned());
+        if !self.has_language {
+            say(&rules::LANGUAGE_MISSING);
+        }
+        if self.images > 0 && self.letters < 20 {
+            say(&rules::IMAGES_ONLY);
+        }
+        let Some(text) = &parts.text else {
+            say(&rules::TEXT_MISSING);
+            return;
+        };
+        if text.trim().is_empty() {
+            if self.letters > 0 {
+                say(&rules::TEXT_EMPTY);
+            }
+            return;
+        }
+        let own: HashSet<_> = words(text).collect();
+        // Of few words, one that differs would be a large share.
+        if self.words.len() >= 20 && own.len() >= 3 && own.intersection(&self.words).count() * 4 < own.len() {
+            say(&rules::TEXT_DIFFERS);
+        }
+    }
+}
+
+fn is_data(url: &str) -> bool {
+    url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+}
+
+/// The words of at least three letters, in lower case.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|char: char| !char.is_alphanumeric());
+    words.filter(|word| word.chars().nth(2).is_some()).map(str::to_lowercase)
+}

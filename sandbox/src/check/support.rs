@@ -1,0 +1,473 @@
+//! Which mail clients support the HTML and CSS of a mail, by the data of Can I email (`support/caniemail.tsv`, with its license).
+//!
+//! Each client counts once, with its newest tested version. Features are counted where the source has them, whether or not an element matches
+//! the rule.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use serde::Serialize;
+
+use self::detect::{Kind, detected_by};
+use super::css::{self, Item, Simple, Token};
+use super::document::{Event, Tag};
+use super::findings::{Findings, Part, Spot};
+use super::rules;
+
+mod detect;
+
+/// The number of places that a feature's finding lists.
+const MAX_SPOTS: usize = 3;
+const DATA: &str = include_str!("support/caniemail.tsv");
+
+/// A feature that a mail uses, and the mail clients that support it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FeatureSupport {
+    /// The name on caniemail.com, such as `css-gap`.
+    pub name: &'static str,
+    /// The title, such as `display:flex`.
+    pub title: &'static str,
+    /// The page with the details.
+    pub url: String,
+    /// How often the mail uses it.
+    pub count: usize,
+    /// The number of clients that support it.
+    pub supported: usize,
+    /// The number of clients that support a part of it.
+    pub partial: usize,
+    /// The number of clients that don't support it.
+    pub unsupported: usize,
+    /// The clients by family.
+    pub families: Vec<Family>,
+}
+
+/// The clients of one vendor, by platform.
+#[derive(Clone, Debug, Serialize)]
+pub struct Family {
+    /// Such as `Gmail`.
+    pub name: &'static str,
+    /// The platforms on which it supports the feature, such as `iOS`.
+    pub supported: Vec<&'static str>,
+    /// Those on which it supports a part of it.
+    pub partial: Vec<&'static str>,
+    /// Those on which it doesn't.
+    pub unsupported: Vec<&'static str>,
+}
+
+struct Feature {
+    name: &'static str,
+    title: &'static str,
+    /// A letter per client.
+    support: &'static [u8],
+}
+
+/// The data, and its index.
+struct Data {
+    /// Family and platform.
+    clients: Vec<(&'static str, &'static str)>,
+    features: Vec<Feature>,
+    by_source: HashMap<(Kind, &'static str), Vec<usize>>,
+}
+
+static SUPPORT: LazyLock<Data> = LazyLock::new(|| {
+    let mut lines = DATA.lines().filter(|line| !line.starts_with('#'));
+    let clients =
+        lines.next().unwrap_or_default().split('|').filter_map(|client| client.split_once('/')).collect();
+    let features: Vec<_> = lines
+        .filter_map(|line| {
+            let mut fields = line.split('\t');
+            let (name, title, support) = (fields.next()?, fields.next()?, fields.next()?.as_bytes());
+            Some(Feature { name, title, support })
+        })
+        .collect();
+    let mut by_source: HashMap<_, Vec<usize>> = HashMap::new();
+    for (index, feature) in features.iter().enumerate() {
+        for source in detected_by(feature.name) {
+            by_source.entry(source).or_default().push(index);
+        }
+    }
+    Data { clients, features, by_source }
+});
+
+/// The names of all features.
+pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
+    SUPPORT.features.iter().map(|feature| feature.name)
+}
+
+/// Counts the features of a mail.
+#[derive(Default)]
+pub(super) struct Support {
+    /// By index of the feature: its count and first places.
+    used: HashMap<usize, (usize, Vec<Spot>)>,
+}
+
+impl Support {
+    pub(super) fn see(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Doctype(at) => {
+                self.uses(Kind::Other, "doctype", &|| Spot::at(Part::Html, *at, "<!doctype>"));
+            }
+            Event::Comment(at) => {
+                self.uses(Kind::Other, "comment", &|| Spot::at(Part::Html, *at, "<!-- -->"));
+            }
+            Event::Start(tag) => self.tag(tag),
+            Event::Style(text, offset) => {
+                css::sheet(text, &mut |at, item| {
+                    self.css(&item, &|excerpt| Spot::at(Part::Html, offset + at, excerpt));
+                });
+            }
+            Event::Text(_) | Event::Link(_) => {}
+        }
+    }
+
+    fn uses(&mut self, kind: Kind, name: &str, spot: &dyn Fn() -> Spot) {
+        let name = lower(name);
+        for index in SUPPORT.by_source.get(&(kind, &*name)).into_iter().flatten() {
+            let (count, spots) = self.used.entry(*index).or_default();
+            *count += 1;
+            if spots.len() < MAX_SPOTS {
+                spots.push(spot());
+            }
+        }
+    }
+
+    fn tag(&mut self, tag: &Tag<'_>) {
+        let spot = || Spot::at(Part::Html, tag.offset, tag.source);
+        self.uses(Kind::Element, tag.name, &spot);
+        for (name, value) in tag.attributes() {
+            self.uses(Kind::Attribute, name, &spot);
+            match name {
+                "style" => css::declarations(value, &mut |_, item| self.css(&item, &|_| spot())),
+                "type" if matches!(tag.name, "input" | "button") => {
+                    self.uses(Kind::Type, &format!("{} {}", tag.name, value.trim()), &spot);
+                }
+                "href" if tag.name == "a" && value.starts_with('#') => {
+                    self.uses(Kind::Other, "anchor", &spot);
+                }
+                "href"
+                    if tag.name == "a"
+                        && value.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("mailto:")) =>
+                {
+                    self.uses(Kind::Other, "mailto", &spot);
+                }
+                "usemap" if tag.name == "img" => self.uses(Kind::Element, "map", &spot),
+                "name" if tag.name == "meta" => self.uses(Kind::Meta, value.trim(), &spot),
+                "⚡4email" | "amp4email" if tag.name == "html" => self.uses(Kind::Other, "amp", &spot),
+                "src" if tag.name == "img" => self.image(value, &spot),
+                "background" => self.image(value, &spot),
+                "srcset" if matches!(tag.name, "img" | "source") => {
+                    for candidate in value.split(',').take(100) {
+                        self.image(candidate.split_whitespace().next().unwrap_or_default(), &spot);
+                    }
+                }
+                _ => {}
+            }
+        }
+        // Without a type a button submits, and an input takes text.
+        match tag.name {
+            "button" if tag.get("type").is_none() => self.uses(Kind::Type, "button submit", &spot),
+            "input" if tag.get("type").is_none() => self.uses(Kind::Type, "input text", &spot),
+            _ => {}
+        }
+    }
+
+    /// An image, by its media type or file extension.
+    fn image(&mut self, url: &str, spot: &dyn Fn() -> Spot) {
+        let url = url.trim();
+        if let Some(data) =
+            url.get(..5).filter(|start| start.eq_ignore_ascii_case("data:")).map(|_| &url[5..])
+        {
+            let kind = data.split([';', ',']).next().unwrap_or_default();
+            self.uses(Kind::Other, "data", spot);
+            if let Some(subtype) =
+                kind.get(..6).filter(|kind| kind.eq_ignore_ascii_case("image/")).map(|_| &kind[6..])
+            {
+                self.uses(Kind::Image, subtype, spot);
+            }
+            return;
+        }
+        let path = url.split(['?', '#']).next().unwrap_or_default();
+        if let Some((_, extension)) = path.rsplit_once('.') {
+            self.uses(Kind::Image, extension, spot);
+        }
+    }
+
+    fn css(&mut self, item: &Item<'_>, spot: &dyn Fn(&str) -> Spot) {
+        match item {
+            Item::Comment => self.uses(Kind::Other, "css comment", &|| spot("/* */")),
+            Item::Nested => self.uses(Kind::Other, "nesting", &|| spot("&")),
+            Item::AtRule(name, prelude) => {
+                let place = || spot(&format!("@{name} {prelude}"));
+                let name = name.strip_prefix("-webkit-").unwrap_or(name);
+                self.uses(Kind::AtRule, name, &place);
+                if matches!(name, "media" | "import") {
+                    css::tokens(prelude, &mut |token| {
+                        if let Token::Word(word) = token {
+                            self.uses(Kind::Media, word, &place);
+                        }
+                    });
+                }
+            }
+            Item::Selector(text) => css::selectors(text, &mut |one| {
+                let place = || spot(text);
+                match one {
+                    Simple::PseudoClass(name) => self.uses(Kind::PseudoClass, name, &place),
+                    Simple::PseudoElement(name) => self.uses(Kind::PseudoElement, name, &place),
+                    other => self.uses(Kind::Selector, selector(&other), &place),
+                }
+            }),
+            Item::Declaration(property, value) => {
+                let place = || spot(&format!("{property}: {value}"));
+                if property.starts_with("--") {
+                    self.uses(Kind::Function, "var", &place);
+                } else {
+                    self.uses(Kind::Property, property, &place);
+                }
+                css::tokens(value, &mut |token| match token {
+                    Token::Function(name) => {
+                        self.uses(Kind::Function, name, &place);
+                        self.uses(Kind::Word, name, &place);
+                    }
+                    Token::Word(word) => {
+                        self.uses(Kind::Word, word, &place);
+                        if *property == "display" {
+                            self.uses(Kind::Display, word, &place);
+                        }
+                    }
+                    Token::Unit(unit) => self.uses(Kind::Unit, unit, &place),
+                });
+            }
+        }
+    }
+
+    /// All features, those of the fewest clients first, and the findings about them.
+    pub(super) fn finish(self, findings: &mut Findings) -> Vec<FeatureSupport> {
+        let mut features: Vec<_> = self
+            .used
+            .into_iter()
+            .map(|(index, (count, spots))| (SUPPORT.features[index].with_count(count), spots))
+            .filter(|(feature, _)| feature.tested() > 0)
+            .collect();
+        // In permille, so that equal shares compare as equal.
+        let share = |feature: &FeatureSupport| {
+            (feature.helped() * 1_000 / feature.tested(), feature.supported * 1_000 / feature.tested())
+        };
+        features.sort_by(|(a, _), (b, _)| share(a).cmp(&share(b)).then(a.name.cmp(b.name)));
+        let all = features.into_iter().map(|(feature, spots)| {
+            // A tenth of the clients is the share of those that few people use.
+            if feature.helped() * 10 < feature.tested() * 9 && !detect::is_recommended(feature.name) {
+                let is_content = detect::is_content(feature.name) && feature.helped() * 2 < feature.tested();
+                let rule = if is_content { &rules::CONTENT_UNSUPPORTED } else { &rules::FEATURE_UNSUPPORTED };
+                findings.feature(rule, feature.name, feature.sentence(), feature.count, spots);
+            }
+            feature
+        });
+        all.collect()
+    }
+}
+
+impl Feature {
+    fn with_count(&self, count: usize) -> FeatureSupport {
+        let mut families: Vec<Family> = Vec::new();
+        for ((name, platform), letter) in SUPPORT.clients.iter().zip(self.support) {
+            if families.last().is_none_or(|family| family.name != *name) {
+                families.push(Family {
+                    name,
+                    supported: Vec::new(),
+                    partial: Vec::new(),
+                    unsupported: Vec::new(),
+                });
+            }
+            let Some(family) = families.last_mut() else { continue };
+            match letter {
+                b'y' => family.supported.push(platform),
+                b'p' => family.partial.push(platform),
+                b'n' => family.unsupported.push(platform),
+                _ => {}
+            }
+        }
+        families
+            .retain(|family| family.supported.len() + family.partial.len() + family.unsupported.len() > 0);
+        let of = |letter| memchr::memchr_iter(letter, self.support).count();
+        FeatureSupport {
+            name: self.name,
+            title: self.title,
+            url: format!("https://www.caniemail.com/features/{}/", self.name),
+            count,
+            supported: of(b'y'),
+            partial: of(b'p'),
+            unsupported: of(b'n'),
+            families,
+        }
+    }
+}
+
+impl FeatureSupport {
+    fn tested(&self) -> usize {
+        self.supported + self.partial + self.unsupported
+    }
+
+    fn helped(&self) -> usize {
+        self.supported + self.partial
+    }
+
+    /// `…: 12 of 41 mail clients support it, 3 in part; not Gmail, Outlook`.
+    fn sentence(&self) -> String {
+        let mut sentence =
+            format!("{}: {} of {} mail clients support it", self.title, self.supported, self.tested());
+        // Writing to a string can't fail.
+        if self.partial > 0 {
+            let _ = write!(sentence, ", {} in part", self.partial);
+        }
+        let without =
+            self.families.iter().filter(|family| family.supported.len() + family.partial.len() == 0);
+        let without: Vec<_> = without.map(|family| family.name).collect();
+        if !without.is_empty() {
+            let _ = write!(sentence, "; not {}", without[..without.len().min(5)].join(", "));
+        }
+        if without.len() > 5 {
+            let _ = write!(sentence, " and {} more", without.len() - 5);
+        }
+        sentence + "."
+    }
+}
+
+fn selector(simple: &Simple<'_>) -> &'static str {
+    match simple {
+        Simple::Class => "class",
+        Simple::Chaining => "chaining",
+        Simple::Id => "id",
+        Simple::Type => "type",
+        Simple::Universal => "universal",
+        Simple::Attribute => "attribute",
+        Simple::Descendant => "descendant",
+        Simple::Child => "child",
+        Simple::Adjacent => "adjacent-sibling",
+        Simple::Sibling => "general-sibling",
+        Simple::Grouping => "grouping",
+        Simple::Nesting => "nesting",
+        Simple::PseudoClass(_) | Simple::PseudoElement(_) => "",
+    }
+}
+
+fn lower(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        text.to_ascii_lowercase().into()
+    } else {
+        text.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::document;
+
+    pub(super) fn used(html: &str) -> Vec<&'static str> {
+        let mut support = Support::default();
+        document::walk(html, &mut |event| support.see(&event));
+        let mut names: Vec<_> = support.used.keys().map(|index| SUPPORT.features[*index].name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn data_has_a_letter_per_client_and_a_source_for_every_feature() {
+        assert_eq!((SUPPORT.clients.len(), SUPPORT.features.len()), (44, 307));
+        for feature in &SUPPORT.features {
+            assert_eq!(feature.support.len(), SUPPORT.clients.len(), "{}", feature.name);
+            assert!(feature.support.iter().all(|letter| b"ypn-".contains(letter)), "{}", feature.name);
+            // It is a DNS record.
+            assert_eq!(detected_by(feature.name).is_empty(), feature.name == "bimi", "{}", feature.name);
+        }
+        assert!(DATA.contains("Rémi Parmentier") && DATA.contains("The above copyright notice"));
+        assert!(DATA.len() < 30_000);
+    }
+
+    /// What Mailpit's check finds too, and what it doesn't: see the table in the test `mailpit` of the service.
+    #[test]
+    fn each_kind_of_source_is_detected() {
+        for (html, names) in [
+            ("<p>x</p>", &["html-p"][..]),
+            ("<VIDEO src=x>", &["html-video"]),
+            ("<img src='a.webp?x=1'>", &["html-img", "image-webp"]),
+            ("<img src=data:image/svg+xml;base64,x>", &["html-img", "image-base64", "image-svg"]),
+            ("<img srcset='a.avif 1x, b.PNG 2x'>", &["html-img", "html-srcset", "image-avif", "image-png"]),
+            ("<input><button>", &["html-button-submit", "html-input-text"]),
+            ("<input TYPE=Radio>", &["html-input-radio"]),
+            ("<a href='#x'><a href=MAILTO:x>", &["html-anchor-links", "html-mailto-links"]),
+            ("<meta name=color-scheme>", &["html-meta-color-scheme"]),
+            ("<!-- x -->", &["html-comments"]),
+            ("<i style='DISPLAY : Flex'>", &["css-display", "css-display-flex"]),
+            ("<i style='display:flexing'>", &["css-display"]),
+            ("<i style='--x:1;color:var(--x)'>", &["css-variables"]),
+            (
+                "<i style='width:calc(1vw + 2REM) !important'>",
+                &["css-important", "css-unit-calc", "css-unit-rem", "css-unit-vw", "css-width"],
+            ),
+            ("<i style=\"content:'1rem !important /* */ calc()'\">", &[]),
+            (
+                "<style>@media (prefers-color-scheme:dark){a:hover{b:c}}</style>",
+                &[
+                    "css-at-media",
+                    "css-at-media-prefers-color-scheme",
+                    "css-pseudo-class-hover",
+                    "css-selector-type",
+                    "html-style",
+                ],
+            ),
+            (
+                "<style>/* x */@font-face{src:url(1rem.woff)}</style>",
+                &["css-at-font-face", "css-comments", "html-style"],
+            ),
+            (
+                "<style>.a.b>#c{d:linear-gradient(red)}</style>",
+                &[
+                    "css-linear-gradient",
+                    "css-selector-chaining",
+                    "css-selector-child",
+                    "css-selector-class",
+                    "css-selector-id",
+                    "html-style",
+                ],
+            ),
+            ("<!-- <style>a{gap:1px}</style> -->", &["html-comments"]),
+            ("<script>'<video>'</script>", &[]),
+        ] {
+            assert_eq!(used(html), names, "{html}");
+        }
+    }
+
+    #[test]
+    fn features_that_nearly_all_clients_support_are_no_findings() {
+        let (mut support, mut findings) = (Support::default(), Findings::default());
+        let html = "<table width=1 style='width:1px;margin:0;gap:1px'><video></video><video></video>";
+        document::walk(html, &mut |event| support.see(&event));
+        let features = support.finish(&mut findings);
+        let names: Vec<_> = features.iter().map(|feature| (feature.name, feature.count)).collect();
+        let all = [
+            ("html-video", 2),
+            ("css-gap", 1),
+            ("html-width", 1),
+            ("css-margin", 1),
+            ("css-width", 1),
+            ("css-unit-px", 2),
+            ("html-table", 1),
+        ];
+        assert_eq!(names, all);
+        let findings = findings.finish(html, "");
+        let codes: Vec<_> = findings.iter().map(|one| (one.code, one.feature, one.count)).collect();
+        assert_eq!(
+            codes,
+            [("content_unsupported", Some("html-video"), 2), ("feature_unsupported", Some("css-gap"), 1)]
+        );
+        let sentence = &findings[1].message;
+        assert!(
+            sentence
+                .starts_with("gap, column-gap, row-gap: 15 of 36 mail clients support it, 8 in part; not "),
+            "{sentence}"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! The inbox page and its data: captured and received emails as JSON, their checks, and what a person does with them.
+//!
+//! These routes aren't part of the service: they are neither rate limited nor logged, and exempt from scripted faults. A tenant is named by its
+//! API key in `Authorization`, as everywhere, or by its account ID; read-only routes also accept `?key=`, since frames, downloads and event
+//! streams can't send a header. The pages of shared emails need no key.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `routes` | the route table |
+//! | `page`, `page/` | the page itself: static files, which request everything else |
+//! | `view` | accounts, and lists without a file of their own |
+//! | `live` | server-sent events |
+//! | `mail`, `mail/…` | the details of an email; its HTML as an isolated document, and the remote images in it |
+//! | `images`, `remote` | loading the remote images of an email on request |
+//! | `search` | the search language of these lists |
+//! | `messages`, `received`, `export` | lists of emails, and reception |
+//! | `mailpit` | the API of Mailpit under `/api/v1` |
+//! | `openapi` | the contracts of the service and of these routes |
+//! | `mutations` | marking emails as read, and deletion |
+//! | `wait` | responses that wait for an email |
+//! | `check` | the check of an email, and of its links on request |
+//! | `unsent` | emails that are waiting, failed or canceled |
+//! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
+//! | `shared` | the pages of shared emails |
+//! | `release` | release of an email to a real server |
+
+mod check;
+mod export;
+mod images;
+mod live;
+mod mail;
+pub(crate) mod mailpit;
+mod messages;
+mod mutations;
+mod openapi;
+mod page;
+mod received;
+mod release;
+mod remote;
+mod requests;
+pub(crate) mod routes;
+mod search;
+mod shared;
+mod templates;
+mod timeline;
+mod unsent;
+mod view;
+mod wait;
+
+use std::sync::{Arc, Mutex};
+
+use url::form_urlencoded;
+
+use self::search::{Search, Searchable};
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::route::Call;
+use idempost_reference_server::state::mails::Folder;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::mails::{Mails, StoredMail};
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::paging::{Mode, Page, Window};
+use idempost_reference_server::wire::problem::Problem;
+
+/// The folder that a path of mails names.
+fn folder(call: &Call<'_>) -> Folder {
+    if call.parameter(0) == "messages" { Folder::Sent } else { Folder::Received }
+}
+
+/// Reads the page that a request selects, mode A. `after_id` is `before`, named for clients that request newer mails.
+fn window(parameters: &str) -> Result<Window, Problem> {
+    let pairs = form_urlencoded::parse(parameters.as_bytes())
+        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
+    let parameters = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+    Window::read(Some(&parameters), Mode::A)
+}
+
+/// One page of the matching mails. A search runs without the lock of the mails and stops when the client disconnects.
+fn matching_page<T: StoredMail + Searchable>(
+    tenant: &Tenant,
+    mails: &Mutex<Mails<T>>,
+    window: &Window,
+    search: &Search,
+    canceled: &Cancellation,
+) -> Result<Page<Arc<T>>, Problem> {
+    if search.is_empty() {
+        return window.page_where(&lock(mails), |_| true);
+    }
+    let walk = window.walk(&**lock(mails))?;
+    let mut matcher = search.matcher(tenant);
+    let page = walk.page_where(|mail| canceled.is_canceled() || matcher.matches(&**mail));
+    canceled.check().map(|()| page)
+}

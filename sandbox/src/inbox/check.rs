@@ -1,0 +1,57 @@
+//! The check of an email: `GET /_/messages|received/{id}/check`. `POST` requests its links, too: never by itself, and as
+//! [`remote`](crate::inbox::remote) restricts it.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use crate::check::{self, Examined, Report};
+use crate::inbox::mail::MailView;
+use crate::inbox::remote::links;
+use idempost_reference_server::reply::Reply;
+use idempost_reference_server::state::State;
+use idempost_reference_server::wire::problem::{self, Problem};
+
+/// The findings about an email, sent or not. They are computed on each request: a stored email doesn't change, but most are never checked.
+pub(super) fn answer(mail: &MailView) -> Response<Bytes> {
+    checked(mail.id(), examined(mail).finish())
+}
+
+/// The same after its links were requested. Mounts that can't wait respond without requesting them.
+pub(super) fn request_links(state: &State, mail: &MailView) -> Result<Reply, Problem> {
+    if !state.settings.fetch_remote {
+        let message = "Links can't be requested, since fetching is disabled (`--no-fetch`).";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
+    }
+    let examined = examined(mail);
+    let unrequested = checked(mail.id(), examined.clone().finish());
+    let id = mail.id();
+    Ok(Reply::wait(unrequested, |state| async move {
+        let outcomes = links::request_all(&state, &examined.links()).await;
+        checked(id, examined.finish_with(outcomes))
+    }))
+}
+
+fn examined(mail: &MailView) -> Examined {
+    match mail {
+        MailView::Sent(mail) => check::examine(&mail.mime()),
+        MailView::Unsent(email) => {
+            let unsubscribe = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("List-Unsubscribe");
+            let unsubscribe = email.headers.iter().find(unsubscribe).map(|(_, value)| value.as_str());
+            let (html, text) = (email.bodies.html(), email.bodies.text());
+            check::examine_bodies(&email.subject, html.as_deref(), text.as_deref(), unsubscribe)
+        }
+        MailView::Received(mail) => check::examine(&mail.raw),
+    }
+}
+
+fn checked(id: String, report: Report) -> Response<Bytes> {
+    problem::json(StatusCode::OK, &Checked { id, report })
+}
+
+#[derive(Serialize)]
+struct Checked {
+    id: String,
+    #[serde(flatten)]
+    report: Report,
+}

@@ -1,0 +1,94 @@
+//! The remote images of an email: `GET /_/messages/{id}/images` lists them, and `POST` loads them, for this email only. The sandbox loads
+//! them, never the page: see [`remote`](crate::inbox::remote).
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use url::Url;
+
+use crate::inbox::mail::MailView;
+use crate::inbox::mail::remote_images::{self, RemoteImages};
+use crate::inbox::remote::images::load_all;
+use idempost_reference_server::reply::Reply;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::images::{ImageJob, LoadedImages};
+use idempost_reference_server::wire::problem::{self, Problem};
+
+/// The maximum number of images of an email that are loaded.
+const MAX_IMAGES: usize = 100;
+
+/// `GET /_/messages/{id}/images`
+pub(super) fn show(state: &State, mail: &MailView) -> Response<Bytes> {
+    let RemoteImages { urls, total } = of(mail);
+    let job = ImageJob { mail: mail.view_id(), urls, total };
+    response(state, &job)
+}
+
+/// `POST /_/messages/{id}/images`. Mounts that can't wait respond without loading them.
+pub(super) fn load(state: &State, mail: &MailView) -> Result<Reply, Problem> {
+    if !state.settings.fetch_remote {
+        let message = "Remote images can't be loaded, since fetching is disabled (`--no-fetch`).";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
+    }
+    let RemoteImages { urls, total } = of(mail);
+    let job = ImageJob { mail: mail.view_id(), urls, total };
+    Ok(Reply::wait(response(state, &job), |state| async move {
+        load_all(&state, &job).await;
+        response(&state, &job)
+    }))
+}
+
+fn of(mail: &MailView) -> RemoteImages {
+    remote_images::list(&mail.html().unwrap_or_default(), MAX_IMAGES)
+}
+
+/// The images of an email, each with its state.
+pub(super) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
+    let loaded = state.images.get(job.mail, state.clock.now());
+    let images = job.urls.iter().map(|url| Item::of(url, loaded.as_deref())).collect();
+    problem::json(
+        StatusCode::OK,
+        &ImageList { object: "images", can_load: state.settings.fetch_remote, total: job.total, images },
+    )
+}
+
+#[derive(Serialize)]
+struct ImageList<'a> {
+    object: &'static str,
+    /// Whether the sandbox may load them.
+    can_load: bool,
+    /// The number of all images; the first 100 are listed and loaded.
+    total: usize,
+    images: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    url: &'a str,
+    host: &'a str,
+    /// `blocked`, `loaded` or `failed`.
+    state: &'static str,
+    content_type: Option<&'static str>,
+    size: Option<usize>,
+    /// Why it failed.
+    reason: Option<&'a str>,
+}
+
+impl<'a> Item<'a> {
+    fn of(url: &'a Url, loaded: Option<&'a LoadedImages>) -> Self {
+        let result = loaded.and_then(|loaded| loaded.get(url));
+        let image = result.and_then(|result| result.as_ref().ok());
+        Self {
+            url: url.as_str(),
+            host: url.host_str().unwrap_or_default(),
+            state: match result {
+                None => "blocked",
+                Some(Ok(_)) => "loaded",
+                Some(Err(_)) => "failed",
+            },
+            content_type: image.map(|image| image.kind),
+            size: image.map(|image| image.bytes.len()),
+            reason: result.and_then(|result| result.as_ref().err()).map(String::as_str),
+        }
+    }
+}

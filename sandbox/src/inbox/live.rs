@@ -1,0 +1,305 @@
+//! Live events: `GET /_/stream`, server-sent events for the page.
+//!
+//! The stream starts with `hello`, upon which the page loads the current state; everything later is in the stream. So nothing is missed
+//! between the two, and a page that reconnects or was too slow receives another `hello` and reloads.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+use crate::inbox::mail::ReceivedItem;
+use crate::inbox::{messages, unsent};
+use idempost_reference_server::access::account;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::model::email::Email;
+use idempost_reference_server::reply::Reply;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::event_bus::{BusEvent, BusEventKind};
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::mails::{Mails, StoredMail};
+use idempost_reference_server::wire::timestamp::database;
+
+/// The minimum delay between two messages: a sandbox that captures thousands of emails per second reports them in batches.
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
+/// The interval of keep-alive messages, which detect closed connections.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The maximum number of emails per message; beyond it the page reloads.
+const MAX_MAILS: usize = 60;
+
+/// The events of an account.
+struct Live {
+    tenant: Arc<str>,
+}
+
+/// The response with its initial message. Of mounts that can't stream it ends there, and the page reconnects.
+pub(super) fn answer(state: &State, tenant: &str) -> Reply {
+    let mut response = Response::new(hello(state, tenant).0);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let live = Live { tenant: tenant.into() };
+    Reply::stream(response, move |state, stopped| live.follow(state, stopped))
+}
+
+impl Live {
+    /// Streams events until the client disconnects or the mount stops.
+    fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
+        let (sender, receiver) = mpsc::channel(4);
+        // Subscribes before the first message is written, so that no event is lost in between.
+        let events = state.event_bus.subscribe();
+        tokio::spawn(async move {
+            let mut stopped = stopped;
+            tokio::select! {
+                () = self.stream(&state, events, &sender) => {}
+                () = sender.closed() => {}
+                _ = stopped.wait_for(|stopped| *stopped) => {}
+            }
+        });
+        receiver
+    }
+
+    async fn stream(&self, state: &State, mut events: Receiver<BusEvent>, sender: &mpsc::Sender<Bytes>) {
+        let (mut next, mut unsent) = hello(state, &self.tenant);
+        loop {
+            if sender.send(next).await.is_err() {
+                return;
+            }
+            sleep(MIN_INTERVAL).await;
+            next = loop {
+                match timeout(KEEP_ALIVE, self.collect(&mut events)).await {
+                    Err(_) => break Bytes::from_static(b":\n\n"),
+                    Ok(None) => return,
+                    Ok(Some(gathered)) => {
+                        if let Some(message) = gathered.message(state, &self.tenant, &mut unsent) {
+                            break message;
+                        }
+                    }
+                }
+            };
+        }
+    }
+
+    /// Waits for an event, and takes all others that are available by then. Returns `None` after the last one.
+    async fn collect(&self, events: &mut Receiver<BusEvent>) -> Option<Collected> {
+        let mut gathered = Collected::default();
+        match events.recv().await {
+            Ok(one) => gathered.add(one, &self.tenant),
+            Err(RecvError::Lagged(_)) => gathered.reload = true,
+            Err(RecvError::Closed) => return None,
+        }
+        loop {
+            match events.try_recv() {
+                Ok(one) => gathered.add(one, &self.tenant),
+                Err(TryRecvError::Lagged(_)) => gathered.reload = true,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(gathered),
+            }
+        }
+    }
+}
+
+/// Some events of one tenant.
+#[derive(Default)]
+struct Collected {
+    mails: Vec<Uuid>,
+    received: Vec<Uuid>,
+    deleted: Vec<Uuid>,
+    marked: HashSet<Uuid>,
+    emails: HashSet<Uuid>,
+    deliveries: Vec<(Uuid, Uuid)>,
+    requests: bool,
+    clock: bool,
+    /// Too many events to report individually.
+    reload: bool,
+}
+
+impl Collected {
+    fn add(&mut self, events: BusEvent, tenant: &str) {
+        if events.tenant.is_some_and(|concerned| *concerned != *tenant) {
+            return;
+        }
+        match events.kind {
+            BusEventKind::Mail { id, email } => {
+                self.mails.push(id);
+                self.emails.insert(email);
+            }
+            BusEventKind::Received { id } => self.received.push(id),
+            BusEventKind::Deleted { id } => self.deleted.push(id),
+            BusEventKind::Marked { id } => drop(self.marked.insert(id)),
+            BusEventKind::EmailEvent { email, .. } => drop(self.emails.insert(email)),
+            BusEventKind::WebhookEvent { webhook, event } => self.deliveries.push((webhook, event)),
+            BusEventKind::Request => self.requests = true,
+            BusEventKind::Clock => self.clock = true,
+            BusEventKind::Forgotten => self.reload = true,
+        }
+    }
+
+    fn has_anything(&self) -> bool {
+        let mails = self.mails.len() + self.received.len() + self.deleted.len() + self.marked.len();
+        mails + self.emails.len() + self.deliveries.len() > 0 || self.requests || self.clock
+    }
+
+    /// The message to the page. `unsent` contains the unsent emails of the previous message, and is updated.
+    fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
+        if self.reload
+            || self.mails.len() + self.received.len() > MAX_MAILS
+            || self.deleted.len() + self.marked.len() > 4 * MAX_MAILS
+            || self.emails.len() > 4 * MAX_MAILS
+        {
+            let (hello, all) = hello(state, name);
+            *unsent = all;
+            return Some(hello);
+        }
+        if !self.has_anything() {
+            return None;
+        }
+        let tenant = state.tenants.find(name);
+        let tenant = tenant.as_deref();
+        let mails: Vec<_> = {
+            let found = tenant.map(|tenant| lock(&tenant.captured));
+            let found = found.as_deref();
+            self.mails.iter().filter_map(|id| found?.get(*id).cloned()).collect()
+        };
+        let received: Vec<_> = {
+            let found = tenant.map(|tenant| lock(&tenant.received));
+            let found = found.as_deref();
+            self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
+        };
+        let marked = self.marked.iter().filter_map(|id| {
+            let (sent, received) =
+                (lock(&tenant?.captured).get(*id).cloned(), lock(&tenant?.received).get(*id).cloned());
+            let unread = sent.map(|mail| mail.is_unread()).or_else(|| Some(received?.is_unread()))?;
+            Some(json!({"id": id.to_string(), "unread": unread}))
+        });
+        let changed = self
+            .deliveries
+            .iter()
+            .filter_map(|(webhook, event)| tenant?.deliveries.get(*webhook, *event)?.email);
+        let changed: HashSet<_> = self.emails.iter().copied().chain(changed).take(4 * MAX_MAILS).collect();
+        let changed = {
+            let known = tenant.map(|tenant| lock(&tenant.emails));
+            let known = known.as_deref();
+            let mut changed: Vec<_> =
+                changed.into_iter().map(|id| (id, known.and_then(|known| known.get(id).cloned()))).collect();
+            changed.sort_by_key(|(id, _)| known.and_then(|known| known.position(*id)));
+            changed
+        };
+        let emails = changed.iter().map(|(id, email)| {
+            json!({"id": id.to_string(), "last_event": email.as_ref().map(|email| email.last_event().as_str())})
+        });
+        let waits = |email: &Option<Arc<Email>>| {
+            email.as_deref().is_some_and(|email| unsent::State::of(email).is_some())
+        };
+        for (id, email) in &changed {
+            if waits(email) {
+                unsent.insert(*id)
+            } else {
+                unsent.remove(id)
+            };
+        }
+        let waiting = changed.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
+        let message = Message {
+            now: database(state.clock.now()),
+            mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
+            received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
+            deleted: self.deleted.iter().map(Uuid::to_string).collect(),
+            marked: marked.collect(),
+            counts: Counts::of(tenant),
+            emails: emails.collect(),
+            unsent: waiting.map(unsent::Item::of).collect(),
+            unsent_count: unsent.len(),
+            requests: self.requests,
+            clock: self.clock,
+        };
+        Some(event("news", &message))
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    now: String,
+    /// Oldest first, in the order of their capture.
+    mails: Vec<messages::Item<'a>>,
+    received: Vec<ReceivedItem<'a>>,
+    /// The IDs of deleted mails.
+    deleted: Vec<String>,
+    /// Those that were marked as read or unread.
+    marked: Vec<Value>,
+    counts: Counts,
+    /// Those with new events or delivery attempts.
+    emails: Vec<Value>,
+    /// Those of them that are unsent, in the order of their acceptance.
+    unsent: Vec<unsent::Item<'a>>,
+    /// The number of all unsent emails.
+    unsent_count: usize,
+    requests: bool,
+    clock: bool,
+}
+
+/// The numbers of mails.
+#[derive(Default, Serialize)]
+struct Counts {
+    sent: usize,
+    received: usize,
+    unread: Unread,
+}
+
+#[derive(Default, Serialize)]
+struct Unread {
+    sent: usize,
+    received: usize,
+}
+
+impl Counts {
+    fn of(tenant: Option<&Tenant>) -> Self {
+        let Some(tenant) = tenant else { return Self::default() };
+        let (sent, unread_sent) = counted(&lock(&tenant.captured));
+        let (received, unread_received) = counted(&lock(&tenant.received));
+        Self { sent, received, unread: Unread { sent: unread_sent, received: unread_received } }
+    }
+}
+
+/// The number of mails, and of the unread ones.
+fn counted<T: StoredMail>(mails: &Mails<T>) -> (usize, usize) {
+    (mails.len(), mails.unread())
+}
+
+/// The first message.
+#[derive(Serialize)]
+struct Hello {
+    account: String,
+    now: String,
+    #[serde(flatten)]
+    counts: Counts,
+    unsent: usize,
+}
+
+/// The current state, and the unsent emails.
+fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
+    let tenant = state.tenants.find(name);
+    let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
+    let hello = Hello {
+        account: account::label(name),
+        now: database(state.clock.now()),
+        counts: Counts::of(tenant.as_deref()),
+        unsent: unsent.len(),
+    };
+    let mut bytes = b"retry: 1000\n".to_vec();
+    bytes.extend_from_slice(&event("hello", &hello));
+    (bytes.into(), unsent)
+}
+
+fn event(name: &str, data: &impl Serialize) -> Bytes {
+    // JSON has no line breaks; only a map with non-string keys could fail.
+    let data = serde_json::to_string(data).unwrap_or_else(|_| "{}".to_owned());
+    format!("event: {name}\ndata: {data}\n\n").into()
+}

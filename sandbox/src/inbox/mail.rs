@@ -1,0 +1,449 @@
+//! The details of one email, captured or received: its source, bodies and files.
+
+pub(super) mod remote_images;
+pub(super) mod sanitized;
+mod tags;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use self::sanitized::Colors;
+use crate::inbox::{folder, messages, unsent};
+use idempost_reference_server::content::codes::{Extracted, extract};
+use idempost_reference_server::content::inline_images::Pictures;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::mime;
+use idempost_reference_server::model::email::Email;
+use idempost_reference_server::model::mail::Mail;
+use idempost_reference_server::model::received::{
+    Attachment, Authentication, Received, attachments, content_of, pictures,
+};
+use idempost_reference_server::route::AccountCall;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::mails::{self, Folder};
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::mails::StoredMail as _;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::timestamp::database;
+
+/// An email on the page.
+pub(super) enum MailView {
+    Sent(Arc<Mail>),
+    /// An unsent email: it has bodies, but neither source nor files.
+    Unsent(Arc<Email>),
+    Received(Arc<Received>),
+}
+
+impl MailView {
+    /// The email of a path that names its folder and its ID.
+    pub(super) fn of(call: &AccountCall<'_>) -> Result<Self, Problem> {
+        Self::find(&call.tenant, folder(call), call.parameter(1))
+    }
+
+    pub(super) fn find(tenant: &Tenant, folder: Folder, id: &str) -> Result<Self, Problem> {
+        match folder {
+            Folder::Sent => mails::find(tenant, id).map(Self::Sent).or_else(|missing| {
+                let email = Uuid::try_parse(id).ok().and_then(|id| unsent::find(&lock(&tenant.emails), id));
+                email.map(Self::Unsent).ok_or(missing)
+            }),
+            Folder::Received => Uuid::try_parse(id)
+                .ok()
+                .and_then(|id| lock(&tenant.received).get(id).cloned())
+                .map(Self::Received)
+                .ok_or_else(|| Problem::not_found("Received email not found.")),
+        }
+    }
+
+    pub(super) fn id(&self) -> String {
+        match self {
+            Self::Sent(mail) => mail.id.to_string(),
+            Self::Unsent(email) => email.id.to_string(),
+            Self::Received(mail) => mail.id.to_string(),
+        }
+    }
+
+    /// The ID of the email of a mail, also of a captured mail that was deleted: then by the email's ID.
+    pub(super) fn find_email(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
+        Self::find(tenant, folder, id).map(|mail| mail.email_id()).or_else(|missing| {
+            let email = Uuid::try_parse(id).ok().filter(|id| lock(&tenant.emails).contains(*id));
+            email.filter(|_| folder == Folder::Sent).ok_or(missing)
+        })
+    }
+
+    /// The ID of its email; that of a received email is its own.
+    pub(super) fn email_id(&self) -> Uuid {
+        match self {
+            Self::Sent(mail) => mail.email_id,
+            Self::Unsent(email) => email.id,
+            Self::Received(mail) => mail.id,
+        }
+    }
+
+    /// Its own ID, by which its remote images are kept.
+    pub(super) fn view_id(&self) -> Uuid {
+        match self {
+            Self::Sent(mail) => mail.id,
+            Self::Unsent(email) => email.id,
+            Self::Received(mail) => mail.id,
+        }
+    }
+
+    /// The envelope sender; `None` if the message names none.
+    pub(super) fn sender(&self) -> Option<&str> {
+        match self {
+            Self::Sent(mail) => Some(mail.sender()),
+            Self::Unsent(_) => None,
+            Self::Received(mail) => Some(&mail.from),
+        }
+    }
+
+    pub(super) fn source(&self) -> Result<Bytes, Problem> {
+        match self {
+            Self::Sent(mail) => Ok(mail.mime()),
+            Self::Unsent(_) => Err(Problem::not_found("The email was not sent, so there is no message.")),
+            Self::Received(mail) => Ok(mail.raw.clone()),
+        }
+    }
+
+    /// The files in the order of the message, each with its name and size. A message that can't be parsed has none.
+    pub(super) fn file_list(&self) -> Vec<(String, usize)> {
+        let files = self.source().map(|source| attachments(&source).unwrap_or_default()).unwrap_or_default();
+        files.into_iter().map(|file| (file.filename, file.size)).collect()
+    }
+
+    pub(super) fn html(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Sent(mail) => mail.html().map(|html| html.to_string().into()),
+            Self::Unsent(email) => email.bodies.html().map(|html| html.to_string().into()),
+            Self::Received(mail) => mail.html.as_deref().map(Cow::Borrowed),
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Sent(mail) => mail.text().map(|text| text.to_string().into()),
+            Self::Unsent(email) => email.bodies.text().map(|text| text.to_string().into()),
+            Self::Received(mail) => mail.text.as_deref().map(Cow::Borrowed),
+        }
+    }
+
+    /// Its one-time codes and links.
+    fn extracted(&self) -> Extracted {
+        match self {
+            Self::Sent(mail) => mail.extracted(mail.html().as_deref()),
+            Self::Unsent(email) => {
+                let (html, text) = (email.bodies.html(), email.bodies.given_text());
+                extract(&email.subject, html.as_deref(), text.as_deref())
+            }
+            Self::Received(mail) => extract(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
+        }
+    }
+
+    /// The HTML body as an isolated document: without scripts and external resources; the message's own inline images are embedded.
+    pub(super) fn html_document(&self, canceled: &Cancellation) -> Answer {
+        self.document(&self.html_body()?, Colors::Own, canceled)
+    }
+
+    /// The same for the page. `?images=loaded` embeds the remote images that were loaded, and `?colors=inverted` inverts the colors.
+    pub(super) fn html_page(&self, state: &State, query: Option<&str>, canceled: &Cancellation) -> Answer {
+        let html = self.html_body()?;
+        let loaded = state.images.get(self.view_id(), state.clock.now());
+        let html = match loaded.filter(|_| parameter(query, "images").as_deref() == Some("loaded")) {
+            Some(loaded) => Cow::Owned(remote_images::embed(&html, &loaded).into_owned()),
+            None => html,
+        };
+        self.document(&html, Colors::of(query), canceled)
+    }
+
+    fn html_body(&self) -> Result<Cow<'_, str>, Problem> {
+        self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))
+    }
+
+    fn document(&self, html: &str, colors: Colors, canceled: &Cancellation) -> Answer {
+        let page = sanitized::document(html, colors, || self.pictures(), canceled);
+        page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
+    }
+
+    /// The inline images of the HTML. A message that can't be parsed has none.
+    fn pictures(&self) -> Pictures {
+        self.source().map(|source| pictures(&source)).unwrap_or_default()
+    }
+
+    /// The text body.
+    pub(super) fn text_page(&self) -> Answer {
+        let text = self.text().ok_or_else(|| Problem::not_found("The mail has no text body."))?;
+        Ok(inert(
+            Bytes::copy_from_slice(text.as_bytes()),
+            HeaderValue::from_static("text/plain; charset=utf-8"),
+        ))
+    }
+
+    /// The raw message, as a download.
+    pub(super) fn download(&self) -> Answer {
+        Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
+    }
+
+    /// One of its files, as a download, or with `?as=pdf` to be shown as a PDF document.
+    pub(super) fn file(&self, place: &str, query: Option<&str>) -> Answer {
+        let source = self.source()?;
+        let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
+        let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
+        let bytes = content_of(&source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        if parameter(query, "as").as_deref() != Some("pdf") {
+            return Ok(download_response(bytes, &file.content_type, &file.filename));
+        }
+        // As the type can't be sniffed, a browser passes it to its PDF viewer and nothing else.
+        if !bytes.starts_with(b"%PDF-") {
+            return Err(Problem::validation("The content of the file isn't PDF."));
+        }
+        Ok(inert(bytes, HeaderValue::from_static("application/pdf")))
+    }
+
+    /// All details except the bodies.
+    pub(super) fn details(&self, tenant: &Tenant) -> Response<Bytes> {
+        // An unsent email has neither headers nor files.
+        let source = self.source().unwrap_or_default();
+        let parsed = mime::headers(&source);
+        let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
+        let headers =
+            headers.map(|(name, value)| Header { name, value: messages::unfolded(value) }).collect();
+        let (files, not_shown) = match attachments(&source) {
+            Ok(files) => (files, None),
+            Err(reason) => (Vec::new(), Some(reason.not_shown())),
+        };
+        problem::json(
+            StatusCode::OK,
+            &Details {
+                mail: match self {
+                    Self::Sent(mail) => Item::Sent(messages::Item::of(tenant, mail)),
+                    Self::Unsent(email) => Item::Unsent(unsent::Item::of(email)),
+                    Self::Received(mail) => Item::Received(ReceivedItem::of(mail)),
+                },
+                html_size: self.html().map(|html| html.len()),
+                text_size: self.text().map(|text| text.len()),
+                headers,
+                files: files.iter().map(File::of).collect(),
+                extracted: self.extracted(),
+                not_shown,
+            },
+        )
+    }
+}
+
+/// The value of a query parameter.
+fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let mut all = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    all.find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
+}
+
+/// The content is untrusted, so a browser must save it instead of showing it.
+fn download_response(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
+    let content_type = HeaderValue::try_from(content_type)
+        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
+    let mut response = inert(bytes, content_type);
+    let name: String = filename.chars().map(|char| if misleads(char) { '_' } else { char }).collect();
+    let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+/// Whether a character can disguise a file name: controls, and direction marks.
+fn misleads(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A response that is inert in a browser, whatever its content.
+pub(super) fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
+    let mut response = Response::new(bytes);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+#[derive(Serialize)]
+struct Details<'a> {
+    #[serde(flatten)]
+    mail: Item<'a>,
+    /// In bytes.
+    html_size: Option<usize>,
+    text_size: Option<usize>,
+    headers: Vec<Header<'a>>,
+    /// In the order of the message; the index is the one in `files/{n}`.
+    files: Vec<File<'a>>,
+    #[serde(flatten)]
+    extracted: Extracted,
+    /// Why there are none, if the message can't be parsed.
+    not_shown: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Sent(messages::Item<'a>),
+    Unsent(unsent::Item<'a>),
+    Received(ReceivedItem<'a>),
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    name: &'a str,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    filename: &'a str,
+    content_type: &'a str,
+    size: usize,
+    content_id: Option<&'a str>,
+    inline: bool,
+}
+
+impl<'a> File<'a> {
+    fn of(file: &'a Attachment) -> Self {
+        Self {
+            filename: &file.filename,
+            content_type: &file.content_type,
+            size: file.size,
+            content_id: file.content_id.as_deref(),
+            inline: file.inline,
+        }
+    }
+}
+
+/// A received email in a list, with the fields of a captured one as far as it has them.
+#[derive(Serialize)]
+pub(super) struct ReceivedItem<'a> {
+    id: String,
+    from: &'a str,
+    to: &'a [String],
+    cc: &'a [String],
+    bcc: &'a [String],
+    reply_to: &'a [String],
+    /// The envelope recipients.
+    received_for: &'a [String],
+    subject: &'a str,
+    created_at: String,
+    size: usize,
+    unread: bool,
+    message_id: &'a str,
+    /// The results of the checks of its sender.
+    authentication: Option<Authentication>,
+    attachments: Vec<File<'a>>,
+}
+
+impl<'a> ReceivedItem<'a> {
+    pub(super) fn of(mail: &'a Received) -> Self {
+        Self {
+            id: mail.id.to_string(),
+            from: &mail.from,
+            to: &mail.to,
+            cc: &mail.cc,
+            bcc: &mail.bcc,
+            reply_to: &mail.reply_to,
+            received_for: &mail.recipients,
+            subject: &mail.subject,
+            created_at: database(mail.created_at),
+            size: mail.raw.len(),
+            unread: mail.is_unread(),
+            message_id: &mail.message_id,
+            authentication: mail.authentication,
+            attachments: mail.attachments.iter().map(File::of).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicBool;
+
+    use http::Request;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{Service, Settings, persistence};
+
+    const KEY: &str = "sb_test";
+
+    /// Stores a message like an earlier version, which had no limit.
+    fn stored(service: &Service) -> Uuid {
+        let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
+        let id = service.state().next_id();
+        let mail = Received {
+            id,
+            created_at: service.clock().now(),
+            recipients: vec!["hi@acme.test".into()],
+            from: "ada@example.com".into(),
+            to: Vec::new(),
+            cc: Vec::new(),
+            bcc: Vec::new(),
+            reply_to: Vec::new(),
+            subject: "Deep".into(),
+            message_id: "<deep@example.com>".into(),
+            html: Some("<img src=cid:a>".into()),
+            text: None,
+            headers: BTreeMap::new(),
+            attachments: Vec::new(),
+            authentication: None,
+            unread: AtomicBool::new(false),
+            raw: raw.into(),
+            relayed: idempost_reference_server::model::relayed::RelayLog::default(),
+        };
+        lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));
+        id
+    }
+
+    fn get(service: &Service, path: &str) -> (StatusCode, Bytes) {
+        let request = Request::get(path).header("authorization", format!("Bearer {KEY}"));
+        let response = service.handle(request.body(Bytes::new()).unwrap());
+        (response.status(), response.into_body())
+    }
+
+    #[test]
+    fn stored_message_over_the_limits_is_not_parsed() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
+        let (service, persistence) = open();
+        let id = stored(&service);
+        assert!(persistence.close());
+        drop(service);
+
+        let (service, persistence) = open();
+        let not_shown = "This mail has more than 100 levels of parts and is not shown.";
+        let (status, body) = get(&service, &format!("/_/received/{id}/about"));
+        let details: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &details["not_shown"]), (StatusCode::OK, &not_shown.into()));
+        assert_eq!(details["headers"][0]["value"], "Deep");
+        let (status, body) = get(&service, &format!("/_/received/{id}/files/0"));
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(String::from_utf8_lossy(&body).contains(not_shown));
+        let (status, body) = get(&service, &format!("/emails/receiving/{id}"));
+        let record: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &record["authentication"]), (StatusCode::OK, &Value::Null));
+        assert_eq!(
+            (&record["html"], &record["html_format"]),
+            (&"<img src=cid:a>".into(), &"data_uri".into())
+        );
+        for side in ["html", "download", "timeline"] {
+            assert_eq!(get(&service, &format!("/_/received/{id}/{side}")).0, StatusCode::OK, "{side}");
+        }
+        assert!(persistence.close());
+    }
+}

@@ -1,0 +1,158 @@
+//! One message: its details, headers, source, parts and bodies.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{HeaderValue, header};
+use jiff::Timestamp;
+use mail_parser::Message;
+use md5::Md5;
+use serde_json::{Value, json};
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+
+use super::summary::{address, by_id, is_unread, people, stored_at};
+use super::{json as answer, messages};
+use crate::inbox::mail::{MailView, inert};
+use crate::inbox::messages::unfolded;
+use idempost_reference_server::mime;
+use idempost_reference_server::model::received::contents;
+use idempost_reference_server::route::AccountCall;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::timestamp::iso;
+
+/// `GET /api/v1/message/{id}`
+pub(super) fn show(call: &AccountCall<'_>, id: &str) -> Answer {
+    let mail = find(call, id)?;
+    let source = mail.source()?;
+    let headers = mime::headers(&source);
+    let header = |name: &str| {
+        let value = headers.as_ref().and_then(|message| message.header_raw(name));
+        value.map(unfolded).unwrap_or_default()
+    };
+    let date =
+        headers.as_ref().and_then(|message| Timestamp::from_second(message.date()?.to_timestamp()).ok());
+    let sender = match &mail {
+        MailView::Sent(mail) => address(mail.from()).1,
+        MailView::Received(mail) => mail.from.clone(),
+        MailView::Unsent(_) => String::new(),
+    };
+    let return_path = Some(header("Return-Path")).filter(|path| !path.is_empty());
+    let mut details = people(&mail, headers.as_ref());
+    let (inline, attachments): (Vec<_>, Vec<_>) = parts(&source).into_iter().partition(|(inline, _)| *inline);
+    let listed = |parts: Vec<(bool, Value)>| parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>();
+    for (name, value) in [
+        ("Read", (!is_unread(&mail)).into()),
+        ("ReturnPath", return_path.map_or(sender, |path| path.trim_matches(['<', '>']).to_owned()).into()),
+        ("ListUnsubscribe", unsubscribe(&header("List-Unsubscribe"), &header("List-Unsubscribe-Post"))),
+        ("Date", iso(date.unwrap_or_else(|| stored_at(&mail))).into()),
+        ("Text", mail.text().unwrap_or_default().into()),
+        ("HTML", mail.html().unwrap_or_default().into()),
+        ("Size", source.len().into()),
+        ("Inline", listed(inline).into()),
+        ("Attachments", listed(attachments).into()),
+    ] {
+        details[name] = value;
+    }
+    Ok(answer(&details))
+}
+
+/// `GET /api/v1/message/{id}/headers`
+pub(super) fn headers(call: &AccountCall<'_>, id: &str) -> Answer {
+    let source = find(call, id)?.source()?;
+    let mut headers = BTreeMap::<String, Vec<String>>::new();
+    let parsed = mime::headers(&source);
+    for (name, value) in parsed.iter().flat_map(Message::headers_raw) {
+        headers.entry(canonical(name)).or_default().push(unfolded(value));
+    }
+    Ok(answer(&json!(headers)))
+}
+
+/// `GET /api/v1/message/{id}/raw`; with `dl=1` as a download.
+pub(super) fn source(call: &AccountCall<'_>, id: &str) -> Answer {
+    let mail = find(call, id)?;
+    if call.query().unwrap_or_default().split('&').any(|pair| pair == "dl=1") {
+        return mail.download();
+    }
+    Ok(inert(mail.source()?, HeaderValue::from_static("text/plain; charset=utf-8")))
+}
+
+/// `GET /api/v1/message/{id}/part/{part}`: a file, which browsers save instead of showing it.
+pub(super) fn part(call: &AccountCall<'_>, id: &str, part: &str) -> Answer {
+    let index = part.parse::<usize>().ok().and_then(|part| part.checked_sub(1));
+    let index = index.ok_or_else(|| Problem::not_found("404 page not found"))?;
+    find(call, id)?.file(&index.to_string(), None)
+}
+
+/// `GET /view/{file}`: the HTML of a message, or its text.
+pub(super) fn view(call: &AccountCall<'_>, file: &str) -> Answer {
+    match file.rsplit_once('.') {
+        Some((id, "html")) => html(call, id),
+        Some((id, "txt")) => text(call, id),
+        _ => Err(Problem::not_found("404 page not found")),
+    }
+}
+
+/// Isolated like on the inbox page.
+fn html(call: &AccountCall<'_>, id: &str) -> Answer {
+    find(call, id)?.html_document(&call.canceled())
+}
+
+fn text(call: &AccountCall<'_>, id: &str) -> Answer {
+    let mail = find(call, id)?;
+    let mut response = inert(
+        Bytes::from(mail.text().unwrap_or_default().into_owned()),
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response.headers_mut().remove(header::CONTENT_SECURITY_POLICY);
+    Ok(response)
+}
+
+/// Finds a message by its ID; `latest` is the newest, or the newest that `query` finds.
+fn find(call: &AccountCall<'_>, id: &str) -> Result<MailView, Problem> {
+    let missing = || Problem::not_found("404 page not found");
+    if id == "latest" {
+        return messages::latest(call)?.ok_or_else(missing);
+    }
+    by_id(&call.tenant, id).ok_or_else(missing)
+}
+
+/// The files of a message, and whether each is inline.
+fn parts(source: &Bytes) -> Vec<(bool, Value)> {
+    let parts = contents(source).unwrap_or_default().into_iter().enumerate();
+    let shown = parts.map(|(index, (part, content))| {
+        let details = json!({
+            "PartID": (index + 1).to_string(),
+            "FileName": part.filename,
+            "ContentType": part.content_type,
+            "ContentID": part.content_id.unwrap_or_default(),
+            "Size": content.len(),
+            "Checksums": {
+                "MD5": hex::<Md5>(&content),
+                "SHA1": hex::<Sha1>(&content),
+                "SHA256": hex::<Sha256>(&content),
+            },
+        });
+        (part.inline, details)
+    });
+    shown.collect()
+}
+
+fn hex<D: Digest>(content: &[u8]) -> String {
+    D::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+fn unsubscribe(header: &str, post: &str) -> Value {
+    let links = header.split('<').skip(1).filter_map(|rest| Some(rest.split_once('>')?.0));
+    json!({"Header": header, "Links": links.collect::<Vec<_>>(), "Errors": "", "HeaderPost": post})
+}
+
+/// A header's name as Go writes it: `Message-Id`.
+fn canonical(name: &str) -> String {
+    let words = name.split('-').map(|word| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        format!("{}{}", first.to_ascii_uppercase(), rest.to_ascii_lowercase())
+    });
+    words.collect::<Vec<_>>().join("-")
+}

@@ -1,0 +1,291 @@
+//! Messages as lists: pages, searches, marks, deletions, and their numbers.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, header};
+use serde_json::{Value, json};
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use super::summary::{by_id, counts, is_unread, stored_at, summary, tags as tags_of};
+use super::{json as answer, ok};
+use crate::inbox::mail::MailView;
+use crate::inbox::mutations::matching;
+use crate::inbox::search::{Search, Searchable};
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::route::AccountCall;
+use idempost_reference_server::state::mails::{self, Folder};
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::mails::{Mails, StoredMail};
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::problem::Problem;
+
+/// The version that this API reports.
+pub(super) const VERSION: &str = concat!("idempost-", env!("CARGO_PKG_VERSION"));
+/// The default page size.
+const LIMIT: usize = 50;
+
+/// `GET /api/v1/info`. What the sandbox doesn't count is 0.
+pub(super) fn info(call: &AccountCall<'_>) -> Response<Bytes> {
+    let (messages, unread) = counts(&call.tenant);
+    answer(&json!({
+        "Version": VERSION,
+        "LatestVersion": "disabled",
+        "Database": "",
+        "DatabaseSize": 0,
+        "Messages": messages,
+        "Unread": unread,
+        "Tags": tag_counts(&call.tenant),
+        "RuntimeStats": {
+            "Uptime": 0, "Memory": 0, "MessagesDeleted": 0,
+            "SMTPAccepted": 0, "SMTPAcceptedSize": 0, "SMTPRejected": 0, "SMTPIgnored": 0,
+        },
+    }))
+}
+
+/// `GET /api/v1/webui`: Mailpit's features that the sandbox doesn't have are off.
+pub(super) fn page_settings() -> Response<Bytes> {
+    answer(&json!({
+        "Label": "idempost sandbox",
+        "MessageRelay": {
+            "Enabled": false, "SMTPServer": "", "ReturnPath": "", "AllowedRecipients": "", "BlockedRecipients": "",
+            "OverrideFrom": "", "PreserveMessageIDs": false, "RecipientAllowlist": "",
+        },
+        "SpamAssassin": false,
+        "ChaosEnabled": false,
+        "DuplicatesIgnored": false,
+        "HideDeleteAllButton": false,
+    }))
+}
+
+/// `GET /api/v1/tags`
+pub(super) fn tags(call: &AccountCall<'_>) -> Response<Bytes> {
+    answer(&json!(tag_counts(&call.tenant).keys().collect::<Vec<_>>()))
+}
+
+/// `GET /api/v1/messages`
+pub(super) fn index(call: &AccountCall<'_>) -> Answer {
+    let (start, limit) = window(call.query().unwrap_or_default());
+    let newest = newest(&call.tenant, start.saturating_add(limit));
+    let (total, unread) = counts(&call.tenant);
+    page(call, &newest, start, limit, (total, unread))
+}
+
+/// `GET /api/v1/search`
+pub(super) fn search(call: &AccountCall<'_>) -> Answer {
+    let (start, limit) = window(call.query().unwrap_or_default());
+    let found = found(&call.tenant, &searched(call)?, &call.canceled())?;
+    let unread = found.iter().filter(|mail| is_unread(mail)).count();
+    page(call, &found, start, limit, (found.len(), unread))
+}
+
+/// `PUT /api/v1/messages`: marks the messages of `IDs`, those that `Search` finds, or all.
+pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
+    let body = Body::read(call.request)?;
+    if !body.ids.is_empty() && !body.search.is_empty() {
+        return Err(Problem::validation("You may specify either IDs or a search query, not both"));
+    }
+    let search = if body.search.is_empty() { Search::default() } else { search_of(call, &body.search)? };
+    for (folder, ids) in select(call, &body.ids, &search)? {
+        mails::mark(call.state, &call.tenant, folder, &ids, !body.read);
+    }
+    Ok(ok())
+}
+
+/// `DELETE /api/v1/messages`: deletes the messages of `IDs`, or all.
+pub(super) fn delete(call: &AccountCall<'_>) -> Answer {
+    let body = Body::read(call.request)?;
+    delete_selected(call, &body.ids, &Search::default())
+}
+
+/// `DELETE /api/v1/search`
+pub(super) fn delete_found(call: &AccountCall<'_>) -> Answer {
+    delete_selected(call, &[], &searched(call)?)
+}
+
+fn delete_selected(call: &AccountCall<'_>, ids: &[String], search: &Search) -> Answer {
+    for (folder, ids) in select(call, ids, search)? {
+        mails::delete(call.state, &call.tenant, folder, &ids);
+    }
+    Ok(ok())
+}
+
+/// The messages with these IDs, or those that match, by folder. Unknown IDs are skipped.
+fn select(
+    call: &AccountCall<'_>,
+    ids: &[String],
+    search: &Search,
+) -> Result<[(Folder, Vec<Uuid>); 2], Problem> {
+    let (sent, received) = if ids.is_empty() {
+        let (tenant, canceled) = (&call.tenant, call.canceled());
+        (
+            matching(tenant, &tenant.captured, search, &canceled)?,
+            matching(tenant, &tenant.received, search, &canceled)?,
+        )
+    } else {
+        let (mut sent, mut received) = (Vec::new(), Vec::new());
+        for mail in ids.iter().filter_map(|id| by_id(&call.tenant, id)) {
+            match mail {
+                MailView::Sent(mail) => sent.push(mail.id),
+                MailView::Received(mail) => received.push(mail.id),
+                MailView::Unsent(_) => {}
+            }
+        }
+        (sent, received)
+    };
+    Ok([(Folder::Sent, sent), (Folder::Received, received)])
+}
+
+/// The newest message, or the newest that `query` finds.
+pub(super) fn latest(call: &AccountCall<'_>) -> Result<Option<MailView>, Problem> {
+    if parameter(call.query().unwrap_or_default(), "query").is_none() {
+        return Ok(newest(&call.tenant, 1).into_iter().next());
+    }
+    Ok(found(&call.tenant, &searched(call)?, &call.canceled())?.into_iter().next())
+}
+
+/// A page of these messages, with the number of all matches and of the unread ones among them.
+fn page(
+    call: &AccountCall<'_>,
+    mails: &[MailView],
+    start: usize,
+    limit: usize,
+    matching: (usize, usize),
+) -> Answer {
+    let (total, unread) = counts(&call.tenant);
+    let canceled = call.canceled();
+    let shown = mails.iter().skip(start).take(limit).take_while(|_| !canceled.is_canceled());
+    let shown: Vec<_> = shown.map(summary).collect();
+    canceled.check()?;
+    Ok(answer(&json!({
+        "total": total,
+        "unread": unread,
+        "count": shown.len(),
+        "messages_count": matching.0,
+        "messages_unread": matching.1,
+        "start": start,
+        "tags": tag_counts(&call.tenant).keys().collect::<Vec<_>>(),
+        "messages": shown,
+    })))
+}
+
+/// The newest messages of both folders, newest first.
+fn newest(tenant: &Tenant, number: usize) -> Vec<MailView> {
+    let sent: Vec<_> = lock(&tenant.captured).newest_first().take(number).cloned().collect();
+    let received: Vec<_> = lock(&tenant.received).newest_first().take(number).cloned().collect();
+    merged(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received))
+}
+
+/// All matching messages, newest first. The search runs without a lock.
+fn found(tenant: &Tenant, search: &Search, canceled: &Cancellation) -> Result<Vec<MailView>, Problem> {
+    let sent = found_in(tenant, &tenant.captured, search, canceled);
+    let received = found_in(tenant, &tenant.received, search, canceled);
+    canceled.check()?;
+    Ok(merged(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received)))
+}
+
+fn found_in<T: StoredMail + Searchable>(
+    tenant: &Tenant,
+    mails: &Mutex<Mails<T>>,
+    search: &Search,
+    canceled: &Cancellation,
+) -> Vec<Arc<T>> {
+    let mut all: Vec<_> = lock(mails).newest_first().cloned().collect();
+    let mut matcher = search.matcher(tenant);
+    all.retain(|mail| !canceled.is_canceled() && matcher.matches(&**mail));
+    all
+}
+
+fn merged(one: impl Iterator<Item = MailView>, other: impl Iterator<Item = MailView>) -> Vec<MailView> {
+    let mut all: Vec<_> = one.chain(other).collect();
+    all.sort_by_key(|mail| Reverse(stored_at(mail)));
+    all
+}
+
+/// All tags, and the numbers of their messages.
+fn tag_counts(tenant: &Tenant) -> BTreeMap<String, usize> {
+    let sent: Vec<_> = lock(&tenant.captured).newest_first().cloned().collect();
+    let mut tags = BTreeMap::new();
+    for tag in sent.into_iter().flat_map(|mail| tags_of(&MailView::Sent(mail))) {
+        *tags.entry(tag).or_default() += 1;
+    }
+    tags
+}
+
+/// `start` and `limit`; as in Mailpit, invalid ones are ignored.
+fn window(query: &str) -> (usize, usize) {
+    let number = |name| parameter(query, name).and_then(|text| text.parse().ok());
+    (number("start").unwrap_or(0), number("limit").unwrap_or(LIMIT))
+}
+
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let (_, value) = form_urlencoded::parse(query.as_bytes()).find(|(given, _)| given == name)?;
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// The search of `query`, which is required: without it, a deletion would delete all messages.
+fn searched(call: &AccountCall<'_>) -> Result<Search, Problem> {
+    let search = parameter(call.query().unwrap_or_default(), "query")
+        .ok_or_else(|| Problem::validation("Error: no search query"))?;
+    search_of(call, &search)
+}
+
+fn search_of(call: &AccountCall<'_>, search: &str) -> Result<Search, Problem> {
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("query", search).finish();
+    Search::read(&query, call.state.clock.now())
+}
+
+/// The body of a change. Mailpit ignores the case of names; PyPI `mailpit-api-client` sends forms.
+#[derive(Default)]
+struct Body {
+    read: bool,
+    ids: Vec<String>,
+    search: String,
+}
+
+impl Body {
+    fn read(request: &Request<Bytes>) -> Result<Self, Problem> {
+        let mut body = Self::default();
+        let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let is_form = content_type.is_some_and(|it| it.starts_with(b"application/x-www-form-urlencoded"));
+        if request.body().is_empty() {
+            return Ok(body);
+        }
+        if is_form {
+            for (name, value) in form_urlencoded::parse(request.body()) {
+                match name.to_ascii_lowercase().as_str() {
+                    "ids" => body.ids.push(value.into_owned()),
+                    "read" => body.read = value.eq_ignore_ascii_case("true"),
+                    "search" => body.search = value.into_owned(),
+                    _ => {}
+                }
+            }
+        } else {
+            let invalid = |what: &str| Problem::unreadable(format!("The body must be {what}."));
+            let read: BTreeMap<String, Value> =
+                serde_json::from_slice(request.body()).map_err(|_| invalid("a JSON object"))?;
+            for (name, value) in read {
+                match (name.to_ascii_lowercase().as_str(), value) {
+                    (_, Value::Null) => {}
+                    ("ids", value) => {
+                        body.ids = serde_json::from_value(value)
+                            .map_err(|_| invalid("an object whose `IDs` are strings"))?;
+                    }
+                    ("read", value) => {
+                        body.read =
+                            value.as_bool().ok_or_else(|| invalid("an object whose `Read` is a boolean"))?;
+                    }
+                    ("search", value) => {
+                        value.as_str().unwrap_or_default().trim().clone_into(&mut body.search);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(body)
+    }
+}

@@ -1,0 +1,133 @@
+//! What lists, details and events show of a message.
+
+use jiff::Timestamp;
+use mail_parser::{Address, Message};
+use serde_json::{Value, json};
+
+use crate::inbox::mail::MailView;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::mime;
+use idempost_reference_server::state::mails::Folder;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::mails::StoredMail as _;
+use idempost_reference_server::wire::timestamp::iso;
+
+/// The maximum length of a snippet, in characters.
+const SNIPPET: usize = 250;
+
+pub(super) fn by_id(tenant: &Tenant, id: &str) -> Option<MailView> {
+    let found = [Folder::Sent, Folder::Received].map(|folder| MailView::find(tenant, folder, id).ok());
+    found.into_iter().flatten().find(|mail| !matches!(mail, MailView::Unsent(_)))
+}
+
+/// A message in a list.
+pub(super) fn summary(mail: &MailView) -> Value {
+    // Its parts aren't needed: only the headers are parsed.
+    let source = mail.source().unwrap_or_default();
+    let mut summary = people(mail, mime::headers(&source).as_ref());
+    let attachments = match mail {
+        MailView::Sent(mail) => mail.attachments().len(),
+        MailView::Received(mail) => mail.attachments.len(),
+        MailView::Unsent(_) => 0,
+    };
+    for (name, value) in [
+        ("Read", (!is_unread(mail)).into()),
+        ("Created", iso(stored_at(mail)).into()),
+        ("Size", source.len().into()),
+        ("Attachments", attachments.into()),
+        ("Snippet", snippet(&mail.text().unwrap_or_default()).into()),
+    ] {
+        summary[name] = value;
+    }
+    summary
+}
+
+/// What lists and details have in common.
+pub(super) fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
+    let named = |address: Option<&Address<'_>>| {
+        let all = address.into_iter().flat_map(Address::iter);
+        all.map(|one| json!({"Name": one.name().unwrap_or_default(), "Address": one.address().unwrap_or_default()}))
+            .collect::<Vec<_>>()
+    };
+    let copies: Vec<String> = match mail {
+        MailView::Sent(mail) => mail.bcc().into_iter().map(str::to_owned).collect(),
+        MailView::Received(mail) => {
+            let visible = |one: &String| {
+                [&mail.to, &mail.cc, &mail.bcc].into_iter().flatten().any(|named| address(named).1 == *one)
+            };
+            let hidden = mail.recipients.iter().filter(|one| !visible(one));
+            mail.bcc.iter().chain(hidden).cloned().collect()
+        }
+        MailView::Unsent(_) => Vec::new(),
+    };
+    let copies: Vec<_> = copies.iter().map(|one| address(one)).collect();
+    let from = named(headers.and_then(Message::from)).into_iter().next();
+    json!({
+        "ID": mail.id(),
+        "MessageID": headers.and_then(Message::message_id).unwrap_or_default(),
+        "From": from.unwrap_or_else(|| json!({"Name": "", "Address": ""})),
+        "To": named(headers.and_then(Message::to)),
+        "Cc": named(headers.and_then(Message::cc)),
+        "Bcc": copies.iter().map(|(name, address)| json!({"Name": name, "Address": address})).collect::<Vec<_>>(),
+        "ReplyTo": named(headers.and_then(Message::reply_to)),
+        "Subject": headers.and_then(Message::subject).unwrap_or_default(),
+        "Tags": tags(mail),
+        "Username": "",
+    })
+}
+
+/// The tags as Mailpit's, which have no values of their own.
+pub(super) fn tags(mail: &MailView) -> Vec<String> {
+    let MailView::Sent(mail) = mail else { return Vec::new() };
+    mail.tags().iter().map(|tag| format!("{}={}", tag.name, tag.value)).collect()
+}
+
+pub(super) fn is_unread(mail: &MailView) -> bool {
+    match mail {
+        MailView::Sent(mail) => mail.is_unread(),
+        MailView::Received(mail) => mail.is_unread(),
+        MailView::Unsent(_) => false,
+    }
+}
+
+pub(super) fn stored_at(mail: &MailView) -> Timestamp {
+    match mail {
+        MailView::Sent(mail) => mail.captured_at,
+        MailView::Received(mail) => mail.created_at,
+        MailView::Unsent(email) => email.created_at,
+    }
+}
+
+/// The name and address of `address` or `Name <address>`.
+pub(super) fn address(text: &str) -> (String, String) {
+    let bracketed = text.rsplit_once('<').and_then(|(name, rest)| Some((name, rest.split_once('>')?.0)));
+    let (name, address) = bracketed.unwrap_or(("", text));
+    let name = name.trim();
+    let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
+    (name.replace("\\\"", "\"").replace("\\\\", "\\"), address.trim().to_owned())
+}
+
+/// The number of messages, and of unread ones.
+pub(super) fn counts(tenant: &Tenant) -> (usize, usize) {
+    let (sent, unread_sent) = {
+        let sent = lock(&tenant.captured);
+        (sent.len(), sent.unread())
+    };
+    let received = lock(&tenant.received);
+    (sent + received.len(), unread_sent + received.unread())
+}
+
+/// The beginning of the text, in one line.
+fn snippet(text: &str) -> String {
+    let mut snippet = String::new();
+    for word in text.split_whitespace() {
+        if !snippet.is_empty() {
+            snippet.push(' ');
+        }
+        snippet.push_str(word);
+        if snippet.chars().nth(SNIPPET).is_some() {
+            return snippet.chars().take(SNIPPET).chain("...".chars()).collect();
+        }
+    }
+    snippet
+}

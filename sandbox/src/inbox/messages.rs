@@ -1,0 +1,126 @@
+//! Captured emails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`. With `state` the list
+//! contains unsent emails (see [`unsent`]).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::inbox::search::Search;
+use crate::inbox::unsent::{self, Selection};
+use crate::inbox::window;
+use idempost_reference_server::content::codes::Extracted;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::mime;
+use idempost_reference_server::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
+use idempost_reference_server::state::mails;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::mails::StoredMail as _;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::paging::list;
+use idempost_reference_server::wire::problem;
+use idempost_reference_server::wire::timestamp::database;
+
+pub(super) fn index(tenant: &Tenant, query: Option<&str>, now: Timestamp, canceled: &Cancellation) -> Answer {
+    let query = query.unwrap_or_default();
+    if let Some(wanted) = Selection::read(query)? {
+        return unsent::index(tenant, wanted, query, now, canceled);
+    }
+    let search = Search::read(query, now)?;
+    let page = crate::inbox::matching_page(tenant, &tenant.captured, &window(query)?, &search, canceled)?;
+    let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
+    Ok(list(&idempost_reference_server::wire::paging::Page { items, has_more: page.has_more }))
+}
+
+pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {
+    Ok(details(tenant, &*mails::find(tenant, id)?))
+}
+
+/// All details of an email.
+pub(super) fn details(tenant: &Tenant, mail: &Mail) -> Response<Bytes> {
+    let bodies = mail.bodies();
+    let raw = mail.render(&bodies);
+    problem::json(StatusCode::OK, &detail_of(tenant, mail, bodies, &raw))
+}
+
+/// The same, for a caller that has the bodies and the source.
+pub(super) fn detail_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
+    let parsed = mime::headers(raw);
+    let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
+    let headers =
+        headers.map(|(name, value)| Header { name: name.to_owned(), value: unfolded(value) }).collect();
+    let extracted = mail.extracted(bodies.html.as_deref());
+    Detail { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers, extracted }
+}
+
+/// Unfolds a header's value (RFC 5322, 2.2.3).
+pub(super) fn unfolded(value: &str) -> String {
+    value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn raw(tenant: &Tenant, id: &str) -> Answer {
+    let mail = mails::find(tenant, id)?;
+    let mut response = Response::new(mail.mime());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("message/rfc822"));
+    Ok(response)
+}
+
+/// A captured email in a list.
+#[derive(Serialize)]
+pub(super) struct Item<'a> {
+    id: String,
+    email_id: String,
+    from: &'a str,
+    to: Vec<&'a str>,
+    cc: Vec<&'a str>,
+    bcc: Vec<&'a str>,
+    subject: &'a str,
+    created_at: String,
+    /// The size of the complete message, in bytes.
+    size: usize,
+    last_event: Option<&'static str>,
+    unread: bool,
+    tags: &'a [Tag],
+    attachments: Vec<CapturedAttachment>,
+}
+
+impl<'a> Item<'a> {
+    pub(super) fn of(tenant: &Tenant, mail: &'a Mail) -> Self {
+        let email = lock(&tenant.emails).get(mail.email_id).cloned();
+        Self {
+            id: mail.id.to_string(),
+            email_id: mail.email_id.to_string(),
+            from: mail.from(),
+            to: mail.to(),
+            cc: mail.cc(),
+            bcc: mail.bcc(),
+            subject: mail.subject(),
+            created_at: database(mail.captured_at),
+            size: mail.size(),
+            last_event: email.map(|email| email.last_event().as_str()),
+            unread: mail.is_unread(),
+            tags: mail.tags(),
+            attachments: mail.attachments(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Detail<'a> {
+    #[serde(flatten)]
+    item: Item<'a>,
+    html: Option<Arc<str>>,
+    text: Option<Arc<str>>,
+    headers: Vec<Header>,
+    #[serde(flatten)]
+    extracted: Extracted,
+}
+
+#[derive(Serialize)]
+struct Header {
+    name: String,
+    value: String,
+}

@@ -1,0 +1,119 @@
+//! `GET /openapi.json` and `GET /openapi.yaml`: the contract, with this sandbox as its server.
+//!
+//! The file in `openapi/` is `openapi.yaml` as published, without `x-source`. A test in `tests/conformance` compares them,
+//! and writes the file with `SNAPSHOTS=overwrite`. JSON is YAML too (YAML 1.2, 1.3), so both paths respond with the same text.
+//!
+//! `GET /_/openapi.json` describes the sandbox's own routes, as their tables declare them.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use serde_json::{Map, Value, json};
+
+use idempost_reference_server::route::{Access, Area, Call, Effect, Route};
+use idempost_reference_server::state::State;
+
+/// One member of the document per line.
+const DOCUMENT: &str = include_str!("openapi/openapi.json");
+/// The address of a sandbox that chooses none.
+const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4010";
+/// The beginning of the line with the servers.
+const SERVERS: &str = "\n\"servers\":";
+
+pub(super) fn json(state: &State) -> Response<Bytes> {
+    response(served_at(&state.links.address()), "application/json; charset=utf-8")
+}
+
+pub(super) fn yaml(state: &State) -> Response<Bytes> {
+    response(served_at(&state.links.address()), "application/yaml; charset=utf-8")
+}
+
+fn response(document: String, media_type: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(document.into());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    // Another version of the program may serve the same URL later.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// The document with one server, whose address replaces the default one in links and examples.
+fn served_at(address: &str) -> String {
+    let servers = json!([{ "url": address, "description": "This sandbox." }]);
+    let (before, after) = DOCUMENT.split_once(SERVERS).unwrap_or((DOCUMENT, ""));
+    let (_, after) = after.split_once('\n').unwrap_or_default();
+    let [before, after] = [before, after].map(|text| text.replace(DEFAULT_ADDRESS, address));
+    format!("{before}{SERVERS}{servers},\n{after}")
+}
+
+/// The contract of the sandbox's own routes.
+pub(super) fn of_own_routes(call: &Call<'_>) -> Response<Bytes> {
+    let mut paths = Map::new();
+    for route in call.routes.of(Area::Own) {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.as_str().to_ascii_lowercase()] = operation(route);
+    }
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "idempost sandbox",
+            "summary": "The sandbox's own routes: captured emails, the clock, faults, and links.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": call.state.links.address(), "description": "This sandbox."}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "An API key, or an account ID. It names the account."},
+                "password": {"type": "http", "scheme": "basic", "description": "The password, if the sandbox has one, with any user name."},
+            },
+            "responses": {"Problem": {
+                "description": "An error.",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}, "text/plain": {"schema": {"type": "string"}}},
+            }},
+            "schemas": {"Problem": {
+                "type": "object",
+                "required": ["statusCode", "name", "message"],
+                "properties": {"statusCode": {"type": "integer"}, "name": {"type": "string"}, "message": {"type": "string"}},
+            }},
+        },
+    });
+    response(document.to_string(), "application/json; charset=utf-8")
+}
+
+fn operation(route: &Route) -> Value {
+    let names = route.path.split(['{', '}']).skip(1).step_by(2);
+    let parameters: Vec<_> = names
+        .map(|name| {
+            let schema = match name {
+                "folder" => json!({"type": "string", "enum": ["messages", "received"]}),
+                _ => json!({"type": "string"}),
+            };
+            json!({"name": name, "in": "path", "required": true, "schema": schema})
+        })
+        .collect();
+    let path = route.path.replacen("/_", "/sandbox", 1);
+    let words = path.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let id = words.fold(route.method.as_str().to_ascii_lowercase(), |id, word| format!("{id}_{word}"));
+    let security = match route.access {
+        Access::Health | Access::Open | Access::Link => json!([]),
+        Access::Key(_) => json!([{"key": []}]),
+        Access::Password => json!([{"password": []}, {"key": []}, {}]),
+    };
+    let mut operation = json!({
+        "operationId": id,
+        "summary": route.about,
+        "security": security,
+        "responses": {
+            "2XX": {"description": "Success."},
+            "4XX": {"$ref": "#/components/responses/Problem"},
+        },
+    });
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if route.effect == Effect::Reads {
+        operation["x-read-only"] = true.into();
+    }
+    operation
+}

@@ -1,0 +1,125 @@
+//! The inbox page: `GET /_/`, and its files under `/_/assets/`.
+//!
+//! The files are part of the program and are sent unchanged; all data is loaded later as JSON, and inserted as text. So the page may run
+//! its own scripts and nothing else, and an email's HTML is shown in a frame with a policy of its own.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use url::form_urlencoded;
+
+use idempost_reference_server::access::account;
+use idempost_reference_server::state::State;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::problem::Problem;
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+    frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+macro_rules! assets {
+    ($($name:literal $kind:expr),* $(,)?) => {
+        &[$(($name, $kind, include_str!(concat!("page/", $name)))),*]
+    };
+}
+
+/// All files: name, type and content.
+const ASSETS: &[(&str, &str, &str)] = assets![
+    "actions.js" SCRIPT,
+    "api.js" SCRIPT,
+    "app.js" SCRIPT,
+    "badge.js" SCRIPT,
+    "base.css" STYLE,
+    "bodies.js" SCRIPT,
+    "changes.js" SCRIPT,
+    "check.css" STYLE,
+    "check.js" SCRIPT,
+    "clock.js" SCRIPT,
+    "dom.js" SCRIPT,
+    "faults.js" SCRIPT,
+    "format.js" SCRIPT,
+    "icon.svg" "image/svg+xml",
+    "keys.js" SCRIPT,
+    "layout.css" STYLE,
+    "list.js" SCRIPT,
+    "live.js" SCRIPT,
+    "mail.css" STYLE,
+    "mail.js" SCRIPT,
+    "metrics.css" STYLE,
+    "metrics.js" SCRIPT,
+    "notify.js" SCRIPT,
+    "preview.js" SCRIPT,
+    "release.js" SCRIPT,
+    "requests.js" SCRIPT,
+    "selection.js" SCRIPT,
+    "templates.js" SCRIPT,
+    "theme.js" SCRIPT,
+    "timeline.js" SCRIPT,
+    "welcome.js" SCRIPT,
+];
+
+/// `GET /_/`. Without a key in its URL the page shows the account `sb_local`, or if the service has a password, is redirected to the account whose
+/// key is the password.
+pub(super) fn show(state: &State, query: Option<&str>) -> Response<Bytes> {
+    let names_account =
+        form_urlencoded::parse(query.unwrap_or_default().as_bytes()).any(|(name, _)| name == "key");
+    if state.settings.password.is_some() && !names_account {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        let location = format!("/_/?key={}", account::id(state, &state.default_account()));
+        let location = HeaderValue::try_from(location).unwrap_or_else(|_| HeaderValue::from_static("/_/"));
+        response.headers_mut().insert(header::LOCATION, location);
+        return response;
+    }
+    file("text/html; charset=utf-8", include_str!("page/index.html"))
+}
+
+/// `GET /_/assets/{name}`.
+pub(super) fn asset(name: &str) -> Answer {
+    let asset = ASSETS.iter().find(|(known, _, _)| *known == name);
+    let (_, kind, text) = asset.ok_or_else(|| Problem::not_found("The page has no such file."))?;
+    Ok(file(kind, text))
+}
+
+fn file(kind: &'static str, text: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(text.as_bytes()));
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
+        // Another version of the program may serve the same URL later.
+        (header::CACHE_CONTROL, "no-cache"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assets_are_small_and_load_no_external_resources() {
+        let all = ASSETS.iter().map(|(name, _, text)| (*name, *text));
+        let mut size = 0;
+        for (name, text) in all.chain([("index.html", include_str!("page/index.html"))]) {
+            size += text.len();
+            let without_namespace = text.replace("http://www.w3.org/2000/svg", "");
+            assert!(
+                !without_namespace.contains("//fonts") && !without_namespace.contains("src=\"http"),
+                "{name}"
+            );
+            assert!(!text.contains("innerHTML") && !text.contains("document.write"), "{name}");
+            assert!(
+                !text.contains(" style=\"") && !text.contains(" onclick="),
+                "{name}: the policy forbids it"
+            );
+            assert!(text.lines().count() <= 400, "{name}");
+        }
+        assert!(size < 160_000, "{size}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Reception of emails: `POST /_/received` receives one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, StatusCode, header};
+use mail_parser::Address;
+use serde_json::json;
+use url::form_urlencoded;
+
+use idempost_reference_server::model::email::Email;
+use idempost_reference_server::model::email::attachments::Content;
+use idempost_reference_server::model::email::draft::Draft;
+use idempost_reference_server::model::email::recipients::Mailbox;
+use idempost_reference_server::model::mail::Mail;
+use idempost_reference_server::model::received::{Authentication, CheckResult};
+use idempost_reference_server::resources::received::{self, NotReceived};
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::problem::{self, Problem};
+
+/// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients;
+/// by default they are those of the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of the checks of the sender.
+pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
+    let content_type =
+        request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
+        written(state, tenant, request.body())?
+    } else {
+        (request.body().clone(), named(request.body()))
+    };
+    let query = request.uri().query().unwrap_or_default();
+    let envelope: Vec<_> = form_urlencoded::parse(query.as_bytes())
+        .filter(|(name, _)| name == "to")
+        .map(|(_, recipient)| recipient.into_owned())
+        .collect();
+    let recipients = if envelope.is_empty() { named } else { envelope };
+    let id = received::arrive(state, tenant, recipients, authentication(query)?, raw).map_err(|reason| {
+        match reason {
+            NotReceived::UnknownKey => Problem::invalid_api_key(),
+            reason => Problem::validation(format!("The mail was not received: {reason}.")),
+        }
+    })?;
+    Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
+}
+
+/// Reads the results of the checks of the sender; by default they are unknown.
+fn authentication(query: &str) -> Result<Authentication, Problem> {
+    let mut authentication = Authentication::UNKNOWN;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let check = match &*name {
+            "spf" => &mut authentication.spf,
+            "dkim" => &mut authentication.dkim,
+            "dmarc" => &mut authentication.dmarc,
+            _ => continue,
+        };
+        let known = CheckResult::WORDS.iter().find(|(word, _)| *word == value);
+        *check = known.map(|(_, result)| *result).ok_or_else(|| {
+            let words: Vec<_> = CheckResult::WORDS.iter().map(|(word, _)| format!("`{word}`")).collect();
+            Problem::validation(format!(
+                "`{name}` must be one of {}; found {}.",
+                words.join(", "),
+                quoted(&value)
+            ))
+        })?;
+    }
+    Ok(authentication)
+}
+
+/// Renders the message that a JSON body describes, and returns its recipients.
+fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
+    let now = state.clock.now();
+    let draft = Draft::parse(state, body, tenant, now)?;
+    if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
+        return Err(Problem::validation("A received mail contains its files; send their `content`."));
+    }
+    let all = [Some(&draft.to), draft.cc.as_ref(), draft.bcc.as_ref()];
+    let recipients = all.into_iter().flatten().flatten().map(|one: &Mailbox| one.address.clone()).collect();
+    let email = Email::new(state.next_id(), Box::new(draft.clone()), now);
+    let mail = Mail::new(email.id, &email, Box::new(draft), false, None, now);
+    Ok((mail.mime(), recipients))
+}
+
+/// The recipients in a message's headers.
+fn named(raw: &[u8]) -> Vec<String> {
+    let Some(message) = idempost_reference_server::mime::headers(raw) else { return Vec::new() };
+    let all = [message.to(), message.cc(), message.bcc()];
+    let all = all.into_iter().flatten().flat_map(Address::iter);
+    all.filter_map(|one| one.address()).map(str::to_owned).collect()
+}

@@ -1,0 +1,118 @@
+//! Release of one email to a real server: `POST /_/messages/{id}/release`, `POST /_/received/{id}/release`, and `GET /_/relay`, the server.
+//!
+//! Only the recipients that the request names get the mail; those of its headers and of its envelope don't.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::inbox::mail::MailView;
+use idempost_reference_server::control::body::Body;
+use idempost_reference_server::delivery::relay::{record_not_admitted, record_result};
+use idempost_reference_server::model::email::recipients::Mailbox;
+use idempost_reference_server::model::relayed::RelayOutcome;
+use idempost_reference_server::reply::Reply;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::mails::Folder;
+use idempost_reference_server::state::relay::{Outgoing, Relay};
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::problem::{self, Problem};
+
+/// The maximum number of recipients of a release.
+const MAX_TO: usize = 50;
+
+/// `GET /_/relay`: the server, without credentials.
+pub(super) fn server(state: &State) -> Response<Bytes> {
+    let relay = state.relay.get();
+    let body = json!({
+        "object": "relay",
+        "server": relay.map(Relay::server),
+        "forwards": relay.is_some_and(Relay::forwards),
+        "allow": relay.map(|relay| relay.allow().patterns().collect::<Vec<_>>()).unwrap_or_default(),
+    });
+    problem::json(StatusCode::OK, &body)
+}
+
+/// Checks the request, and sends the mail. The result is recorded even if the client disconnects.
+pub(super) fn ask(
+    state: &State,
+    tenant: &Tenant,
+    folder: Folder,
+    id: &str,
+    request: &Request<Bytes>,
+) -> Result<Reply, Problem> {
+    let mail = MailView::find(tenant, folder, id)?;
+    let message = mail.source()?;
+    let relay = state.relay.get().ok_or_else(|| {
+        Problem::validation(
+            "This sandbox has no server to release to: start it with --smtp-release URL, or --smtp URL.",
+        )
+    })?;
+    let to = recipients(request.body())?;
+    let (outgoing, not_admitted) = relay.admit(mail.sender(), to.iter().map(String::as_str), &message);
+    let Some(outgoing) = outgoing.filter(|_| not_admitted.is_empty()) else {
+        record_not_admitted(state, mail.email_id(), RelayOutcome::NotReleased, &not_admitted);
+        let all: Vec<_> =
+            not_admitted.iter().map(|one| format!("{} {}", quoted(&one.recipient), one.reason)).collect();
+        return Err(Problem::validation(format!("The mail was not released: {}.", all.join("; "))));
+    };
+    let otherwise = Problem::application("Releasing a mail needs the HTTP mount.").into_response();
+    let email = mail.email_id();
+    Ok(Reply::perform(otherwise, move |state| release(state, email, outgoing)))
+}
+
+/// Sends a released mail, and responds with the server's reply.
+async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response<Bytes> {
+    let Some(relay) = state.relay.get() else {
+        return Problem::application("The server is missing.").into_response();
+    };
+    let result = relay.send(outgoing.clone()).await;
+    {
+        let _guard = state.snapshot_lock.enter();
+        let outcomes = (RelayOutcome::Released, RelayOutcome::NotReleased);
+        record_result(&state, email, outcomes, &outgoing, &result);
+    }
+    match result {
+        Ok(reply) => {
+            let to = outgoing.recipients();
+            problem::json(
+                StatusCode::OK,
+                &json!({"object": "release", "to": to, "server": relay.server(), "reply": reply}),
+            )
+        }
+        Err(error) => {
+            let message = format!("{} did not accept the mail: {error}", relay.server());
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "release_rejected", message).into_response()
+        }
+    }
+}
+
+/// Reads `to`: a string or an array of strings, each with one address.
+fn recipients(body: &[u8]) -> Result<Vec<String>, Problem> {
+    let mut body = Body::read(body)?;
+    let given = match body.take("to") {
+        None => Vec::new(),
+        Some(Value::Array(list)) => list,
+        Some(one) => vec![one],
+    };
+    if given.is_empty() || given.len() > MAX_TO {
+        body.wrong(format!("`to` must name 1 to {MAX_TO} addresses; found {}.", given.len()));
+    }
+    let mut to = Vec::new();
+    for one in given.iter().take(MAX_TO) {
+        let Some(text) = one.as_str() else {
+            body.refuse::<()>("to", "a string or an array of strings", one);
+            continue;
+        };
+        match Mailbox::parse(text) {
+            Ok(mailbox) => to.push(mailbox.address),
+            Err(reason) => body.wrong(format!("`to` {reason}: {}.", quoted(text))),
+        }
+    }
+    body.finish("`to`")?;
+    Ok(to)
+}

@@ -1,0 +1,161 @@
+//! Requests for what an email refers to, its images and links: on a user's request, and at public addresses only.
+
+pub(super) mod images;
+pub(super) mod links;
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use http::{HeaderValue, Method, StatusCode, header};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::http_clients::public::{self, NotPublic};
+use idempost_reference_server::state::http_clients::reasons;
+
+/// The number of concurrent requests for an email.
+const CONCURRENT: usize = 6;
+const MAX_REDIRECTS: usize = 5;
+
+/// Requests public addresses.
+#[derive(Clone)]
+struct Remote {
+    client: reqwest::Client,
+    servers: Arc<[SocketAddr]>,
+}
+
+/// A response that is no redirect.
+struct Found {
+    response: reqwest::Response,
+    /// Whether a redirect led to an `http:` URL.
+    is_insecure: bool,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+struct Failure {
+    kind: FailureKind,
+    reason: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FailureKind {
+    /// The URL or a redirect isn't public.
+    NotPublic,
+    Unreachable,
+    /// The response is wrong: its redirect or its content.
+    Broken,
+    /// The requests of this or other emails took all the time.
+    NoTime,
+}
+
+impl Failure {
+    /// A reason with the URL it refers to, which may be that of a redirect.
+    fn at(url: &Url, kind: FailureKind, reason: &dyn std::fmt::Display) -> Self {
+        Self { kind, reason: format!("{:.200}: {reason}", url.as_str()) }
+    }
+
+    fn of(url: &Url, error: &reqwest::Error) -> Self {
+        let mut causes = std::iter::successors(error.source(), |cause| (**cause).source());
+        let is_refused = causes.any(<dyn Error>::is::<NotPublic>);
+        let kind = if is_refused { FailureKind::NotPublic } else { FailureKind::Unreachable };
+        Self::at(url, kind, &reasons(error))
+    }
+}
+
+/// Runs a task for each URL, some at the same time, each with a timeout, and all with another one. When the result is dropped, all of them end.
+async fn all<T: Send + 'static, F>(
+    state: &State,
+    urls: &[Url],
+    task: impl Fn(Remote, Url) -> F,
+) -> Vec<(Url, Result<T, Failure>)>
+where
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+{
+    let timeout = state.settings.remote_timeout;
+    let deadline = Instant::now() + 3 * timeout;
+    let all_failed = |kind, reason: &str| {
+        urls.iter().map(|url| (url.clone(), Err(Failure { kind, reason: reason.to_owned() }))).collect()
+    };
+    let Ok(_permit) = timeout_at(deadline, state.http_clients.remote.acquire()).await else {
+        return all_failed(FailureKind::NoTime, "the requests of other emails took too long");
+    };
+    let client = match state.http_clients.public() {
+        Ok(client) => client,
+        Err(error) => return all_failed(FailureKind::Unreachable, &reasons(&error)),
+    };
+    let remote = Remote { client, servers: state.settings.remote_servers.clone().into() };
+    let (mut results, mut running) = (Vec::with_capacity(urls.len()), JoinSet::new());
+    for url in urls {
+        if running.len() == CONCURRENT {
+            results.extend(running.join_next().await.and_then(Result::ok));
+        }
+        let (url, task, own_deadline) =
+            (url.clone(), task(remote.clone(), url.clone()), Instant::now() + timeout);
+        running.spawn(async move {
+            let (limit, kind, most) = if own_deadline < deadline {
+                (own_deadline, FailureKind::Unreachable, timeout)
+            } else {
+                (deadline, FailureKind::NoTime, 3 * timeout)
+            };
+            let timed_out =
+                || Err(Failure { kind, reason: format!("timed out after {} s", most.as_secs_f64()) });
+            // A task that has no time left must not begin.
+            let result = if Instant::now() < limit { timeout_at(limit, task).await.ok() } else { None };
+            (url, result.unwrap_or_else(timed_out))
+        });
+    }
+    while let Some(result) = running.join_next().await {
+        results.extend(result.ok());
+    }
+    results
+}
+
+impl Remote {
+    /// Requests a URL with the first method, or the next one if the server doesn't support it. Every redirect is checked like the first URL.
+    async fn follow(&self, mut url: Url, methods: &[Method], accept: HeaderValue) -> Result<Found, Failure> {
+        let mut is_insecure = false;
+        for _ in 0..=MAX_REDIRECTS {
+            public::check(&url, &self.servers)
+                .map_err(|reason| Failure::at(&url, FailureKind::NotPublic, &reason))?;
+            let response =
+                self.request(&url, methods, &accept).await.map_err(|error| Failure::of(&url, &error))?;
+            if !response.status().is_redirection() {
+                return Ok(Found { response, is_insecure });
+            }
+            let location =
+                response.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
+            let location = location.and_then(|location| url.join(location).ok());
+            url = location.ok_or_else(|| Failure {
+                kind: FailureKind::Broken,
+                reason: "the redirect has no valid location".to_owned(),
+            })?;
+            is_insecure |= url.scheme() == "http";
+        }
+        let reason = format!("more than {MAX_REDIRECTS} redirects");
+        Err(Failure { kind: FailureKind::Broken, reason })
+    }
+
+    async fn request(
+        &self,
+        url: &Url,
+        methods: &[Method],
+        accept: &HeaderValue,
+    ) -> reqwest::Result<reqwest::Response> {
+        let mut methods = methods.iter().cloned();
+        let mut method = methods.next().unwrap_or_default();
+        loop {
+            let request = self.client.request(method, url.clone()).header(header::ACCEPT, accept);
+            let response = request.send().await?;
+            let is_unsupported =
+                matches!(response.status(), StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED);
+            match methods.next().filter(|_| is_unsupported) {
+                Some(next) => method = next,
+                None => return Ok(response),
+            }
+        }
+    }
+}

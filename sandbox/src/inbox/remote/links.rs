@@ -1,0 +1,32 @@
+//! Requests the links of an email, on a user's request, at public addresses only. No content is read.
+
+use std::collections::HashMap;
+
+use http::{HeaderValue, Method};
+use url::Url;
+
+use super::{Failure, FailureKind, Remote};
+use crate::check::Outcome;
+use idempost_reference_server::state::State;
+
+const ACCEPT: HeaderValue = HeaderValue::from_static("text/html,*/*;q=0.8");
+
+/// Requests these links. When the result is dropped, the requests end.
+pub(in crate::inbox) async fn request_all(state: &State, urls: &[Url]) -> HashMap<Url, Outcome> {
+    let found = super::all(state, urls, link).await;
+    let outcome = |result: Result<Outcome, Failure>| {
+        result.unwrap_or_else(|Failure { kind, reason }| match kind {
+            FailureKind::NotPublic => Outcome::NotPublic(reason),
+            FailureKind::Unreachable => Outcome::Unreachable(reason),
+            FailureKind::Broken => Outcome::Broken(reason),
+            FailureKind::NoTime => Outcome::Skipped(reason),
+        })
+    };
+    found.into_iter().map(|(url, result)| (url, outcome(result))).collect()
+}
+
+async fn link(remote: Remote, url: Url) -> Result<Outcome, Failure> {
+    let found = remote.follow(url, &[Method::HEAD, Method::GET], ACCEPT).await?;
+    let (status, location) = (found.response.status(), found.response.url().clone());
+    Ok(Outcome::Response { status, location, is_insecure: found.is_insecure })
+}

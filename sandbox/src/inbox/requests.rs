@@ -1,0 +1,258 @@
+//! Recorded requests on the page: `GET /_/requests`, `GET /_/requests/{number}`, and the request of an email.
+//!
+//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant of its key; one with an invalid key is
+//! shown to all, to help find out why it failed.
+
+mod curl;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Serialize;
+use serde_json::Value;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use idempost_reference_server::model::log;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::requests::RecordedRequest;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::timestamp::database;
+
+/// The maximum size of a shown body, in bytes.
+const MAX_BODY: usize = 256 << 10;
+/// The maximum and default number of requests per page.
+const MAX_PAGE: usize = 100;
+const HIDDEN: &str = "[hidden]";
+/// Headers with credentials.
+const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+
+/// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is complete or its first digits.
+pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Answer {
+    let filter = Filter::read(query.unwrap_or_default())?;
+    let mut whose = OwnerFilter::new(state, tenant);
+    let all = state.tenants.requests.shared();
+    let mut found = all.iter().rev().filter(|request| filter.lets_through(request) && whose.is(request));
+    let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(Item::of).collect();
+    let has_more = found.next().is_some();
+    Ok(problem::json(StatusCode::OK, &List { object: "list", data: page, has_more }))
+}
+
+/// `GET /_/requests/{number}`.
+pub(super) fn show(state: &State, tenant: &str, number: &str) -> Answer {
+    let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
+    let request = request.filter(|request| OwnerFilter::new(state, tenant).is(request));
+    let request = request.ok_or_else(|| Problem::not_found("The request does not exist (any more)."))?;
+    Ok(problem::json(StatusCode::OK, &Detail::of(state, &request)))
+}
+
+/// `GET /_/messages/{id}/request`: the request that created this email.
+pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Answer {
+    let mut whose = OwnerFilter::new(state, tenant);
+    let id = email.to_string();
+    let id = id.as_bytes();
+    let all = state.tenants.requests.shared();
+    let found = all.iter().find(|request| {
+        // Lists of emails contain the ID as well, but their method differs.
+        request.method == http::Method::POST
+            && request.status.is_success()
+            && request.answer_body.len() < MAX_BODY
+            && request.answer_body.windows(id.len()).any(|part| part == id)
+            && whose.is(request)
+    });
+    let found = found.ok_or_else(|| {
+        Problem::not_found("No recorded request created this email: a broadcast or an automation sent it, or the request was evicted.")
+    })?;
+    Ok(problem::json(StatusCode::OK, &Detail::of(state, found)))
+}
+
+#[derive(Default)]
+struct Filter {
+    method: Option<String>,
+    path: Option<String>,
+    status: Option<String>,
+    before: Option<u64>,
+}
+
+impl Filter {
+    fn read(query: &str) -> Result<Self, Problem> {
+        let mut filter = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()) {
+            match &*name {
+                "method" => filter.method = Some(value.to_ascii_uppercase()),
+                "path" => filter.path = Some(value.to_lowercase()),
+                "status" => filter.status = Some(value.trim_end_matches(['x', 'X']).to_owned()),
+                "before" => {
+                    let number = value.parse();
+                    filter.before = Some(number.map_err(|_| {
+                        Problem::validation("`before` must be the number of a request of the list.")
+                    })?);
+                }
+                _ => {}
+            }
+        }
+        Ok(filter)
+    }
+
+    fn lets_through(&self, request: &RecordedRequest) -> bool {
+        self.before.is_none_or(|before| request.number < before)
+            && self.method.as_ref().is_none_or(|method| request.method.as_str() == method)
+            && self.path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
+            && self.status.as_ref().is_none_or(|status| request.status.as_str().starts_with(status))
+    }
+}
+
+/// Checks whether requests belong to a tenant. Results are cached per credential, since verifying a token is slow.
+struct OwnerFilter<'a> {
+    state: &'a State,
+    tenant: &'a str,
+    known: HashMap<HeaderValue, bool>,
+}
+
+impl<'a> OwnerFilter<'a> {
+    fn new(state: &'a State, tenant: &'a str) -> Self {
+        Self { state, tenant, known: HashMap::new() }
+    }
+
+    fn is(&mut self, request: &RecordedRequest) -> bool {
+        let Some(value) = request.headers.get(header::AUTHORIZATION) else { return true };
+        if let Some(known) = self.known.get(value) {
+            return *known;
+        }
+        let owner = self.state.credential(&request.headers);
+        let is = owner.map_or(true, |owner| owner.tenant == self.tenant);
+        self.known.insert(value.clone(), is);
+        is
+    }
+}
+
+#[derive(Serialize)]
+struct List<T> {
+    object: &'static str,
+    data: Vec<T>,
+    has_more: bool,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    number: u64,
+    created_at: String,
+    method: &'a str,
+    path: &'a str,
+    query: Option<&'a str>,
+    status: u16,
+    /// The service's processing time in microseconds of real time, without a scripted delay.
+    duration_us: u64,
+    /// The additional scripted delay, in milliseconds.
+    delay_ms: u64,
+    /// The size of the request's body, in bytes.
+    size: usize,
+}
+
+impl<'a> Item<'a> {
+    fn of(request: &'a Arc<RecordedRequest>) -> Self {
+        Self {
+            number: request.number,
+            created_at: database(request.received_at),
+            method: request.method.as_str(),
+            path: &request.path,
+            query: request.query.as_deref(),
+            status: request.status.as_u16(),
+            duration_us: u64::try_from(request.duration.as_micros()).unwrap_or(u64::MAX),
+            delay_ms: u64::try_from(request.delay.as_millis()).unwrap_or(u64::MAX),
+            size: request.body.len(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Detail<'a> {
+    #[serde(flatten)]
+    item: Item<'a>,
+    headers: Vec<Header<'a>>,
+    body: Body,
+    answer_headers: Vec<Header<'a>>,
+    answer_body: Body,
+    /// The exchange was recorded without its bodies because of their size.
+    bodies_dropped: bool,
+    /// A shell command that repeats the request; `None` if its body wasn't recorded completely.
+    curl: Option<String>,
+}
+
+impl<'a> Detail<'a> {
+    fn of(state: &State, request: &'a Arc<RecordedRequest>) -> Self {
+        let body = Body::of(&request.path, &request.body);
+        let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
+        // Hidden parts of the body stay hidden.
+        let bytes =
+            if log::may_contain_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
+        let curl = known.then(|| curl::command(&state.links.address(), request, bytes));
+        Self {
+            curl,
+            item: Item::of(request),
+            headers: headers(&request.headers),
+            body,
+            answer_headers: headers(&request.answer_headers),
+            answer_body: Body::of(&request.path, &request.answer_body),
+            bodies_dropped: request.bodies_dropped,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    name: &'a str,
+    value: String,
+}
+
+fn headers(headers: &HeaderMap) -> Vec<Header<'_>> {
+    let shown = headers.iter().map(|(name, value)| {
+        let name = name.as_str();
+        let value = if CREDENTIALS.contains(&name) {
+            // The authentication scheme is useful, the credential is hidden.
+            let scheme = value.to_str().ok().filter(|_| name.ends_with("authorization"));
+            let scheme = scheme.and_then(|value| value.split_once(' ')).map(|(scheme, _)| scheme);
+            scheme.map_or_else(|| HIDDEN.to_owned(), |scheme| format!("{scheme} {HIDDEN}"))
+        } else {
+            String::from_utf8_lossy(value.as_bytes()).into_owned()
+        };
+        Header { name, value }
+    });
+    shown.collect()
+}
+
+fn is_oauth(path: &str) -> bool {
+    path.starts_with("/oauth/")
+}
+
+/// Whether the complete body is hidden.
+fn is_secret(request: &RecordedRequest) -> bool {
+    is_oauth(&request.path) && !request.body.is_empty()
+}
+
+#[derive(Serialize)]
+struct Body {
+    /// The complete size in bytes.
+    size: usize,
+    text: String,
+    shortened: bool,
+}
+
+impl Body {
+    fn of(path: &str, body: &Bytes) -> Self {
+        let size = body.len();
+        if is_oauth(path) && size > 0 {
+            return Self { size, text: format!("{HIDDEN}: it may contain credentials"), shortened: false };
+        }
+        let prefix = log::may_contain_secrets(path).then(|| serde_json::from_slice::<Value>(body));
+        if let Some(Ok(mut value)) = prefix {
+            log::hide(&mut value);
+            return Self { size, text: value.to_string(), shortened: false };
+        }
+        let shown = &body[..size.min(MAX_BODY)];
+        Self { size, text: String::from_utf8_lossy(shown).into_owned(), shortened: shown.len() < size }
+    }
+}

@@ -1,0 +1,81 @@
+//! The table of the routes of the inbox page, with every column that [`route`](idempost_reference_server::route) declares: one line per route.
+
+use crate::inbox::mail::MailView;
+use crate::inbox::{
+    check, export, folder, images, live, messages, mutations, openapi, page, received, release, requests,
+    shared, templates, timeline, view, wait,
+};
+use idempost_reference_server::resources::emails::metrics;
+use idempost_reference_server::route::Handler::{Account, AnyKey, Later, Open};
+#[allow(clippy::wildcard_imports, reason = "the values of the columns")]
+use idempost_reference_server::route::columns::*;
+use idempost_reference_server::route::{Area, Route, Table, own};
+use idempost_reference_server::state::mails::Folder;
+use idempost_reference_server::wire::problem::Problem;
+
+/// The routes of the inbox page.
+pub(crate) const TABLE: Table = Table {
+    area: Area::Own,
+    prefixes: &[],
+    errors: Problem::into_response,
+    anonymous: false,
+    routes: ROUTES,
+};
+
+#[rustfmt::skip] // A line a route.
+const ROUTES: &[Route] = &[
+    own(GET, "/_", PASSWORD, READS, SLOW, JSON, "The inbox page", Open(|call| Ok(page::show(call.state, call.query())))),
+    own(GET, "/_/assets/{name}", OPEN, READS, SLOW, JSON, "A file of the page", Open(|call| page::asset(call.parameter(0)))),
+    own(GET, "/_/stream", FULL, READS, SLOW, JSON, "Server-sent events about the account", Later(|call| Ok(live::answer(call.state, &call.tenant.name)))),
+    own(GET, "/_/tenants", PASSWORD, READS, SLOW, JSON, "All accounts, most recently used first, without their keys", Open(|call| Ok(view::tenants(call.state, call.request)))),
+    // Captured emails
+    own(GET, "/_/export", FULL, READS, SLOW, JSON, "All captured or received emails, as an mbox file or an archive", Account(|call| export::answer(&call.tenant, call.query(), call.now(), &call.canceled()))),
+    own(GET, "/_/latest.html", FULL, READS, SLOW, JSON, "The newest matching captured email, as an isolated document", Account(|call| view::latest(&call.tenant, "latest.html", call.query(), call.now(), &call.canceled()))),
+    own(GET, "/_/latest.txt", FULL, READS, SLOW, JSON, "The newest matching captured email, as text", Account(|call| view::latest(&call.tenant, "latest.txt", call.query(), call.now(), &call.canceled()))),
+    own(GET, "/_/latest.json", FULL, READS, SLOW, JSON, "The newest matching captured email, as JSON", Account(|call| view::latest(&call.tenant, "latest.json", call.query(), call.now(), &call.canceled()))),
+    own(GET, "/_/latest.eml", FULL, READS, SLOW, JSON, "The newest matching captured email, as a message", Account(|call| view::latest(&call.tenant, "latest.eml", call.query(), call.now(), &call.canceled()))),
+    own(GET, "/_/messages", FULL, READS, SLOW, JSON, "Captured emails, newest first", Account(|call| messages::index(&call.tenant, call.query(), call.now(), &call.canceled()))),
+    own(PATCH, "/_/messages", FULL, CHANGES, SLOW, JSON, "Marks captured emails as read or unread", Account(|call| mutations::mark(call.state, &call.tenant, Folder::Sent, call.request))),
+    own(DELETE, "/_/messages", FULL, CHANGES, SLOW, JSON, "Deletes captured emails", Account(|call| mutations::delete(call.state, &call.tenant, Folder::Sent, call.request))),
+    own(GET, "/_/messages/wait", FULL, READS, SLOW, JSON, "Waits for a captured email", Later(|call| wait::answer(call.state, &call.tenant, call.query(), &call.canceled()))),
+    own(GET, "/_/messages/{id}", FULL, READS, SLOW, JSON, "A captured email, with its codes and links", Account(|call| messages::show(&call.tenant, call.parameter(0)))),
+    own(PATCH, "/_/messages/{id}", FULL, CHANGES, SLOW, JSON, "Marks a captured email as read or unread", Account(|call| mutations::mark_one(call.state, &call.tenant, Folder::Sent, call.parameter(0), call.request.body()))),
+    own(DELETE, "/_/messages/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a captured email", Account(|call| mutations::delete_one(call.state, &call.tenant, Folder::Sent, call.parameter(0)))),
+    own(GET, "/_/messages/{id}/raw", FULL, READS, SLOW, JSON, "The message of a captured email", Account(|call| messages::raw(&call.tenant, call.parameter(0)))),
+    own(GET, "/_/messages/{id}/request", FULL, READS, SLOW, JSON, "The request that sent an email", Account(|call| requests::of_email(call.state, &call.tenant.name, MailView::find_email(&call.tenant, Folder::Sent, call.parameter(0))?))),
+    // Received emails
+    own(GET, "/_/received", FULL, READS, SLOW, JSON, "Received emails, newest first", Account(|call| view::received(&call.tenant, call.query(), call.now(), &call.canceled()))),
+    own(POST, "/_/received", FULL, CHANGES, SLOW, ANY, "Receives an email", Account(|call| received::arrive(call.state, &call.tenant, call.request))),
+    own(PATCH, "/_/received", FULL, CHANGES, SLOW, JSON, "Marks received emails as read or unread", Account(|call| mutations::mark(call.state, &call.tenant, Folder::Received, call.request))),
+    own(DELETE, "/_/received", FULL, CHANGES, SLOW, JSON, "Deletes received emails", Account(|call| mutations::delete(call.state, &call.tenant, Folder::Received, call.request))),
+    own(GET, "/_/received/{id}", FULL, READS, SLOW, JSON, "A received email", Account(|call| Ok(MailView::find(&call.tenant, Folder::Received, call.parameter(0))?.details(&call.tenant)))),
+    own(PATCH, "/_/received/{id}", FULL, CHANGES, SLOW, JSON, "Marks a received email as read or unread", Account(|call| mutations::mark_one(call.state, &call.tenant, Folder::Received, call.parameter(0), call.request.body()))),
+    own(DELETE, "/_/received/{id}", FULL, CHANGES, SLOW, JSON, "Deletes a received email", Account(|call| mutations::delete_one(call.state, &call.tenant, Folder::Received, call.parameter(0)))),
+    // Details of both
+    own(GET, "/_/{folder}/{id}/about", FULL, READS, SLOW, JSON, "The details of an email", Account(|call| Ok(MailView::of(call)?.details(&call.tenant)))),
+    own(GET, "/_/{folder}/{id}/html", FULL, READS, SLOW, JSON, "The HTML of an email, as an isolated document", Account(|call| MailView::of(call)?.html_page(call.state, call.query(), &call.canceled()))),
+    own(GET, "/_/{folder}/{id}/images", FULL, READS, SLOW, JSON, "The remote images of an email", Account(|call| Ok(images::show(call.state, &MailView::of(call)?)))),
+    own(POST, "/_/{folder}/{id}/images", FULL, READS, SLOW, JSON, "Loads the remote images of an email", Later(|call| images::load(call.state, &MailView::of(call)?))),
+    own(GET, "/_/{folder}/{id}/check", FULL, READS, SLOW, JSON, "Checks an email", Account(|call| Ok(check::answer(&MailView::of(call)?)))),
+    own(POST, "/_/{folder}/{id}/check", FULL, READS, SLOW, JSON, "Checks an email, and requests its links", Later(|call| check::request_links(call.state, &MailView::of(call)?))),
+    own(GET, "/_/{folder}/{id}/text", FULL, READS, SLOW, JSON, "The text of an email", Account(|call| MailView::of(call)?.text_page())),
+    own(GET, "/_/{folder}/{id}/download", FULL, READS, SLOW, JSON, "Downloads the message of an email", Account(|call| MailView::of(call)?.download())),
+    own(GET, "/_/{folder}/{id}/files/{index}", FULL, READS, SLOW, JSON, "A file of an email, by its index", Account(|call| MailView::of(call)?.file(call.parameter(2), call.query()))),
+    own(GET, "/_/{folder}/{id}/timeline", FULL, READS, SLOW, JSON, "What happened to an email", Account(|call| timeline::answer(&call.tenant, folder(call), call.parameter(1)))),
+    own(POST, "/_/{folder}/{id}/release", FULL, CHANGES, SLOW, JSON, "Releases an email to a real server", Later(|call| release::ask(call.state, &call.tenant, folder(call), call.parameter(1), call.request))),
+    own(GET, "/_/relay", FULL, READS, SLOW, JSON, "The server that emails may be released to", AnyKey(|call| Ok(release::server(call.state)))),
+    // Metrics, recorded requests, and templates
+    own(GET, "/_/metrics", FULL, READS, SLOW, JSON, "Counts and rates of the emails", Account(|call| metrics::answer(&call.tenant, call.query(), call.now()))),
+    own(GET, "/_/requests", FULL, READS, SLOW, JSON, "Recorded requests, newest first", Account(|call| requests::index(call.state, &call.tenant.name, call.query()))),
+    own(GET, "/_/requests/{number}", FULL, READS, SLOW, JSON, "A recorded request, with its response", Account(|call| requests::show(call.state, &call.tenant.name, call.parameter(0)))),
+    own(GET, "/_/templates", FULL, READS, SLOW, JSON, "The templates", Account(|call| templates::index(&call.tenant, call.query()))),
+    own(GET, "/_/templates/{id}/preview", FULL, READS, SLOW, JSON, "A template with its placeholders filled", Account(|call| templates::preview(&call.tenant, call.parameter(0), call.query()))),
+    own(GET, "/_/templates/{id}/preview.html", FULL, READS, SLOW, JSON, "The HTML of a filled template, as an isolated document", Account(|call| templates::html(&call.tenant, call.parameter(0), call.query(), &call.canceled()))),
+    own(GET, "/_/shared/{token}", LINK, READS, SLOW, JSON, "A shared email", Open(|call| shared::page(call.state, call.parameter(0)))),
+    own(GET, "/_/shared/{token}/html", LINK, READS, SLOW, JSON, "The HTML of a shared email, as an isolated document", Open(|call| shared::html(call.state, call.parameter(0), &call.canceled()))),
+    own(GET, "/_/shared/{token}/files/{index}", LINK, READS, SLOW, JSON, "A file of a shared email, by its index", Open(|call| shared::file(call.state, call.parameter(0), call.parameter(1)))),
+    // Contracts
+    own(GET, "/openapi.json", OPEN, READS, QUICK, JSON, "The contract of the service, with this sandbox as its server", Open(|call| Ok(openapi::json(call.state)))),
+    own(GET, "/openapi.yaml", OPEN, READS, QUICK, JSON, "The same as YAML", Open(|call| Ok(openapi::yaml(call.state)))),
+    own(GET, "/_/openapi.json", OPEN, READS, QUICK, JSON, "The contract of the sandbox's own routes", Open(|call| Ok(openapi::of_own_routes(call)))),
+];

@@ -1,0 +1,163 @@
+//! The grammar of a query:
+//!
+//! ```text
+//! query    = terms, separated by white space
+//! term     = ["-"] [operator ":"] value
+//! value    = word | '"' characters '"', in which `\"` is a quote and `\\` a backslash
+//! operator = a name of `Operator`, ignoring case; any other name belongs to its word
+//! ```
+
+use jiff::Timestamp;
+
+use super::phrase::Phrase;
+use super::term::{Condition, Operator, Term};
+use super::{MAX_TERMS, check_length};
+use idempost_reference_server::wire::problem::Problem;
+
+/// Parses a query. An error names the place by its character, from 1.
+pub(super) fn query(text: &str, now: Timestamp) -> Result<Vec<Term>, Problem> {
+    check_length("query", text)?;
+    let mut terms = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let problem = |rest: &str, what: &str| {
+            let character = text[..text.len() - rest.len()].chars().count() + 1;
+            Problem::validation(format!("`query`, character {character}: {what}"))
+        };
+        let begin = rest;
+        let (negated, written_term) = match rest.strip_prefix('-') {
+            Some(term) if term.starts_with(|next: char| !next.is_whitespace()) => (true, term),
+            _ => (false, rest),
+        };
+        let named =
+            written_term.split_once(':').and_then(|(name, value)| Some((Operator::named(name)?, value)));
+        let (operator, value) =
+            named.map_or((None, written_term), |(operator, value)| (Some(operator), value));
+        let written;
+        let content;
+        if value.starts_with('"') {
+            let close = problem(value, "the quote isn't closed; close it with `\"`.");
+            (written, rest) = quoted(value).ok_or(close)?;
+            content = &*written;
+        } else {
+            (content, rest) = value.split_at(value.find(char::is_whitespace).unwrap_or(value.len()));
+        }
+        let term = match operator {
+            Some(operator) if content.trim().is_empty() => {
+                let name = operator.as_str();
+                let rule = format!(
+                    "`{name}:` must have a value directly after the colon; in quotes if it has spaces."
+                );
+                return Err(problem(begin, &rule));
+            }
+            Some(operator) => operator
+                .term(negated, content, now)
+                .map_err(|rule| problem(begin, &format!("`{}:` {rule}", operator.as_str())))?,
+            None => {
+                let phrase = Phrase::new(content);
+                let phrase = phrase.ok_or_else(|| problem(begin, "the quotes must contain a word."))?;
+                Term { negated, condition: Condition::Anywhere(phrase) }
+            }
+        };
+        terms.push(term);
+        rest = rest.trim_start();
+    }
+    if terms.len() > MAX_TERMS {
+        let found = terms.len();
+        return Err(Problem::validation(format!(
+            "`query` must have at most {MAX_TERMS} terms; found {found}."
+        )));
+    }
+    Ok(terms)
+}
+
+/// The content of a quoted text, and what follows it; `None` if the quote isn't closed.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut content = String::new();
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((content, &text[at + 1..])),
+            '\\' => {
+                let escaped = chars.next_if(|(_, next)| matches!(next, '"' | '\\'));
+                content.push(escaped.map_or(char, |(_, next)| next));
+            }
+            _ => content.push(char),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::inbox::search::term::Field;
+
+    fn parsed(text: &str) -> Vec<Term> {
+        query(text, Timestamp::UNIX_EPOCH).unwrap_or_else(|problem| panic!("{text}: {}", problem.message))
+    }
+
+    #[test]
+    fn only_known_names_directly_before_a_colon_are_operators() {
+        let words = |text: &str| {
+            let word = |term: &Term| matches!(term.condition, Condition::Anywhere(_));
+            parsed(text).iter().filter(|term| word(term)).count()
+        };
+        assert_eq!(words("http://a.test 12:30 foo:bar : :x - -- from - a\"b \"from:ada\" from-x:y"), 12);
+        assert_eq!(words("from:ada FROM:ada -from:ada subject:a:b message-id:<x@y>"), 0);
+    }
+
+    /// A term as a user writes it: its name or none, its value, and whether it is negated and quoted.
+    fn terms() -> impl Strategy<Value = Vec<(bool, usize, String, bool)>> {
+        let value = r#"[ a-zA-Z0-9:"\\äΣİ日\t-]{0,12}[^ \t\n"\\]{1}"#;
+        prop::collection::vec((any::<bool>(), 0..NAMES.len(), value, any::<bool>()), 1..8)
+    }
+
+    const NAMES: [(&str, Option<Field>); 6] = [
+        ("", None),
+        ("from:", Some(Field::From)),
+        ("To:", Some(Field::To)),
+        ("bcc:", Some(Field::Bcc)),
+        ("SUBJECT:", Some(Field::Subject)),
+        ("message-id:", Some(Field::MessageId)),
+    ];
+
+    proptest! {
+        #[test]
+        fn written_terms_are_parsed_as_they_were_meant(terms in terms(), gap in "[ \t\n\u{a0}]{1,3}") {
+            let mut text = String::new();
+            let mut meant = Vec::new();
+            for (negated, index, value, quotes) in &terms {
+                let (name, field) = NAMES[*index];
+                let Some(phrase) = Phrase::new(value) else { continue };
+                let bare = !value.contains(char::is_whitespace)
+                    && !value.starts_with('"')
+                    && (!name.is_empty() || !value.starts_with('-') && !value.contains(':'));
+                let value = if bare && !quotes {
+                    value.clone()
+                } else {
+                    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+                };
+                text.push_str(&gap);
+                text.push_str(if *negated { "-" } else { "" });
+                text.push_str(name);
+                text.push_str(&value);
+                let condition = match field {
+                    Some(field) => Condition::In(field, phrase),
+                    None => Condition::Anywhere(phrase),
+                };
+                meant.push(Term { negated: *negated, condition });
+            }
+            prop_assert_eq!(parsed(&text), meant, "{}", text);
+        }
+
+        #[test]
+        fn any_text_is_parsed_or_rejected(text in ".{0,64}") {
+            if let Err(problem) = query(&text, Timestamp::UNIX_EPOCH) {
+                prop_assert!(problem.message.starts_with("`query`"), "{}", problem.message);
+            }
+        }
+    }
+}

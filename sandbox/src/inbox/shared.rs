@@ -1,0 +1,128 @@
+//! The page of a shared email: `GET /_/shared/{token}`, its HTML in a frame, and its files as downloads.
+//!
+//! The email is untrusted, and so are those who follow the link: the page has no scripts and reveals neither the blind copies nor anything else of
+//! the account.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+
+use crate::inbox::mail::MailView;
+use idempost_reference_server::resources::emails::share;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::mails::Folder;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::escape::escaped;
+use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::timestamp::iso;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\
+    h1{font-size:1.4rem;overflow-wrap:anywhere}dl{display:grid;grid-template-columns:max-content 1fr;gap:0 1rem}dd{margin:0;overflow-wrap:anywhere}\
+    iframe{width:100%;height:70vh;border:1px solid #8888;background:#fff}pre{white-space:pre-wrap;overflow-wrap:anywhere}\
+    @media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}a{color:#8bf}}";
+
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+
+/// The page.
+pub(super) fn page(state: &State, token: &str) -> Answer {
+    let mail = open(state, token)?;
+    let fields = Fields::of(&mail);
+    let mut page = format!(
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <meta name=robots content=noindex><title>{subject}</title><style>{STYLE}</style></head><body><h1>{subject}</h1><dl>",
+        subject = escaped(&fields.subject)
+    );
+    let rows = [("From", &fields.from), ("To", &fields.to), ("Cc", &fields.cc), ("Date", &fields.date)];
+    for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let _ = write!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(value));
+    }
+    // Relative, since the service's public URL can have a path.
+    for (index, (name, size)) in mail.file_list().iter().enumerate() {
+        let name = escaped(name);
+        let _ =
+            write!(page, "<dt>File</dt><dd><a href=\"{token}/files/{index}\">{name}</a> ({size} bytes)</dd>");
+    }
+    page.push_str("</dl>");
+    // Writing to a string can't fail.
+    let _ = if mail.html().is_some() {
+        let title = "referrerpolicy=no-referrer title=\"The email\"";
+        write!(page, "<iframe sandbox {title} src=\"{token}/html\"></iframe>")
+    } else {
+        write!(page, "<pre>{}</pre>", escaped(&mail.text().unwrap_or_default()))
+    };
+    page.push_str("</body></html>");
+    Ok(response(page))
+}
+
+/// The HTML body, as an isolated document.
+pub(super) fn html(state: &State, token: &str, canceled: &Cancellation) -> Answer {
+    open(state, token)?.html_document(canceled)
+}
+
+/// A file, by its index in the message.
+pub(super) fn file(state: &State, token: &str, index: &str) -> Answer {
+    open(state, token)?.file(index, None)
+}
+
+fn open(state: &State, token: &str) -> Result<MailView, Problem> {
+    let id = share::open(state, token)?;
+    let gone = || Problem::not_found("The email no longer exists.");
+    let tenant = state.tenants.owner(id).ok_or_else(gone)?;
+    let find = |folder| MailView::find(&tenant, folder, &id.to_string());
+    find(Folder::Sent).or_else(|_| find(Folder::Received)).map_err(|_| gone())
+}
+
+/// What the page shows beside the body.
+struct Fields {
+    from: String,
+    to: String,
+    cc: String,
+    subject: String,
+    date: String,
+}
+
+impl Fields {
+    fn of(mail: &MailView) -> Self {
+        match mail {
+            MailView::Sent(mail) => Self {
+                from: mail.from().to_owned(),
+                to: mail.to().join(", "),
+                cc: mail.cc().join(", "),
+                subject: mail.subject().to_owned(),
+                date: iso(mail.captured_at),
+            },
+            MailView::Unsent(email) => Self {
+                from: email.from.clone(),
+                to: email.to.join(", "),
+                cc: email.cc.as_deref().unwrap_or_default().join(", "),
+                subject: email.subject.clone(),
+                date: iso(email.created_at),
+            },
+            MailView::Received(mail) => Self {
+                from: mail.from.clone(),
+                to: mail.to.join(", "),
+                cc: mail.cc.join(", "),
+                subject: mail.subject.clone(),
+                date: iso(mail.created_at),
+            },
+        }
+    }
+}
+
+fn response(page: String) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(page));
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        // The page's URL authorizes the request.
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

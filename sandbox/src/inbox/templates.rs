@@ -1,0 +1,179 @@
+//! Previews of templates with values: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and the HTML alone under
+//! `/_/templates/{id_or_alias}/preview.html`.
+//!
+//! `?variables=` is a JSON object of strings and numbers, `?to=` an address whose contact fills in the recipient placeholders, and
+//! `?version=published` requests the published version instead of the latest.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use http::StatusCode;
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::inbox::mail::sanitized::{self, Colors};
+use idempost_reference_server::content::inline_images::Pictures;
+use idempost_reference_server::delivery::broadcast::audience;
+use idempost_reference_server::model::email::personalized::RecipientValues;
+use idempost_reference_server::model::template::Template;
+use idempost_reference_server::model::template::version::{Rendered, Version};
+use idempost_reference_server::model::value::{PropertyValue, ValueType};
+use idempost_reference_server::resources::templates;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::table::Record as _;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::paging::{Mode, Page, Window, list, quoted};
+use idempost_reference_server::wire::problem::{self, Problem};
+
+/// `GET /_/templates`, mode A.
+pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Answer {
+    let window = Window::read(query, Mode::A)?;
+    let page = tenant.templates.page(&window)?;
+    let data = page.items.iter().map(|template| Item::of(template)).collect();
+    Ok(list(&Page { items: data, has_more: page.has_more }))
+}
+
+/// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
+pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Answer {
+    let (version, input) = asked(tenant, id, query)?;
+    let missing = version.missing(&input.variables);
+    let rendered = input.render(tenant, &version)?;
+    let preview = Preview {
+        object: "preview",
+        from: version.from.as_ref().map(|from| from.text.as_str()),
+        subject: rendered.subject,
+        text: rendered.bodies.text(),
+        html_size: rendered.bodies.html().map_or(0, |html| html.len()),
+        missing,
+    };
+    Ok(problem::json(StatusCode::OK, &preview))
+}
+
+/// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
+pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Cancellation) -> Answer {
+    let (version, input) = asked(tenant, id, query)?;
+    let rendered = input.render(tenant, &version)?;
+    let page = sanitized::document(
+        &rendered.bodies.html().unwrap_or_default(),
+        Colors::of(query),
+        Pictures::new,
+        canceled,
+    );
+    page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
+}
+
+fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, PreviewInput), Problem> {
+    let input = PreviewInput::read(query.unwrap_or_default())?;
+    let id = percent_decode_str(id).decode_utf8_lossy();
+    let template = templates::find(tenant, &id).ok_or_else(Template::not_found)?;
+    let version = match (&template.published, input.published) {
+        (Some(published), true) => published,
+        (None, true) => return Err(Problem::not_found("The template was never published.")),
+        (_, false) => &template.newest,
+    };
+    Ok((Arc::clone(version), input))
+}
+
+#[derive(Default)]
+struct PreviewInput {
+    variables: BTreeMap<String, PropertyValue>,
+    to: Option<String>,
+    published: bool,
+}
+
+impl PreviewInput {
+    fn read(query: &str) -> Result<Self, Problem> {
+        let mut input = Self::default();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "variables" => input.variables = variables(&value)?,
+                "to" => input.to = Some(value.into_owned()).filter(|to| !to.is_empty()),
+                "version" => input.published = value == "published",
+                _ => {}
+            }
+        }
+        Ok(input)
+    }
+
+    fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
+        let contact = self.to.as_deref().and_then(|to| tenant.contacts.by_key(to));
+        let fallback = |key: &str| audience::fallback(tenant, key);
+        let recipient = self.to.as_deref().map(|to| RecipientValues {
+            address: Some(to),
+            contact: contact.as_deref(),
+            link: None,
+            fallback: &fallback,
+        });
+        version.render(&self.variables, recipient).ok_or_else(|| {
+            Problem::validation("With these values the template is larger than an email may be.")
+        })
+    }
+}
+
+fn variables(json: &str) -> Result<BTreeMap<String, PropertyValue>, Problem> {
+    let wrong = |what: String| {
+        Problem::validation(format!("`variables` must be an object of strings and numbers; {what}."))
+    };
+    let value: Value =
+        serde_json::from_str(json).map_err(|error| wrong(format!("it can't be read: {error}")))?;
+    let Value::Object(fields) = value else { return Err(wrong("found something else".to_owned())) };
+    fields
+        .into_iter()
+        .map(|(key, value)| match value {
+            Value::String(text) => Ok((key, PropertyValue::Text(text))),
+            Value::Number(number) => Ok((key, PropertyValue::Number(number))),
+            _ => Err(wrong(format!("{} is neither", quoted(&key)))),
+        })
+        .collect()
+}
+
+#[derive(Serialize)]
+struct Preview<'a> {
+    object: &'static str,
+    from: Option<&'a str>,
+    subject: Option<String>,
+    text: Option<Arc<str>>,
+    html_size: usize,
+    /// The variables for which a send must provide a value.
+    missing: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    id: String,
+    name: &'a str,
+    alias: Option<&'a str>,
+    /// Whether it has a published version.
+    published: bool,
+    /// Whether it has a newer version.
+    edited: bool,
+    variables: Vec<Variable<'a>>,
+}
+
+#[derive(Serialize)]
+struct Variable<'a> {
+    key: &'a str,
+    r#type: ValueType,
+    fallback_value: Option<&'a PropertyValue>,
+}
+
+impl<'a> Item<'a> {
+    fn of(template: &'a Template) -> Self {
+        let variables = template.newest.variables.iter().map(|variable| Variable {
+            key: &variable.key,
+            r#type: variable.r#type,
+            fallback_value: variable.fallback_value.as_ref(),
+        });
+        Self {
+            id: template.id.to_string(),
+            name: &template.name,
+            alias: template.alias.as_deref(),
+            published: template.published.is_some(),
+            edited: template.published.as_ref().is_some_and(|published| published.id != template.newest.id),
+            variables: variables.collect(),
+        }
+    }
+}

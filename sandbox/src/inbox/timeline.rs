@@ -1,0 +1,126 @@
+//! The events of an email and their webhook deliveries: `GET /_/messages/{id}/timeline`, `GET /_/received/{id}/timeline`.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::inbox::mail::MailView;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::model::email::Event::Failed;
+use idempost_reference_server::model::received::Received;
+use idempost_reference_server::model::relayed::RelayLog;
+use idempost_reference_server::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
+use idempost_reference_server::state::mails::Folder;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::problem::json;
+use idempost_reference_server::wire::timestamp::database;
+
+#[derive(Serialize)]
+struct Timeline {
+    object: &'static str,
+    /// Oldest first.
+    events: Vec<Entry>,
+    webhooks: Vec<Delivery>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    at: String,
+    event: &'static str,
+    /// Why the email was not sent, or the reply of the real server that it was forwarded or released to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Arc<str>>,
+    /// The recipients to whom it was forwarded or released.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<Arc<[String]>>,
+}
+
+impl Entry {
+    fn new(at: Timestamp, event: &'static str) -> Self {
+        Self { at: database(at), event, reason: None, to: None }
+    }
+}
+
+/// The delivery of an event to one webhook.
+#[derive(Serialize)]
+struct Delivery {
+    id: String,
+    webhook_id: String,
+    endpoint: Option<String>,
+    r#type: &'static str,
+    status: &'static str,
+    created_at: String,
+    next_attempt_at: Option<String>,
+    attempts: Vec<Try>,
+}
+
+#[derive(Serialize)]
+struct Try {
+    sent_at: String,
+    http_status_code: u16,
+    response: String,
+}
+
+/// The timeline of an email; that of a sent one remains when its mail was deleted.
+pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
+    let email = MailView::find_email(tenant, folder, id)?;
+    let events = match folder {
+        Folder::Sent => of_email(tenant, email),
+        Folder::Received => {
+            let mail = lock(&tenant.received).get(email).cloned();
+            let of =
+                |mail: &Received| with_relayed(vec![Entry::new(mail.created_at, "received")], &mail.relayed);
+            mail.map(|mail| of(&mail)).unwrap_or_default()
+        }
+    };
+    let webhooks = tenant.deliveries.of_email(email).iter().map(|one| delivery(tenant, one)).collect();
+    Ok(json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks }))
+}
+
+fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
+    let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
+    let accepted = Entry::new(email.created_at, "accepted");
+    let later = email.history().into_iter();
+    let later = later.map(|(at, event)| Entry {
+        reason: email.failure().filter(|_| event == Failed),
+        ..Entry::new(at, event.as_str())
+    });
+    with_relayed(std::iter::once(accepted).chain(later).collect(), &email.relayed)
+}
+
+/// Adds the attempts to forward or release an email to its events, by time.
+fn with_relayed(mut events: Vec<Entry>, log: &RelayLog) -> Vec<Entry> {
+    events.extend(log.all().into_iter().map(|one| Entry {
+        reason: Some(one.reason),
+        to: Some(one.to),
+        ..Entry::new(one.at, one.outcome.as_str())
+    }));
+    events.sort_by(|one, other| one.at.cmp(&other.at));
+    events
+}
+
+fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
+    let progress = delivery.progress();
+    Delivery {
+        id: message_id(delivery.id),
+        webhook_id: delivery.webhook.to_string(),
+        endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
+        r#type: delivery.kind,
+        status: progress.status().as_str(),
+        created_at: database(delivery.created_at),
+        next_attempt_at: progress.next_attempt_at.map(database),
+        attempts: progress.attempts.iter().map(attempt).collect(),
+    }
+}
+
+fn attempt(attempt: &Attempt) -> Try {
+    Try {
+        sent_at: database(attempt.sent_at),
+        http_status_code: attempt.http_status_code,
+        response: attempt.response.clone(),
+    }
+}

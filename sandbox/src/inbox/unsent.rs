@@ -1,0 +1,160 @@
+//! Unsent emails: waiting, failed or canceled. `GET /_/messages?state=…` lists them.
+//!
+//! An email is listed here from its acceptance until it is sent. Then its URL (`/_/messages/{email_id}/…`) is that of the captured email.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use crate::inbox::search::Search;
+use crate::inbox::window;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::model::email::tags::Tag;
+use idempost_reference_server::model::email::{Email, Event};
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::ledger::Ledger;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::paging::{Page, list, quoted};
+use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::timestamp::database;
+
+/// Why an email is unsent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    /// It waits for its schedule.
+    Scheduled,
+    /// It waits for its hosted attachments.
+    Queued,
+    Failed,
+    Suppressed,
+    Canceled,
+}
+
+impl State {
+    /// `None` if the email was sent.
+    pub(super) fn of(email: &Email) -> Option<Self> {
+        match email.last_event() {
+            _ if email.captured().is_some() => None,
+            _ if email.failure().is_some() => Some(Self::Failed),
+            Event::Scheduled => Some(Self::Scheduled),
+            Event::Queued => Some(Self::Queued),
+            Event::Failed => Some(Self::Failed),
+            Event::Suppressed => Some(Self::Suppressed),
+            Event::Canceled => Some(Self::Canceled),
+            _ => None,
+        }
+    }
+}
+
+/// The unsent emails that `state` selects.
+#[derive(Clone, Copy)]
+pub(super) enum Selection {
+    All,
+    In(State),
+}
+
+/// The values of `state` besides `sent`, which selects captured emails.
+const STATES: [(&str, Selection); 6] = [
+    ("unsent", Selection::All),
+    ("scheduled", Selection::In(State::Scheduled)),
+    ("queued", Selection::In(State::Queued)),
+    ("failed", Selection::In(State::Failed)),
+    ("suppressed", Selection::In(State::Suppressed)),
+    ("canceled", Selection::In(State::Canceled)),
+];
+
+impl Selection {
+    /// Reads `state` from a query; absent, it selects captured emails.
+    pub(super) fn read(query: &str) -> Result<Option<Self>, Problem> {
+        let state = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state").last();
+        let Some((_, state)) = state.filter(|(_, state)| state != "sent") else { return Ok(None) };
+        let known = STATES.iter().find(|(name, _)| *name == state);
+        known.map(|(_, wanted)| Some(*wanted)).ok_or_else(|| {
+            let names: Vec<_> = STATES.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let rule = format!("`state` must be one of `sent`, {}", names.join(", "));
+            Problem::validation(format!("{rule}; found {}.", quoted(&state)))
+        })
+    }
+
+    fn lets_through(self, email: &Email) -> bool {
+        State::of(email).is_some_and(|state| match self {
+            Self::All => true,
+            Self::In(wanted) => wanted == state,
+        })
+    }
+}
+
+/// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
+pub(super) fn index(
+    tenant: &Tenant,
+    wanted: Selection,
+    query: &str,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Answer {
+    let search = Search::read(query, now)?;
+    let mut matcher = search.matcher(tenant);
+    let walk = window(query)?.walk(&*lock(&tenant.emails))?;
+    let page = walk.page_where(|email| {
+        canceled.is_canceled() || wanted.lets_through(email) && matcher.matches(&**email)
+    });
+    canceled.check()?;
+    let items = page.items.iter().map(|email| Item::of(email)).collect();
+    Ok(list(&Page { items, has_more: page.has_more }))
+}
+
+/// The IDs of all unsent emails.
+pub(super) fn ids(tenant: &Tenant) -> impl Iterator<Item = Uuid> + use<> {
+    let emails: Vec<_> = lock(&tenant.emails).newest_first().cloned().collect();
+    emails.into_iter().filter(|email| State::of(email).is_some()).map(|email| email.id)
+}
+
+/// Finds an unsent email by ID.
+pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> {
+    emails.get(id).filter(|email| State::of(email).is_some()).cloned()
+}
+
+/// An unsent email in a list, with the fields of a captured one as far as it has them.
+#[derive(Serialize)]
+pub(super) struct Item<'a> {
+    id: String,
+    email_id: String,
+    from: &'a str,
+    to: &'a [String],
+    cc: &'a [String],
+    bcc: &'a [String],
+    subject: &'a str,
+    created_at: String,
+    /// `None` if it was sent meanwhile.
+    state: Option<State>,
+    /// The reason of its failure, as in webhook events.
+    reason: Option<Arc<str>>,
+    scheduled_at: Option<String>,
+    last_event: &'static str,
+    tags: &'a [Tag],
+}
+
+impl<'a> Item<'a> {
+    pub(super) fn of(email: &'a Email) -> Self {
+        Self {
+            id: email.id.to_string(),
+            email_id: email.id.to_string(),
+            from: &email.from,
+            to: &email.to,
+            cc: email.cc.as_deref().unwrap_or_default(),
+            bcc: email.bcc.as_deref().unwrap_or_default(),
+            subject: &email.subject,
+            created_at: database(email.created_at),
+            state: State::of(email),
+            reason: email.failure(),
+            scheduled_at: email.scheduled_at().map(database),
+            last_event: email.last_event().as_str(),
+            tags: &email.tags,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The list of accounts, received emails, and the newest captured one.
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::inbox::mail::{MailView, ReceivedItem};
+use crate::inbox::search::Search;
+use crate::inbox::{matching_page, messages, window};
+use idempost_reference_server::access::{self, account};
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::paging::{Page, list};
+use idempost_reference_server::wire::problem::{self, Problem};
+
+/// `GET /_/tenants`: all accounts, most recently used first. Without a password it needs no credential, so it shows no keys; with a
+/// credential it marks that account as current.
+pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    let current = access::name_or_query(state, request).ok();
+    let tenants = state.tenants.all();
+    let data: Vec<_> = tenants
+        .iter()
+        .map(|tenant| {
+            let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
+            json!({
+                "id": account::id(state, &tenant.name),
+                "label": account::label(&tenant.name),
+                "current": current.as_ref() == Some(&tenant.name),
+                "sent": sent,
+                "received": received,
+            })
+        })
+        .collect();
+    problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
+}
+
+/// `GET /_/received`, mode A: received emails, with the search of `GET /_/messages`.
+pub(super) fn received(
+    tenant: &Tenant,
+    query: Option<&str>,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Answer {
+    let query = query.unwrap_or_default();
+    let search = Search::read(query, now)?;
+    let page = matching_page(tenant, &tenant.received, &window(query)?, &search, canceled)?;
+    let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
+    Ok(list(&Page { items, has_more: page.has_more }))
+}
+
+/// `GET /_/latest.html?to=…`: the newest matching captured email, for a test that has only a browser.
+pub(super) fn latest(
+    tenant: &Tenant,
+    name: &str,
+    query: Option<&str>,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Answer {
+    let search = Search::read(query.unwrap_or_default(), now)?;
+    let page = matching_page(tenant, &tenant.captured, &window("limit=1")?, &search, canceled)?;
+    let mail = page.items.into_iter().next();
+    let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
+    match name {
+        "latest.html" => mail.html_document(canceled),
+        "latest.txt" => mail.text_page(),
+        "latest.eml" => mail.download(),
+        _ => messages::show(tenant, &mail.id()),
+    }
+}

@@ -1,0 +1,211 @@
+//! `GET /_/messages/wait`: the details of the newest matching captured email, at once if there is one, else as soon as it is captured.
+//!
+//! The handler looks once. If it finds nothing, [`Waiting`] looks again, without a thread: a waiter
+//! needs a connection and a timer. It subscribes before it looks again, and remembers which emails it has seen, so that no email
+//! is missed and none is compared twice.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use jiff::Timestamp;
+use tokio::time::timeout_at;
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use crate::inbox::messages;
+use crate::inbox::search::Search;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::model::mail::Mail;
+use idempost_reference_server::reply::Reply;
+use idempost_reference_server::state::State;
+use idempost_reference_server::state::arrivals::Seen;
+use idempost_reference_server::state::mails;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::paging::quoted;
+use idempost_reference_server::wire::problem::Problem;
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// A request that waits for an email.
+struct Waiting {
+    tenant: Arc<str>,
+    wanted: Arc<Wanted>,
+    seen: Seen,
+    deadline: Instant,
+}
+
+#[derive(Debug)]
+struct Wanted {
+    search: Search,
+    /// Only emails that were captured later, by the sandbox's clock.
+    after: Option<Timestamp>,
+    timeout: Duration,
+    /// The conditions, for messages.
+    conditions: String,
+}
+
+/// `GET /_/messages/wait`
+pub(super) fn answer(
+    state: &State,
+    tenant: &Tenant,
+    query: Option<&str>,
+    canceled: &Cancellation,
+) -> Result<Reply, Problem> {
+    let start = Instant::now();
+    let query = query.unwrap_or_default();
+    let timeout = timeout(query)?;
+    let mut seen = Seen::default();
+    let after = match parameter(query, "after") {
+        Some(after) => read_after(state, &tenant.name, &after, &mut seen)?,
+        None => None,
+    };
+    let wanted = Wanted {
+        search: Search::read(query, state.clock.now())?,
+        after,
+        timeout,
+        conditions: conditions(query),
+    };
+    if let Some(response) = wanted.look(state, &tenant.name, &mut seen, canceled) {
+        return Ok(Reply::Now(response));
+    }
+    let message =
+        "Waiting needs the HTTP mount; this one only finds emails that were captured before the request.";
+    let otherwise = Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message).into_response();
+    let tenant = tenant.name.as_str().into();
+    let waiting = Waiting { tenant, wanted: Arc::new(wanted), seen, deadline: start + timeout };
+    Ok(Reply::wait(otherwise, |state| waiting.response(state)))
+}
+
+impl Waiting {
+    /// Waits until a matching email is captured, or until the timeout, and returns the status and the body of the response.
+    async fn response(mut self, state: Arc<State>) -> Response<Bytes> {
+        let timeout = Arc::clone(&self.wanted);
+        let deadline = self.deadline.into();
+        let found = timeout_at(deadline, async move {
+            let mut arrivals = state.arrivals.subscribe(&self.tenant);
+            loop {
+                if let Some(response) = self.look(&state).await {
+                    return response;
+                }
+                arrivals.captured().await;
+            }
+        });
+        found.await.unwrap_or_else(|_| timeout.timed_out().into_response())
+    }
+
+    /// Compares the emails that were captured since the last look.
+    async fn look(&mut self, state: &Arc<State>) -> Option<Response<Bytes>> {
+        // Closing it would be the only error.
+        let permit = Arc::clone(&state.arrivals.looking).acquire_owned().await.ok()?;
+        let (state, tenant, wanted, mut seen) =
+            (Arc::clone(state), Arc::clone(&self.tenant), Arc::clone(&self.wanted), self.seen.clone());
+        let canceled = Cancellation::default();
+        // Dropped with this future when the client disconnects.
+        let _gone = canceled.on_drop();
+        let looked = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            let found = wanted.look(&state, &tenant, &mut seen, &canceled);
+            (found, seen)
+        });
+        match looked.await {
+            Ok((found, seen)) => {
+                self.seen = seen;
+                found
+            }
+            Err(error) => Some(Problem::application(error.to_string()).into_response()),
+        }
+    }
+}
+
+impl Wanted {
+    fn look(
+        &self,
+        state: &State,
+        tenant: &str,
+        seen: &mut Seen,
+        canceled: &Cancellation,
+    ) -> Option<Response<Bytes>> {
+        let later = |mail: &Mail| self.after.is_none_or(|after| micros(mail.captured_at) > micros(after));
+        let tenant = state.tenants.find(tenant)?;
+        let mut matcher = self.search.matcher(&tenant);
+        let mail =
+            seen.newest(&tenant, |mail| canceled.is_canceled() || (later(mail) && matcher.matches(&**mail)))?;
+        canceled.check().is_ok().then(|| messages::details(&tenant, &mail))
+    }
+
+    /// 408
+    fn timed_out(&self) -> Problem {
+        let seconds = self.timeout.as_secs_f64();
+        let conditions =
+            if self.conditions.is_empty() { String::new() } else { format!(" with {}", self.conditions) };
+        Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "wait_timeout",
+            format!("No mail{conditions} was captured within {seconds} s (`timeout`)."),
+        )
+    }
+}
+
+/// The resolution of times in responses.
+fn micros(time: Timestamp) -> i64 {
+    time.as_microsecond()
+}
+
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let values = form_urlencoded::parse(query.as_bytes()).filter(|(found, _)| found == name);
+    values.last().map(|(_, value)| value.into_owned())
+}
+
+fn timeout(query: &str) -> Result<Duration, Problem> {
+    let Some(text) = parameter(query, "timeout") else { return Ok(DEFAULT_TIMEOUT) };
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|timeout| *timeout <= MAX_TIMEOUT).ok_or_else(|| {
+        let max = MAX_TIMEOUT.as_secs();
+        Problem::validation(format!(
+            "`timeout` must be a number of seconds from 0 to {max}; found {}.",
+            quoted(&text)
+        ))
+    })
+}
+
+/// Reads `after`: the ID of a captured email or of its sent email, whose older ones count as seen, or a time.
+fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<Option<Timestamp>, Problem> {
+    let Ok(id) = Uuid::try_parse(text) else {
+        // In queries, the plus sign of an offset is often not escaped, and a form decodes it as a space.
+        let with_sign = || text.rsplit_once(' ').map(|(time, offset)| format!("{time}+{offset}"));
+        let time = text.parse().or_else(|error| with_sign().ok_or(error)?.parse());
+        return time.map(Some).map_err(|_: jiff::Error| {
+            Problem::validation(format!(
+                "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; found {}.",
+                quoted(text)
+            ))
+        });
+    };
+    let tenant = state.tenants.find(name);
+    let position = tenant.as_deref().and_then(|tenant| {
+        let mail = mails::find(tenant, text).ok()?;
+        lock(&tenant.captured).position(mail.id)
+    });
+    match (tenant, position) {
+        (Some(tenant), Some(position)) => {
+            *seen = Seen::up_to(&tenant, position);
+            Ok(None)
+        }
+        _ => Err(Problem::validation(format!(
+            "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; no mail has the id {id}. \
+             It may have been deleted or evicted: use the time of its capture."
+        ))),
+    }
+}
+
+/// The conditions of a query, as text.
+fn conditions(query: &str) -> String {
+    let all = form_urlencoded::parse(query.as_bytes());
+    let all =
+        all.filter(|(name, _)| matches!(&**name, "to" | "from" | "subject" | "query" | "tag" | "after"));
+    all.map(|(name, value)| format!("`{name}` {}", quoted(&value))).collect::<Vec<_>>().join(", ")
+}

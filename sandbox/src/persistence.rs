@@ -1,0 +1,272 @@
+//! State that survives a restart: `idempost sandbox serve --data DIR`.
+//!
+//! The service always responds from memory. A writer saves changes to one file, several times a second and each time in one transaction, so
+//! that a killed process loses at most the changes of about the last second (or of the last two writes, on a slower disk), and the file is
+//! always consistent. Requests that outpace the writer wait for it (`backlog.rs`). The file is a [`redb`] database: after a crash the last
+//! transaction is complete, its checksums detect damage, and its lock excludes a second process. Records are MessagePack with field names,
+//! so that a later version may add fields.
+//!
+//! Persisted are sent, captured and received emails, all resources of all tenants, OAuth grants with the key that signs their tokens,
+//! idempotency keys, what tenants have used of their quotas, scheduled jobs, and a clock that was moved.
+//! Not persisted are recorded requests and logs, faults, pending authorization requests, attachments that were being fetched, and the files
+//! of contact imports: such an email or unfinished import has failed.
+
+mod batch;
+mod job;
+mod overlay;
+mod restore;
+mod snapshot;
+mod store;
+mod tables;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use self::batch::{Batch, encode};
+use self::store::Store;
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::service::Service;
+use idempost_reference_server::settings::Settings;
+use idempost_reference_server::state::tenant::Tenant;
+
+/// The delay between two writes.
+const WRITE_INTERVAL: Duration = Duration::from_millis(100);
+/// The delay between a failed write and the next attempt.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
+
+/// Why the state could not be persisted or restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PersistenceError {
+    /// Another process has locked it.
+    #[error("another sandbox is using it")]
+    InUse,
+    /// A later version wrote it.
+    #[error(
+        "a newer version of this program wrote it (format {found}; this one knows formats up to {known})"
+    )]
+    Newer {
+        /// The format of the file.
+        found: u64,
+        /// The newest supported format.
+        known: u64,
+    },
+    /// An older version of this program wrote it, with a different format of emails. It was left unchanged.
+    #[error("an older version of this program wrote it (format {found}; this one knows format {known})")]
+    Older {
+        /// The format of the file.
+        found: u64,
+        /// The supported format.
+        known: u64,
+    },
+    /// It can't be read. It was left unchanged.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+    /// An I/O error.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// A record could not be serialized.
+    #[error("a record cannot be written: {0}")]
+    Unwritten(String),
+}
+
+/// Persists changes until it is [closed](Self::close) or dropped.
+pub struct Persistence {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    stop: Mutex<bool>,
+    wake: Condvar,
+    failing: AtomicBool,
+}
+
+/// Restores the service from this folder, and persists its state there. The folder is created if it doesn't exist.
+///
+/// `on_status` is called when writing fails, and when it succeeds again; the service continues meanwhile.
+///
+/// # Errors
+/// Fails if the folder can't be used. Nothing in it is changed then.
+pub fn open(
+    folder: &Path,
+    settings: Settings,
+    on_status: impl Fn(Result<(), &PersistenceError>) + Send + 'static,
+) -> Result<(Arc<Service>, Persistence), PersistenceError> {
+    make(folder)?;
+    let store = Store::open(folder)?;
+    let service = restore::service(&store, settings)?;
+    service.state().set_persistent();
+    let shared =
+        Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
+    let known = service.state().tenants.all().iter().map(|tenant| tenant.name.clone()).collect();
+    // Those that this evicts are deleted on disk by the first write.
+    service.state().tenants.order(Tenant::last_change);
+    let mut writer = Writer {
+        folder: folder.to_owned(),
+        store: Some(store),
+        retry_at: None,
+        service: Arc::downgrade(&service),
+        known,
+        pending: Batch::default(),
+        clock: Vec::new(),
+        shared: Arc::clone(&shared),
+        on_status: Box::new(on_status),
+    };
+    // The restored state is written before the first request.
+    writer.write();
+    let thread = std::thread::Builder::new().name("persistence".to_owned()).spawn(move || writer.run())?;
+    Ok((service, Persistence { shared, thread: Some(thread) }))
+}
+
+/// Creates the folder with access for its owner only: it contains keys and emails.
+fn make(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+impl Persistence {
+    /// Writes the remaining changes, and returns whether that succeeded.
+    pub fn close(mut self) -> bool {
+        self.stop();
+        !self.shared.failing.load(Ordering::SeqCst)
+    }
+
+    fn stop(&mut self) {
+        *lock(&self.shared.stop) = true;
+        self.shared.wake.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Persistence {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Persistence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Persistence").finish_non_exhaustive()
+    }
+}
+
+/// Is called when writing fails, and when it succeeds again.
+type StatusCallback = dyn Fn(Result<(), &PersistenceError>) + Send;
+
+/// The thread that writes.
+struct Writer {
+    folder: PathBuf,
+    /// `None` after a failure: a database that has failed must be reopened.
+    store: Option<Store>,
+    /// After a failure, the time of the next attempt.
+    retry_at: Option<Instant>,
+    service: Weak<Service>,
+    /// The tenants in the file.
+    known: BTreeSet<String>,
+    /// The changes that aren't written yet.
+    pending: Batch,
+    /// The clock as written.
+    clock: Vec<u8>,
+    shared: Arc<Shared>,
+    on_status: Box<StatusCallback>,
+}
+
+impl Writer {
+    fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        loop {
+            let is_behind = self
+                .service
+                .upgrade()
+                .is_some_and(|service| service.state().snapshot_lock.backlog().is_full());
+            let stopped = {
+                let stop = lock(&shared.stop);
+                let pause = if is_behind { Duration::ZERO } else { WRITE_INTERVAL };
+                let waited = shared.wake.wait_timeout_while(stop, pause, |stop| !*stop);
+                *waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
+            };
+            if stopped {
+                self.retry_at = None;
+            }
+            let alive = self.write();
+            if stopped || !alive {
+                return;
+            }
+        }
+    }
+
+    /// Returns false once the service was dropped.
+    fn write(&mut self) -> bool {
+        let Some(service) = self.service.upgrade() else { return false };
+        if self.retry_at.is_some_and(|at| Instant::now() < at) {
+            return true;
+        }
+        let (collected, started) = (self.collect(&service), Instant::now());
+        match collected.and_then(|()| self.commit()) {
+            Ok(()) => {
+                self.retry_at = None;
+                service.state().snapshot_lock.backlog().end_write(started.elapsed());
+                if self.shared.failing.swap(false, Ordering::SeqCst) {
+                    (self.on_status)(Ok(()));
+                }
+            }
+            Err(error) => {
+                self.store = None;
+                self.retry_at = Some(Instant::now() + RETRY_DELAY);
+                service.state().snapshot_lock.backlog().give_up();
+                if !self.shared.failing.swap(true, Ordering::SeqCst) {
+                    (self.on_status)(Err(&error));
+                }
+            }
+        }
+        true
+    }
+
+    fn commit(&mut self) -> Result<(), PersistenceError> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let store = match self.store.take() {
+            Some(store) => store,
+            None => Store::open(&self.folder)?,
+        };
+        self.store.insert(store).write(&self.pending)?;
+        self.pending = Batch::default();
+        Ok(())
+    }
+
+    fn collect(&mut self, service: &Service) -> Result<(), PersistenceError> {
+        let closed = service.state().snapshot_lock.close();
+        let mut batch = Batch::collect(service, &mut self.known);
+        service.state().snapshot_lock.backlog().begin_write();
+        drop(closed);
+        let clock = encode(&service.clock().stored())?;
+        if clock != self.clock {
+            self.clock.clone_from(&clock);
+            batch.clock = Some(clock);
+        }
+        self.pending.then(batch);
+        Ok(())
+    }
+}
+
+/// Also after a panic: nothing may wait for a writer that has ended.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(service) = self.service.upgrade() {
+            service.state().snapshot_lock.backlog().give_up();
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Persisted jobs, with names in place of references.
+
+use std::sync::{Arc, Weak};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::model::email::Event;
+use idempost_reference_server::state::job::{BroadcastJob, ClaimStep, Job};
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::state::tenants::Tenants;
+
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct StoredJob {
+    tenant: String,
+    what: StoredJobKind,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+enum StoredJobKind {
+    SendEmail { email: Uuid },
+    RecordEvent { email: Uuid, event: Event },
+    ResumeRun { run: Uuid, number: u64 },
+    CheckDomain { domain: Uuid, number: u64 },
+    AdvanceClaim { claim: Uuid, step: ClaimStep },
+    DeleteThread { thread: Uuid },
+    SendBroadcast { broadcast: Uuid },
+    ContinueBroadcast { broadcast: Uuid, contacts: Vec<Uuid> },
+    NotifyAutomations { email: Uuid, event: Event },
+}
+
+impl StoredJob {
+    /// `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), for contact imports,
+    /// whose files aren't persisted, and for mails that reach the maximum age, which may be another one after a restart.
+    pub(super) fn of(job: &Job) -> Option<Self> {
+        let (tenant, what) = match job {
+            Job::SendEmail { tenant, email } => {
+                (tenant.upgrade(), StoredJobKind::SendEmail { email: email.upgrade()?.id })
+            }
+            Job::RecordEvent { tenant, email, event } => {
+                (tenant.upgrade(), StoredJobKind::RecordEvent { email: email.upgrade()?.id, event: *event })
+            }
+            Job::RetryDelivery { .. } | Job::ContinueImport(_) | Job::DeleteExpired { .. } => return None,
+            Job::ResumeRun { tenant, run, number } => {
+                (tenant.upgrade(), StoredJobKind::ResumeRun { run: *run, number: *number })
+            }
+            Job::NotifyAutomations { tenant, email, event } => (
+                tenant.upgrade(),
+                StoredJobKind::NotifyAutomations { email: email.upgrade()?.id, event: *event },
+            ),
+            Job::CheckDomain { tenant, domain, number } => {
+                (tenant.upgrade(), StoredJobKind::CheckDomain { domain: *domain, number: *number })
+            }
+            Job::AdvanceClaim { tenant, claim, step } => {
+                (tenant.upgrade(), StoredJobKind::AdvanceClaim { claim: *claim, step: *step })
+            }
+            Job::DeleteThread { tenant, thread } => {
+                (tenant.upgrade(), StoredJobKind::DeleteThread { thread: *thread })
+            }
+            Job::SendBroadcast { tenant, broadcast } => {
+                (tenant.upgrade(), StoredJobKind::SendBroadcast { broadcast: *broadcast })
+            }
+            Job::ContinueBroadcast(broadcast) => (
+                broadcast.tenant(),
+                StoredJobKind::ContinueBroadcast {
+                    broadcast: broadcast.broadcast(),
+                    contacts: broadcast.contacts().to_vec(),
+                },
+            ),
+        };
+        Some(Self { tenant: tenant?.name.clone(), what })
+    }
+
+    /// `None` if the tenant or email no longer exists.
+    pub(super) fn restore(self, tenants: &Tenants) -> Option<Job> {
+        let owner = tenants.find(&self.tenant)?;
+        let tenant = Arc::downgrade(&owner);
+        Some(match self.what {
+            StoredJobKind::SendEmail { email } => Job::SendEmail { tenant, email: email_of(&owner, email)? },
+            StoredJobKind::RecordEvent { email, event } => {
+                Job::RecordEvent { tenant, email: email_of(&owner, email)?, event }
+            }
+            StoredJobKind::NotifyAutomations { email, event } => {
+                Job::NotifyAutomations { tenant, email: email_of(&owner, email)?, event }
+            }
+            StoredJobKind::ResumeRun { run, number } => Job::ResumeRun { tenant, run, number },
+            StoredJobKind::CheckDomain { domain, number } => Job::CheckDomain { tenant, domain, number },
+            StoredJobKind::AdvanceClaim { claim, step } => Job::AdvanceClaim { tenant, claim, step },
+            StoredJobKind::DeleteThread { thread } => Job::DeleteThread { tenant, thread },
+            StoredJobKind::SendBroadcast { broadcast } => Job::SendBroadcast { tenant, broadcast },
+            StoredJobKind::ContinueBroadcast { broadcast, contacts } => {
+                Job::ContinueBroadcast(BroadcastJob::new(&owner, broadcast, contacts))
+            }
+        })
+    }
+}
+
+fn email_of(tenant: &Tenant, id: Uuid) -> Option<Weak<idempost_reference_server::model::email::Email>> {
+    lock(&tenant.emails).get(id).map(Arc::downgrade)
+}

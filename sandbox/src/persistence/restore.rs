@@ -1,0 +1,194 @@
+//! Restores a service from the file.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use crate::persistence::PersistenceError;
+use crate::persistence::batch::decode;
+use crate::persistence::job::StoredJob;
+use crate::persistence::snapshot::Snapshot;
+use crate::persistence::store::Store;
+use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Visit};
+use idempost_reference_server::delivery::{self, imports, webhooks};
+use idempost_reference_server::lock::lock;
+use idempost_reference_server::model::email::Event;
+use idempost_reference_server::scheduler::JobKey;
+use idempost_reference_server::service::Service;
+use idempost_reference_server::settings::Settings;
+use idempost_reference_server::state::idempotency;
+use idempost_reference_server::state::job::Job;
+use idempost_reference_server::state::links::Links;
+use idempost_reference_server::state::mails;
+use idempost_reference_server::state::oauth::OAuthStore;
+use idempost_reference_server::state::outbox::PendingAttempt;
+use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::store::ledger::Persist;
+use idempost_reference_server::store::size::Size;
+
+/// The records of one tenant, by table.
+type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;
+
+/// Restores a service with everything in the file.
+pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
+    let mut links = Links::new(settings.seed);
+    match store.metadata("links")? {
+        Some(key) => {
+            let key =
+                key.try_into().map_err(|_| PersistenceError::Damaged("the key of its links".to_owned()))?;
+            links = links.with_key(key);
+        }
+        None => store.set_metadata("links", links.key())?,
+    }
+    let mut logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
+    if let Some(stored) = store.metadata("logins")? {
+        let unfit = || PersistenceError::Damaged("the key of its logins".to_owned());
+        logins = logins.restore(decode(&stored)?).ok_or_else(unfit)?;
+    }
+    let service = Service::with(settings, links, logins, &crate::routes::ROUTES);
+    if let Some(clock) = store.metadata("clock")? {
+        service.clock().restore(&decode(&clock)?);
+    }
+    let jobs = tenants(&service, store)?;
+    count_mails(&service);
+    count_events(&service);
+    for (key, job) in jobs {
+        if let Some(job) = job.restore(&service.state().tenants) {
+            service.state().scheduler.restore(key, job);
+        }
+    }
+    for tenant in service.state().tenants.all() {
+        recover(&service, &tenant);
+    }
+    Ok(service)
+}
+
+/// Restores the tenants, one by one in the order of the file; returns the jobs, which refer to all of them.
+fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
+    let mut jobs = Vec::new();
+    let mut current: Option<(String, Records)> = None;
+    store.records(|tenant, table, position, bytes| {
+        if table == JOBS {
+            let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
+            jobs.push(((due, position), job));
+            return Ok(());
+        }
+        if table == GRANTS {
+            service.state().oauth.restore_grant(position, decode(bytes)?);
+            return Ok(());
+        }
+        if current.as_ref().is_none_or(|(name, _)| name != tenant)
+            && let Some((name, records)) = current.replace((tenant.to_owned(), Records::new()))
+        {
+            fill(service, &name, records)?;
+        }
+        if let Some((_, records)) = &mut current {
+            records.entry(table).or_default().push((position, bytes.to_vec()));
+        }
+        Ok(())
+    })?;
+    if let Some((name, records)) = current {
+        fill(service, &name, records)?;
+    }
+    Ok(jobs)
+}
+
+fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), PersistenceError> {
+    let tenant = service.state().tenants.restore(name);
+    for (number, bytes) in records.remove(&KEYS).unwrap_or_default() {
+        tenant.keys.restore(number, decode::<idempotency::StoredKey>(&bytes)?);
+    }
+    tables::every(&tenant, &mut Fill { records })?;
+    tenant.index_emails();
+    for key in tenant.api_keys.all() {
+        let (token, credential) = key.credential(name);
+        service.state().tenants.api_key_index.add(token, credential);
+    }
+    Ok(())
+}
+
+struct Fill {
+    records: Records,
+}
+
+impl Visit for Fill {
+    fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
+    where
+        T: Snapshot + DeserializeOwned,
+    {
+        for (position, bytes) in self.records.remove(&number).unwrap_or_default() {
+            let (id, record): (Uuid, T) = decode(&bytes)?;
+            records.restore(position, id, Arc::new(record));
+        }
+        Ok(())
+    }
+}
+
+/// Counts the emails of all tenants, so that the oldest are evicted beyond the limits.
+fn count_mails(service: &Service) {
+    let mut mails: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
+    for tenant in service.state().tenants.all() {
+        let captured = lock(&tenant.captured);
+        for email in lock(&tenant.emails).oldest_first() {
+            let mail = email.captured().and_then(|id| captured.get(id));
+            let size = email.size() + mail.map_or(0, |mail| mail.held());
+            mails.push((email.created_at, email.id, size, Arc::clone(&tenant)));
+        }
+        for mail in lock(&tenant.received).oldest_first() {
+            mails.push((mail.created_at, mail.id, mail.size(), Arc::clone(&tenant)));
+        }
+    }
+    mails.sort_by_key(|(at, ..)| *at);
+    for (_, id, size, tenant) in mails {
+        service.state().tenants.count_mail(&tenant, id, size);
+    }
+}
+
+/// Counts the webhook events of all tenants, so that the oldest are evicted beyond the limit.
+fn count_events(service: &Service) {
+    let mut events: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
+    for tenant in service.state().tenants.all() {
+        for delivery in tenant.deliveries.lock().oldest_first() {
+            events.push((delivery.created_at, delivery.id, delivery.size(), Arc::clone(&tenant)));
+        }
+    }
+    events.sort_by_key(|(at, ..)| *at);
+    for (_, id, size, tenant) in events {
+        service.state().tenants.count_event(&tenant, id, size);
+    }
+}
+
+/// Resumes pending work.
+fn recover(service: &Service, tenant: &Arc<Tenant>) {
+    let now = service.clock().now();
+    let deliveries: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();
+    for delivery in deliveries {
+        match delivery.recover(now) {
+            Some(due) if due > now => {
+                let (tenant, delivery) = (Arc::downgrade(tenant), Arc::downgrade(&delivery));
+                service.state().scheduler.schedule(due, Job::RetryDelivery { tenant, delivery });
+            }
+            Some(_) => {
+                webhooks::enqueue(
+                    service.state(),
+                    PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true },
+                );
+            }
+            None => {}
+        }
+    }
+    // Their attachments were being fetched.
+    let cut_off: Vec<_> = lock(&tenant.emails)
+        .oldest_first()
+        .filter(|email| email.last_event() == Event::Queued && !email.waits() && email.captured().is_none())
+        .cloned()
+        .collect();
+    for email in cut_off {
+        delivery::fail(service.state(), tenant, &email, now, "attachment_unreachable");
+    }
+    imports::fail_unfinished(tenant, now);
+    mails::schedule_oldest(service.state(), tenant);
+}

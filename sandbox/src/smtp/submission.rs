@@ -1,0 +1,210 @@
+//! Converts a submitted message to the equivalent `POST /emails` request.
+//!
+//! The request passes through the service like any other: the same validation, rate limit, idempotency, events and log. Resend
+//! does the same (its page on SMTP); the specification doesn't define it. The envelope determines the recipients:
+//!
+//! | field | source |
+//! |---|---|
+//! | `to`, `cc` | the addresses of these headers that are also in the envelope |
+//! | `bcc` | the other envelope recipients |
+//! | `html`, `text` | the first part of each type that isn't a file |
+//! | `attachments` | the files, with their content IDs |
+//! | `headers` | all other headers, except those that servers write |
+//!
+//! The header `Resend-Idempotency-Key` becomes the request's `Idempotency-Key`.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use mail_parser::{Address, Message, PartType};
+use serde_json::{Map, Value, json};
+
+use crate::smtp::reply::Reply;
+use idempost_reference_server::mime::{self, NotParsed};
+use idempost_reference_server::model::received::{addresses, contents, mailbox};
+
+/// In lower case, like the following lists.
+const IDEMPOTENCY_KEY: &str = "resend-idempotency-key";
+/// Headers that are fields of the request, or that servers write.
+const NOT_CUSTOM: [&str; 13] = [
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "reply-to",
+    "subject",
+    "date",
+    "message-id",
+    "mime-version",
+    "return-path",
+    "received",
+    "dkim-signature",
+    IDEMPOTENCY_KEY,
+];
+
+/// The maximum length of an API message in a reply, in characters; its line has at most 512 (RFC 5321, 4.5.3.1.5).
+const MAX_MESSAGE: usize = 400;
+
+/// The request that sends this message to these recipients. The error is the reply to an invalid message.
+pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
+    let message = mime::parse(raw).map_err(|error| Reply::too_complex(error.text()))?;
+    let message = message.filter(|message| !message.headers().is_empty()).ok_or(Reply::NOT_A_MAIL)?;
+    let body = body(&message, recipients, raw).map_err(|error| Reply::too_complex(error.text()))?;
+    let body = Bytes::from(body.to_string());
+    let mut request = Request::post("/emails").body(body).map_err(|_| Reply::FAILED)?;
+    let headers = request.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| Reply::BAD_KEY)?;
+    headers.insert(header::AUTHORIZATION, bearer);
+    if let Some((_, value)) = custom(&message).find(|(name, _)| name.eq_ignore_ascii_case(IDEMPOTENCY_KEY)) {
+        let value = HeaderValue::try_from(value).map_err(|_| Reply::BAD_IDEMPOTENCY_KEY)?;
+        headers.insert("idempotency-key", value);
+    }
+    Ok(request)
+}
+
+/// The SMTP reply for the response to that request.
+pub(super) fn reply(response: &Response<Bytes>) -> Reply {
+    let body: Value = serde_json::from_slice(response.body()).unwrap_or_default();
+    let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
+    if response.status().is_success() {
+        return Reply::new(250, format!("2.0.0 Sent as {}", text("id")));
+    }
+    let (code, enhanced) = match response.status() {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => (550, "5.7.1"),
+        StatusCode::PAYLOAD_TOO_LARGE => (552, "5.3.4"),
+        StatusCode::TOO_MANY_REQUESTS => (451, "4.7.0"),
+        StatusCode::CONFLICT if text("name") == "concurrent_idempotent_requests" => (451, "4.5.0"),
+        status if status.is_server_error() => (451, "4.3.0"),
+        _ => (554, "5.6.0"),
+    };
+    let message: String = text("message").chars().take(MAX_MESSAGE).collect();
+    Reply::new(code, format!("{enhanced} {message}"))
+}
+
+fn body(message: &Message<'_>, recipients: &[String], raw: &[u8]) -> Result<Value, NotParsed> {
+    let mut envelope = Envelope::of(recipients);
+    let (to, cc) = (envelope.take(message.to()), envelope.take(message.cc()));
+    let bcc = envelope.rest();
+    let html = message.html_bodies().find_map(|part| match &part.body {
+        PartType::Html(html) => Some(html.as_ref()),
+        _ => None,
+    });
+    let text = message.text_bodies().find_map(|part| match &part.body {
+        PartType::Text(text) => Some(text.as_ref()),
+        _ => None,
+    });
+    let fields = [
+        ("from", sender(message).map(Value::from)),
+        ("to", some_of(to)),
+        ("cc", some_of(cc)),
+        ("bcc", some_of(bcc)),
+        ("reply_to", some_of(as_addresses(message, "reply-to", message.reply_to()))),
+        ("subject", message.subject().map(Value::from)),
+        ("html", html.map(Value::from)),
+        ("text", text.map(Value::from)),
+        ("headers", headers(message)),
+        ("attachments", some_of(attachments(raw)?)),
+    ];
+    let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Ok(Value::Object(fields.collect()))
+}
+
+fn some_of<T: Into<Value>>(list: Vec<T>) -> Option<Value> {
+    (!list.is_empty()).then(|| list.into_iter().map(Into::into).collect())
+}
+
+/// The sender: the first of several, as mail clients show it.
+fn sender(message: &Message<'_>) -> Option<String> {
+    as_addresses(message, "from", message.from()).into_iter().next()
+}
+
+/// The addresses in a header; if it can't be parsed, its text, for the error message.
+fn as_addresses(message: &Message<'_>, name: &str, parsed: Option<&Address<'_>>) -> Vec<String> {
+    let found = addresses(parsed);
+    if !found.is_empty() {
+        return found;
+    }
+    custom(message).filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
+}
+
+/// All headers, unfolded.
+fn custom<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String)> {
+    message.headers_raw().map(|(name, value)| {
+        let lines: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        (name, lines.join(" "))
+    })
+}
+
+/// The headers that are no field of the request. Repeated values are joined with `, `.
+fn headers(message: &Message<'_>) -> Option<Value> {
+    let mut headers = Map::new();
+    for (name, value) in custom(message) {
+        let lower = name.to_ascii_lowercase();
+        if NOT_CUSTOM.contains(&&*lower) || lower.starts_with("content-") {
+            continue;
+        }
+        match headers.get_mut(name) {
+            Some(Value::String(known)) => {
+                known.push_str(", ");
+                known.push_str(&value);
+            }
+            _ => drop(headers.insert(name.to_owned(), value.into())),
+        }
+    }
+    (!headers.is_empty()).then_some(Value::Object(headers))
+}
+
+fn attachments(raw: &[u8]) -> Result<Vec<Value>, NotParsed> {
+    let files = contents(raw)?.into_iter().map(|(file, bytes)| {
+        let mut attachment = json!({
+            "filename": file.filename,
+            "content_type": file.content_type,
+            "content": STANDARD.encode(bytes),
+        });
+        if let Some(id) = file.content_id {
+            attachment["content_id"] = id.into();
+        }
+        attachment
+    });
+    Ok(files.collect())
+}
+
+/// The envelope recipients that no header has named yet, without duplicates.
+struct Envelope<'a> {
+    left: Vec<Option<&'a str>>,
+    /// By address in lower case.
+    places: HashMap<String, usize>,
+}
+
+impl<'a> Envelope<'a> {
+    fn of(recipients: &'a [String]) -> Self {
+        let mut envelope = Self { left: Vec::new(), places: HashMap::new() };
+        for recipient in recipients {
+            let place = envelope.left.len();
+            envelope.places.entry(recipient.to_lowercase()).or_insert_with(|| {
+                envelope.left.push(Some(recipient));
+                place
+            });
+        }
+        envelope
+    }
+
+    /// Takes those that this header names, as written there.
+    fn take(&mut self, header: Option<&Address<'_>>) -> Vec<String> {
+        let named = header.into_iter().flat_map(Address::iter);
+        let taken = named.filter_map(|one| {
+            let address = one.address()?.trim();
+            self.left[*self.places.get(&address.to_lowercase())?].take()?;
+            Some(mailbox(one.name().map(str::trim), address))
+        });
+        taken.collect()
+    }
+
+    fn rest(self) -> Vec<&'a str> {
+        self.left.into_iter().flatten().collect()
+    }
+}

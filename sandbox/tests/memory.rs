@@ -1,0 +1,251 @@
+//! `Settings::max_memory` bounds the service's memory under any load, counted by the allocator of this process.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use idempost_sandbox::{ClockStart, Service, Settings};
+use jiff::Timestamp;
+use peak_alloc::PeakAlloc;
+use serde_json::{Value, json};
+
+/// Bytes beyond the limit: the accounts without their content, and the request in flight.
+const OVERHEAD: usize = 8 << 20;
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+/// A service under load.
+struct Flood {
+    service: Arc<Service>,
+    max_memory: usize,
+    /// Bytes sent per kind of record: more than the memory limit.
+    bytes: usize,
+    requests: usize,
+    before: usize,
+}
+
+impl Flood {
+    fn new(max_memory: usize) -> Self {
+        let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let settings =
+            Settings { max_memory, beta: true, clock: ClockStart::Frozen(noon), ..Settings::default() };
+        let bytes = (max_memory + OVERHEAD) * 5 / 4;
+        Self {
+            service: idempost_sandbox::service(settings),
+            max_memory,
+            bytes,
+            requests: 0,
+            before: HEAP.current_usage(),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        key: &str,
+        header: (&str, &str),
+        body: String,
+    ) -> (u16, Value) {
+        let mut request = Request::builder().method(method).uri(path).header(header.0, header.1);
+        if !key.is_empty() {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let response = self.service.handle(request.body(Bytes::from(body)).unwrap());
+        self.requests += 1;
+        (response.status().as_u16(), serde_json::from_slice(response.body()).unwrap_or_default())
+    }
+
+    fn send(&mut self, method: Method, path: &str, body: &Value) -> (u16, Value) {
+        self.ask(method, path, "sb_test", ("x-none", ""), body.to_string())
+    }
+
+    fn post(&mut self, path: &str, body: &Value) -> (u16, Value) {
+        self.send(Method::POST, path, body)
+    }
+
+    /// Sends requests of about `each` bytes, passing each its number, then checks the memory.
+    fn flood(&mut self, what: &str, each: usize, mut request: impl FnMut(&mut Self, usize)) {
+        for number in 0..self.bytes.div_ceil(each) {
+            request(self, number);
+        }
+        self.check(what);
+    }
+
+    /// Checks the most memory taken at once since the last check.
+    fn check(&self, what: &str) {
+        let taken = HEAP.peak_usage().saturating_sub(self.before);
+        let allowed = self.max_memory + OVERHEAD;
+        let requests = self.requests;
+        assert!(taken <= allowed, "{what}: {taken} of {allowed} bytes after {requests} requests");
+        HEAP.reset_peak_usage();
+    }
+}
+
+fn text(bytes: usize) -> String {
+    "x".repeat(bytes)
+}
+
+fn email() -> Value {
+    json!({"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
+}
+
+/// Stores emails in every form (sent, scheduled, received), with pending webhook events.
+fn flood_emails(flood: &mut Flood) {
+    flood.post("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.sent"]}));
+    let mut large = email();
+    large["subject"] = text(60_000).into();
+    large["headers"] = json!({"X-Large": text(30_000)});
+    large["tags"] = (0..20).map(|n| json!({"name": format!("tag{n}"), "value": text(200)})).collect();
+    large["to"] = (0..10).map(|n| format!("{} <a{n}@example.com>", text(400))).collect();
+    flood.flood("emails and webhook events", 100_000, |flood, _| {
+        flood.post("/emails", &large);
+    });
+    large["scheduled_at"] = "in 1 hour".into();
+    flood.flood("scheduled emails", 100_000, |flood, _| {
+        flood.post("/emails", &large);
+    });
+    let mail = format!("From: a@b.test\r\nSubject: {}\r\n\r\n{}", text(2_000), text(100_000));
+    flood.flood("received emails", 100_000, |flood, _| {
+        flood.service.receive("sb_test", &["c@d.test"], mail.clone()).unwrap();
+    });
+}
+
+/// Small emails with large overhead: idempotency keys, scheduled jobs, tenants.
+fn flood_small_emails(flood: &mut Flood, many: usize) {
+    for number in 0..many {
+        let (key, mut small) = (format!("sb_{}", number % 2_000), email());
+        if number % 2 == 0 {
+            small["scheduled_at"] = "in 29 days".into();
+        }
+        let name = format!("key-{number}-{}", text(200));
+        flood.ask(Method::POST, "/emails", &key, ("idempotency-key", &name), small.to_string());
+    }
+    let (_, scheduled) = flood.post("/emails", &json!({"from": "a@b.test", "to": "a@b.test", "subject": "s", "text": "x", "scheduled_at": "in 1 hour"}));
+    let path = format!("/emails/{}", scheduled["id"].as_str().unwrap());
+    for number in 0..many {
+        let time = format!("in {} minutes", 10 + number % 1_000);
+        flood.send(Method::PATCH, &path, &json!({ "scheduled_at": time }));
+    }
+    flood.check("many small emails");
+}
+
+/// Creates and updates table records.
+fn flood_records(flood: &mut Flood) {
+    let mut refused = 0;
+    let mut made = |(status, body): (u16, Value)| {
+        refused += usize::from(status == 403 && body["message"].as_str().unwrap().contains("--max-memory"));
+    };
+    flood.post("/contact-properties", &json!({"key": "notes", "type": "string"}));
+    flood.flood("contacts", 50_000, |flood, n| {
+        let contact = json!({"email": format!("c{n}@example.com"), "properties": {"notes": text(50_000)}});
+        made(flood.post("/contacts", &contact));
+    });
+    let template = json!({"name": "t", "html": text(500_000)});
+    flood.flood("templates", 500_000, |flood, _| made(flood.post("/templates", &template)));
+    flood.flood("events", 25_000, |flood, n| {
+        let schema: serde_json::Map<_, _> =
+            (0..250).map(|field| (format!("{}{field}", text(90)), "string".into())).collect();
+        made(flood.post("/events", &json!({"name": format!("e.{n}"), "schema": schema})));
+    });
+    flood.flood("automations", 100_000, |flood, n| {
+        let steps = json!([{"key": "t", "type": "trigger", "config": {"event_name": format!("e.{n}")}},
+            {"key": "c", "type": "condition", "config": {"type": "rule", "field": "event.a", "operator": "eq", "value": text(50_000)}}]);
+        let automation = json!({"name": "a", "steps": steps, "connections": [{"from": "t", "to": "c"}]});
+        made(flood.post("/automations", &automation));
+    });
+    flood.flood("suppressions", 40_000, |flood, n| {
+        let emails: Vec<_> = (0..100).map(|e| format!("{}.{n}.{e}@example.com", "x".repeat(40))).collect();
+        made(flood.post("/suppressions/batch/add", &json!({"emails": emails})));
+    });
+    let (_, inbox) = flood.post("/inboxes", &json!({"email_address": "desk@acme.test"}));
+    if let Some(inbox) = inbox["id"].as_str() {
+        let drafts = format!("/inboxes/{inbox}/drafts");
+        flood.flood("drafts", 100_000, |flood, _| made(flood.post(&drafts, &json!({"text": text(100_000)}))));
+    }
+    flood.flood("segments", 20_000, |flood, _| made(flood.post("/segments", &json!({"name": text(200)}))));
+    assert!(refused > 100, "{refused} records were refused");
+    flood.service.reset();
+    let left = HEAP.current_usage().saturating_sub(flood.before);
+    assert!(left < 2 << 20, "{left} bytes after a reset");
+
+    let form = ("content-type", "multipart/form-data; boundary=b");
+    let mut refused = 0;
+    flood.flood("files of contact imports", 500_000, |flood, _| {
+        let head = "--b\r\ncontent-disposition: form-data; name=\"file\"\r\n\r\nemail,note\na@b.test,";
+        let file = format!("{head}{}\r\n--b--", text(500_000));
+        let (status, _) = flood.ask(Method::POST, "/contacts/imports", "sb_test", form, file);
+        refused += usize::from(status == 403);
+    });
+    assert!(refused > 10, "{refused} files were refused");
+    flood.service.reset();
+
+    let (_, segment) = flood.post("/segments", &json!({"name": "All"}));
+    let broadcast =
+        json!({"segment_id": segment["id"], "from": "hi@acme.test", "subject": "s", "html": text(500_000)});
+    flood.flood("broadcasts", 500_000, |flood, _| {
+        flood.post("/broadcasts", &broadcast);
+    });
+    flood.service.reset();
+
+    flood.post("/inboxes", &json!({"email_address": "desk@acme.test"}));
+    flood.flood("mails of an inbox", 50_000, |flood, n| {
+        let mail = format!("From: a{n}@b.test\r\nSubject: {n}\r\n\r\n{}", text(50_000));
+        flood.service.receive("sb_test", &["desk@acme.test"], mail).unwrap();
+    });
+    flood.service.reset();
+
+    flood.post("/contact-properties", &json!({"key": "notes", "type": "string"}));
+    let contacts = 500;
+    for n in 0..contacts {
+        let (status, _) = flood.post("/contacts", &json!({"email": format!("c{n}@example.com")}));
+        assert!(status < 300, "{status}");
+    }
+    flood.flood("contacts that grow", 200_000, |flood, n| {
+        let path = format!("/contacts/c{}@example.com", n % contacts);
+        flood.send(Method::PATCH, &path, &json!({"properties": {"notes": text(200_000)}}));
+    });
+    flood.service.reset();
+}
+
+/// Unauthenticated and rejected requests.
+fn flood_unauthenticated(flood: &mut Flood) {
+    let header = text(100_000);
+    flood.flood("requests without a key", 100_000, |flood, _| {
+        flood.ask(Method::GET, "/emails", "", ("x-large", &header), String::new());
+    });
+    let path = format!("/{}", text(50_000));
+    flood.flood("log entries", 50_000, |flood, _| {
+        flood.ask(Method::GET, &path, "sb_test", ("user-agent", &path), String::new());
+    });
+    flood.flood("OAuth clients", 50_000, |flood, n| {
+        if n % 20 == 0 {
+            flood.service.clock().advance(Duration::from_hours(1));
+        }
+        let client = json!({"client_name": text(1_000), "redirect_uris": [format!("http://127.0.0.1/{}", text(45_000))]});
+        flood.ask(Method::POST, "/oauth/register", "", ("content-type", "application/json"), client.to_string());
+    });
+}
+
+fn flood_all(max_memory: usize, many: usize) {
+    let mut flood = Flood::new(max_memory);
+    flood_emails(&mut flood);
+    flood_small_emails(&mut flood, many);
+    flood_records(&mut flood);
+    flood_unauthenticated(&mut flood);
+}
+
+#[test]
+fn memory_stays_within_max_memory() {
+    flood_all(16 << 20, 1_500);
+}
+
+#[test]
+#[ignore = "takes many minutes"]
+fn memory_stays_within_a_gigabyte() {
+    flood_all(1 << 30, 80_000);
+}

@@ -1,0 +1,332 @@
+//! Which credentials may use which of the sandbox's own routes, with and without a password.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use idempost_sandbox::{OAuthClient, Settings, smtp};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::inbox_routes::ROUTES;
+use crate::smtp_receiving::{SmtpServer, line};
+use crate::support::{Answer, Sandbox, email};
+
+const PASSWORD: &str = "correct-horse";
+/// The full key of the account that the send-only credentials belong to.
+const OWN: &str = "sb_correct-horse_w1";
+const OTHER: &str = "sb_correct-horse_w2";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    FullAccess,
+    Password,
+}
+
+/// The routes of Mailpit's API.
+const MAILPIT: &[(&str, &str)] = &[
+    ("/livez", "GET"),
+    ("/readyz", "GET"),
+    ("/api/events", "GET"),
+    ("/api/v1/info", "GET"),
+    ("/api/v1/webui", "GET"),
+    ("/api/v1/tags", "GET"),
+    ("/api/v1/messages", "GET, PUT, DELETE"),
+    ("/api/v1/search", "GET, DELETE"),
+    ("/api/v1/message/x", "GET"),
+    ("/api/v1/message/x/headers", "GET"),
+    ("/api/v1/message/x/raw", "GET"),
+    ("/api/v1/message/x/part/0", "GET"),
+    ("/view/x.html", "GET"),
+    ("/view/x.txt", "GET"),
+    ("/api/v1/send", "POST"),
+];
+
+fn needs(method: &Method, path: &str) -> Needs {
+    let is_link = ["/_/received-files/x", "/_/files/x"].contains(&path)
+        || path.starts_with("/_/unsubscribe/")
+        || path.starts_with("/_/shared/")
+        || (path == "/_/consent/x" && method == Method::GET);
+    let is_public = [
+        "/_/assets/app.js",
+        "/_/ready",
+        "/_/openapi.json",
+        "/healthz",
+        "/livez",
+        "/readyz",
+        "/openapi.json",
+        "/openapi.yaml",
+    ]
+    .contains(&path);
+    let concerns_all = ["/_", "/_/tenants", "/_/faults", "/_/faults/1", "/_/consent/x", "/oauth/authorize"];
+    if is_link || is_public {
+        Needs::Nothing
+    } else if concerns_all.contains(&path) || (path == "/_/clock" && method == Method::POST) {
+        Needs::Password
+    } else {
+        Needs::FullAccess
+    }
+}
+
+/// Every route with its methods.
+fn routes() -> impl Iterator<Item = (Method, &'static str)> {
+    let others = [
+        ("/healthz", "GET"),
+        ("/openapi.json", "GET"),
+        ("/openapi.yaml", "GET"),
+        ("/oauth/authorize", "GET"),
+    ];
+    let all = ROUTES.iter().copied().chain(MAILPIT.iter().copied()).chain(others);
+    all.flat_map(|(path, methods)| {
+        methods.split(", ").map(move |method| (Method::from_bytes(method.as_bytes()).unwrap(), path))
+    })
+}
+
+fn settings() -> Settings {
+    Settings {
+        password: Some(PASSWORD.to_owned().into()),
+        oauth_clients: vec![OAuthClient::new("app", "app", "http://127.0.0.1/callback")],
+        ..Settings::default()
+    }
+}
+
+/// Credentials of the account of [`OWN`] that may only send.
+fn send_only(sandbox: &Sandbox) -> Vec<String> {
+    let own = |path: &str, body: &Value| {
+        let answer = sandbox.ask(Method::POST, path).key(OWN).json(body);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()
+    };
+    let domain = own("/domains", &json!({"name": "acme.test"}))["id"].clone();
+    let created = own("/api-keys", &json!({"name": "k", "permission": "sending_access"}));
+    let body = json!({"name": "k", "permission": "sending_access", "domain_id": domain});
+    let of_one_domain = own("/api-keys", &body);
+    let token = |answer: &Value| answer["token"].as_str().unwrap().to_owned();
+    vec![
+        format!("{OWN}_sending"),
+        format!("re_{PASSWORD}_sending"),
+        token(&created),
+        token(&of_one_domain),
+        sandbox.service.grant("app", OWN, "emails:send").access_token,
+    ]
+}
+
+fn bearer(credential: &str) -> String {
+    format!("Bearer {credential}")
+}
+
+fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+}
+
+/// Why a request was rejected for its credential.
+fn rejection(answer: &Answer) -> Option<String> {
+    let names = [
+        "password_required",
+        "restricted_api_key",
+        "invalid_permission",
+        "missing_api_key",
+        "invalid_api_key",
+    ];
+    let json = serde_json::from_slice::<Value>(&answer.body).ok()?;
+    json["name"].as_str().filter(|name| names.contains(name)).map(str::to_owned)
+}
+
+fn ask(sandbox: &Sandbox, method: &Method, path: &str, authorization: Option<&str>) -> Answer {
+    let ask = sandbox.ask(method.clone(), path).no_key();
+    match authorization {
+        Some(value) => ask.header("authorization", value).send(""),
+        None => ask.send(""),
+    }
+}
+
+/// The operations under `paths` of the contract of the sandbox's own routes, as method and pattern.
+fn described() -> BTreeSet<(String, String)> {
+    let document = Sandbox::new().get("/_/openapi.json").json();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, operations)| {
+        operations.as_object().unwrap().keys().map(|method| (method.to_uppercase(), path.clone()))
+    });
+    operations.collect()
+}
+
+#[test]
+fn these_tests_cover_every_own_route() {
+    let patterns = described();
+    assert!(patterns.len() > 80, "{}", patterns.len());
+    for (method, pattern) in &patterns {
+        let matches = |path: &str| {
+            let (wanted, given) = (pattern.split('/'), path.split('/'));
+            wanted.clone().count() == given.clone().count()
+                && wanted.zip(given).all(|(wanted, given)| wanted.starts_with('{') || wanted == given)
+        };
+        let covered = routes().any(|(other, path)| *method == other.as_str() && matches(path));
+        assert!(covered, "{method} {pattern}");
+    }
+}
+
+#[test]
+fn the_contract_of_own_routes_states_the_access_that_they_require() {
+    let document = Sandbox::new().get("/_/openapi.json").json();
+    let operation = |method: &str, path: &str| document["paths"][path][method].clone();
+    let none = json!([]);
+    let password = json!([{"password": []}, {"key": []}, {}]);
+    for (method, path, security) in [
+        ("get", "/healthz", &none),
+        ("get", "/_/unsubscribe/{token}", &none),
+        ("get", "/_/clock", &json!([{"key": []}])),
+        ("post", "/_/clock", &password),
+        ("delete", "/_/faults/{id}", &password),
+        ("post", "/_/reset", &json!([{"key": []}])),
+        ("get", "/api/v1/messages", &json!([{"key": []}])),
+    ] {
+        assert_eq!(operation(method, path)["security"], *security, "{method} {path}");
+    }
+    let mut ids = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for operation in operations.as_object().unwrap().values() {
+            let text = operation["summary"].as_str().unwrap();
+            assert!(!text.is_empty() && !text.ends_with('.'), "{path}: {text}");
+            assert!(ids.insert(operation["operationId"].to_string()), "{path}: {operation}");
+        }
+    }
+}
+
+#[test]
+fn a_send_only_credential_uses_no_route_of_a_sandbox_with_a_password() {
+    let sandbox = Sandbox::with(&settings());
+    for credential in send_only(&sandbox) {
+        for (method, path) in routes() {
+            let header = ask(&sandbox, &method, path, Some(&bearer(&credential)));
+            let query = ask(&sandbox, &method, &format!("{path}?key={credential}"), None);
+            let is_token = credential.starts_with("ey");
+            let (expected, in_query) = match needs(&method, path) {
+                Needs::Nothing => (None, None),
+                Needs::Password => (Some("password_required"), Some("password_required")),
+                Needs::FullAccess if is_token => (Some("invalid_permission"), Some("password_required")),
+                Needs::FullAccess => (Some("restricted_api_key"), Some("restricted_api_key")),
+            };
+            assert_eq!(
+                rejection(&header).as_deref(),
+                expected,
+                "{credential} {method} {path}: {}",
+                header.text()
+            );
+            assert_eq!(rejection(&query).as_deref(), in_query, "{credential} {method} {path}?key=");
+        }
+    }
+}
+
+#[test]
+fn a_full_key_uses_its_account_and_nothing_of_all_accounts() {
+    let sandbox = Sandbox::with(&settings());
+    let created = sandbox.ask(Method::POST, "/api-keys").key(OWN).json(&json!({"name": "k"})).json();
+    let token = sandbox.service.grant("app", OWN, "full_access").access_token;
+    for credential in [OWN, OTHER, created["token"].as_str().unwrap(), &token] {
+        // A reset would delete the other credentials.
+        for (method, path) in routes().filter(|(_, path)| *path != "/_/reset") {
+            let answer = ask(&sandbox, &method, path, Some(&bearer(credential)));
+            let expected = (needs(&method, path) == Needs::Password).then_some("password_required");
+            assert_eq!(
+                rejection(&answer).as_deref(),
+                expected,
+                "{credential} {method} {path}: {}",
+                answer.text()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_full_key_of_another_account_finds_nothing() {
+    let sandbox = Sandbox::with(&settings());
+    assert_eq!(sandbox.ask(Method::POST, "/emails").key(OWN).json(&email()).status, 200);
+    let id = sandbox.service.mails(OWN)[0].id.clone();
+    for (method, path) in
+        routes().filter(|(_, path)| path.contains("/messages/x") || path.contains("/message/x"))
+    {
+        let path = path.replace("/x", &format!("/{id}"));
+        let answer = ask(&sandbox, &method, &path, Some(&bearer(OTHER)));
+        assert!(answer.status.is_client_error(), "{method} {path}: {}", answer.text());
+    }
+    for path in ["/_/messages", "/api/v1/messages"] {
+        ask(&sandbox, &Method::DELETE, path, Some(&bearer(OTHER)));
+    }
+    ask(&sandbox, &Method::POST, "/_/reset", Some(&bearer(OTHER)));
+    assert_eq!(sandbox.service.mails(OWN).len(), 1);
+    assert_eq!(ask(&sandbox, &Method::POST, "/_/reset", Some(&bearer(OWN))).status, 200);
+    assert!(sandbox.service.mails(OWN).is_empty());
+}
+
+#[test]
+fn the_password_uses_what_concerns_all_accounts() {
+    let sandbox = Sandbox::with(&settings());
+    let given = [basic("anyone", PASSWORD), bearer("sb_correct-horse"), bearer("re_correct-horse")];
+    for authorization in given {
+        for (method, path) in routes().filter(|(method, path)| needs(method, path) == Needs::Password) {
+            let answer = ask(&sandbox, &method, path, Some(&authorization));
+            assert_eq!(rejection(&answer), None, "{authorization} {method} {path}: {}", answer.text());
+        }
+    }
+}
+
+#[test]
+fn without_a_credential_only_links_and_public_routes_are_served() {
+    let sandbox = Sandbox::with(&settings());
+    for (method, path) in routes() {
+        let answer = ask(&sandbox, &method, path, None);
+        let expected = (needs(&method, path) != Needs::Nothing).then_some("password_required");
+        assert_eq!(rejection(&answer).as_deref(), expected, "{method} {path}: {}", answer.text());
+    }
+}
+
+#[test]
+fn mailpits_api_rejects_a_send_only_key_in_basic_authentication() {
+    let sandbox = Sandbox::with(&settings());
+    let key = format!("{OWN}_sending");
+    let header = |user: &str, password: &str| basic(user, password);
+    for authorization in [header(&key, ""), header("anyone", &key), header(&key, PASSWORD)] {
+        for (method, path) in
+            routes().filter(|(_, path)| path.starts_with("/api/") || path.starts_with("/view/"))
+        {
+            let answer = ask(&sandbox, &method, path, Some(&authorization));
+            assert_eq!(answer.status, 401, "{authorization} {method} {path}: {}", answer.text());
+            assert!(answer.text().contains("may only send"), "{method} {path}: {}", answer.text());
+        }
+    }
+}
+
+#[test]
+fn without_a_password_a_send_only_key_uses_its_account() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.ask(Method::POST, "/emails").key("sb_a_sending").json(&email()).status, 200);
+    for path in ["/_/messages", "/_/messages?key=sb_a_sending", "/api/v1/messages"] {
+        let list = sandbox.ask(Method::GET, path).key("sb_a_sending").send("").json();
+        let mails = list["data"].as_array().or(list["messages"].as_array()).unwrap();
+        assert_eq!(mails.len(), 1, "{path}");
+    }
+    let advanced = sandbox.ask(Method::POST, "/_/clock").key("sb_a_sending").json(&json!({"advance": "1h"}));
+    assert_eq!(advanced.status, 200, "{}", advanced.text());
+}
+
+#[tokio::test]
+async fn smtp_takes_mail_from_a_send_only_key_and_receives_none() {
+    let server = SmtpServer::with(&settings(), smtp::Options::new("sb_correct-horse")).await;
+    for credential in send_only(&server.sandbox).iter().filter(|key| !key.starts_with("ey")) {
+        for (user, expected) in [("resend", "235"), ("inbound", "535")] {
+            let mut stream = server.raw().await;
+            let login = STANDARD.encode(format!("\0{user}\0{credential}"));
+            stream.write_all(format!("HELO me\r\nAUTH PLAIN {login}\r\n").as_bytes()).await.unwrap();
+            line(&mut stream).await;
+            let reply = line(&mut stream).await;
+            assert_eq!(&reply[..3], expected, "{user} {credential}: {reply}");
+        }
+    }
+    let full = STANDARD.encode(format!("\0inbound\0{OWN}"));
+    let mail = b"Subject: Help\r\n\r\nIt broke\r\n";
+    let reply = server.deliver_after(&format!("HELO me\r\nAUTH PLAIN {full}\r\n"), mail).await;
+    assert!(reply.starts_with("250 "), "{reply}");
+    assert_eq!(server.received(OWN).len(), 1);
+}

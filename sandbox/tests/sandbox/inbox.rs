@@ -1,0 +1,161 @@
+//! The sandbox's own routes under `/_/`.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox, email, email_with};
+
+fn subjects(answer: &Answer) -> Vec<String> {
+    let body = answer.json();
+    let items = body["data"].as_array().unwrap_or_else(|| panic!("{}", answer.text()));
+    items.iter().map(|item| item["subject"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn readiness_requires_no_key() {
+    let sandbox = Sandbox::new();
+    assert_eq!(
+        sandbox.ask(Method::GET, "/_/ready").no_key().send("").json(),
+        json!({"ready": true, "keeps": false})
+    );
+}
+
+#[test]
+fn captured_mails_are_listed_newest_first_with_their_details() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email_with("subject", "older"));
+    let mut newer = email();
+    newer["subject"] = "newer".into();
+    newer["bcc"] = "b@example.com".into();
+    newer["tags"] = json!([{"name": "kind", "value": "test"}]);
+    newer["attachments"] = json!([{"filename": "a.txt", "content": "YQ==", "content_id": "x"}]);
+    let id = sandbox.sent(&newer);
+    sandbox.advance(1);
+    let answer = sandbox.get("/_/messages");
+    assert_eq!(subjects(&answer), ["newer", "older"]);
+    let item = &answer.json()["data"][0];
+    assert_eq!(item["email_id"], id);
+    assert_eq!(item["from"], "Acme <hi@acme.test>");
+    assert_eq!(item["to"], json!(["ada@example.com"]));
+    assert_eq!(item["cc"], json!([]));
+    assert_eq!(item["bcc"], json!(["b@example.com"]));
+    assert_eq!(item["last_event"], "delivered");
+    assert_eq!(item["tags"], json!([{"name": "kind", "value": "test"}]));
+    assert_eq!(
+        item["attachments"],
+        json!([{"filename": "a.txt", "content_type": "text/plain", "size": 1, "content_id": "x"}])
+    );
+    assert_eq!(item["size"], sandbox.mails()[0].mime.len());
+    assert_eq!(item["created_at"], "2026-03-02 12:00:00.000000+00");
+}
+
+#[test]
+fn filters_match_substrings_of_addresses_and_subjects_and_whole_tags() {
+    let sandbox = Sandbox::new();
+    for (to, subject, tag) in [
+        ("ada@example.com", "Welcome Ada", "a"),
+        ("bob@example.org", "Welcome Bob", "b"),
+        ("ada@example.org", "Bye", "a"),
+    ] {
+        let mut email = email_with("to", to);
+        email["subject"] = subject.into();
+        email["tags"] = json!([{"name": "kind", "value": tag}]);
+        sandbox.sent(&email);
+    }
+    for (query, found) in [
+        ("to=ADA", vec!["Bye", "Welcome Ada"]),
+        ("to=example.org&subject=welcome", vec!["Welcome Bob"]),
+        ("from=acme", vec!["Bye", "Welcome Bob", "Welcome Ada"]),
+        ("from=other", vec![]),
+        ("tag=kind=a", vec!["Bye", "Welcome Ada"]),
+        ("tag=kind%3Da&subject=bye", vec!["Bye"]),
+        ("tag=kind=", vec![]),
+        ("tag=KIND", vec!["Bye", "Welcome Bob", "Welcome Ada"]),
+        ("tag=x", vec![]),
+        ("limit=1", vec!["Bye"]),
+    ] {
+        assert_eq!(subjects(&sandbox.get(format!("/_/messages?{query}"))), found, "{query}");
+    }
+    assert_eq!(sandbox.get("/_/messages?limit=0").status, 422);
+}
+
+#[test]
+fn after_id_lists_only_later_mails() {
+    let sandbox = Sandbox::new();
+    for subject in ["one", "two", "three"] {
+        sandbox.sent(&email_with("subject", subject));
+    }
+    let body = sandbox.get("/_/messages").json();
+    let one = body["data"][2]["id"].as_str().unwrap();
+    assert_eq!(subjects(&sandbox.get(format!("/_/messages?after_id={one}"))), ["three", "two"]);
+    let page = sandbox.get(format!("/_/messages?after_id={one}&limit=1"));
+    assert_eq!(subjects(&page), ["two"]);
+    assert_eq!(page.json()["has_more"], true);
+}
+
+#[test]
+fn a_mail_is_returned_with_bodies_headers_and_source() {
+    let sandbox = Sandbox::new();
+    let mut email = email();
+    email["html"] = "<p>It works</p>".into();
+    email["headers"] = json!({"X-Long": "word ".repeat(40).trim()});
+    sandbox.sent(&email);
+    let mail = sandbox.mail();
+    let shown = sandbox.get(format!("/_/messages/{}", mail.id)).json();
+    assert_eq!((&shown["text"], &shown["html"]), (&json!("It works"), &json!("<p>It works</p>")));
+    let value_of = |name: &str| {
+        let mut headers = shown["headers"].as_array().unwrap().iter();
+        headers.find(|header| header["name"] == name).map(|header| header["value"].clone())
+    };
+    assert_eq!(value_of("Subject"), Some(json!("Hello")));
+    assert_eq!(value_of("X-Long"), Some(json!("word ".repeat(40).trim())));
+
+    let raw = sandbox.get(format!("/_/messages/{}/raw", mail.id));
+    assert_eq!(raw.header("content-type"), Some("message/rfc822"));
+    assert_eq!(raw.body, mail.mime);
+    assert_eq!(sandbox.get("/_/messages/00000000-0000-4000-8000-000000000000").status, 404);
+    assert_eq!(sandbox.get("/_/messages/x/raw").status, 404);
+}
+
+#[test]
+fn mails_are_deleted_per_tenant() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email());
+    sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
+    assert_eq!(sandbox.ask(Method::DELETE, "/_/messages").send("").json(), json!({"deleted": 1}));
+    assert!(sandbox.mails().is_empty());
+    assert_eq!(sandbox.last_event(&id), "sent", "the email is still stored");
+    assert_eq!(sandbox.service.mails("sb_other").len(), 1);
+
+    assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);
+    assert_eq!(sandbox.get(format!("/emails/{id}")).status, 404);
+    assert_eq!(sandbox.service.mails("sb_other").len(), 1);
+}
+
+#[test]
+fn control_routes_bypass_the_log_rate_limit_and_faults() {
+    let sandbox = Sandbox::with(&idempost_sandbox::Settings { rate_limit: Some(1), ..Default::default() });
+    sandbox.service.faults().next(idempost_sandbox::faults::Action::answer(500, ""));
+    for _ in 0..3 {
+        assert_eq!(sandbox.get("/_/messages").status, 200);
+    }
+    assert!(sandbox.service.requests().is_empty());
+    assert_eq!(sandbox.service.faults().pending(), 1);
+    assert_eq!(sandbox.ask(Method::GET, "/_/messages").no_key().send("").name(), "missing_api_key");
+    assert_eq!(sandbox.ask(Method::PUT, "/_/reset").send("").status, 405);
+    assert_eq!(sandbox.get("/_/nowhere").status, 404);
+}
+
+#[test]
+fn a_listener_is_called_for_every_captured_mail() {
+    let sandbox = Sandbox::new();
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&seen);
+    sandbox.service.on_captured(move |mail| log.lock().unwrap().push(mail.subject.clone()));
+    sandbox.sent(&email());
+    sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    sandbox.post("/emails", &Value::Null);
+    assert_eq!(*seen.lock().unwrap(), ["Hello"]);
+    sandbox.advance(3_600);
+    assert_eq!(seen.lock().unwrap().len(), 2);
+}

@@ -1,0 +1,189 @@
+//! Unsent emails (pending, failed or canceled) in the inbox.
+
+use http::Method;
+use idempost_sandbox::{Settings, persistence};
+use serde_json::{Value, json};
+
+use crate::inbox_live::{Stream, post};
+use crate::support::{Answer, Sandbox, email, email_with};
+
+/// An email suppressed by its recipient's topic choice.
+fn create_opted_out_email(sandbox: &Sandbox) -> String {
+    let topic = json!({"name": "News", "default_subscription": "opt_out"});
+    let topic = sandbox.post("/topics", &topic).json()["id"].clone();
+    sandbox.sent(&email_with("topic_id", topic))
+}
+
+/// Creates one email in each unsent state; returns ids, states and reasons.
+fn one_of_each(sandbox: &Sandbox) -> Vec<(String, &'static str, Value)> {
+    let scheduled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    let canceled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
+    assert_eq!(sandbox.ask(Method::POST, format!("/emails/{canceled}/cancel")).send("").status, 200);
+    let files = json!([{"path": "http://127.0.0.1:9/file.pdf"}]);
+    vec![
+        (scheduled, "scheduled", Value::Null),
+        (canceled, "canceled", Value::Null),
+        (sandbox.sent(&email_with("attachments", files)), "queued", Value::Null),
+        (create_opted_out_email(sandbox), "failed", json!("recipients_opted_out")),
+        (sandbox.sent(&email_with("to", "failed@example.com")), "failed", Value::Null),
+        (sandbox.sent(&email_with("to", "suppressed@example.com")), "suppressed", Value::Null),
+    ]
+}
+
+fn ids(answer: &Answer) -> Vec<String> {
+    let list = answer.json();
+    let list = list["data"].as_array().unwrap_or_else(|| panic!("{list}"));
+    list.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn unsent_emails_are_listed_only_with_a_state_filter() {
+    let sandbox = Sandbox::new();
+    let each = one_of_each(&sandbox);
+    let left = sandbox.sent(&email());
+    let list = sandbox.get("/_/messages?state=unsent").json();
+    let found: Vec<_> = list["data"].as_array().unwrap().iter().rev().cloned().collect();
+    assert_eq!(found.len(), each.len(), "{list}");
+    for (one, (id, state, reason)) in found.iter().zip(&each) {
+        assert_eq!((&one["id"], &one["email_id"]), (&json!(id), &json!(id)));
+        assert_eq!((&one["state"], &one["reason"]), (&json!(state), reason), "{one}");
+    }
+    assert_eq!(found[0]["scheduled_at"], "2026-03-02 13:00:00.000000+00");
+    assert_eq!(found[0]["subject"], "Hello");
+    for query in ["", "?state=sent"] {
+        let sent = sandbox.get(format!("/_/messages{query}")).json();
+        assert_eq!(sent["data"].as_array().unwrap().len(), 1, "without a state only mails are listed");
+        assert_eq!(sent["data"][0]["email_id"], json!(left));
+    }
+    let failed: Vec<_> = each.iter().filter(|(_, state, _)| *state == "failed").map(|(id, ..)| id).collect();
+    assert_eq!(ids(&sandbox.get("/_/messages?state=failed")), [failed[1].as_str(), failed[0].as_str()]);
+}
+
+#[test]
+fn an_unknown_state_is_rejected_with_the_allowed_values() {
+    let refused = Sandbox::new().get("/_/messages?state=late");
+    assert_eq!((refused.status.as_u16(), refused.name().as_str()), (422, "validation_error"));
+    let rule =
+        "`state` must be one of `sent`, `unsent`, `scheduled`, `queued`, `failed`, `suppressed`, `canceled`";
+    assert_eq!(refused.message(), format!("{rule}; found \"late\"."));
+}
+
+#[test]
+fn unsent_emails_are_searched_and_paged_like_mails() {
+    let sandbox = Sandbox::new();
+    let mut all = Vec::new();
+    for number in 0..5 {
+        let mut email = email_with("scheduled_at", "in 1 hour");
+        email["subject"] = format!("Number {number}").into();
+        email["text"] = format!("word{number}").into();
+        all.insert(0, sandbox.sent(&email));
+        sandbox.sent(&email_with("subject", "left"));
+    }
+    let page = |query: &str| sandbox.get(format!("/_/messages?state=unsent&{query}"));
+    assert_eq!(ids(&page("limit=2")), all[..2]);
+    assert_eq!(ids(&page(&format!("limit=2&after={}", all[1]))), all[2..4]);
+    assert_eq!(page(&format!("limit=2&after={}", all[1])).json()["has_more"], true);
+    assert_eq!(page(&format!("limit=2&after={}", all[3])).json()["has_more"], false);
+    assert_eq!(ids(&page(&format!("limit=2&before={}", all[3]))), all[1..3]);
+    assert_eq!(ids(&page("query=WORD3")), all[1..2]);
+    assert_eq!(ids(&page("subject=number%200")), all[4..]);
+    assert!(ids(&page("to=nobody")).is_empty());
+    // An email sent meanwhile is still a valid cursor.
+    sandbox.advance(3_600);
+    assert!(ids(&page(&format!("after={}", all[2]))).is_empty());
+    assert_eq!(
+        sandbox.ask(Method::GET, "/_/messages?state=unsent").key("sb_other").send("").json()["data"],
+        json!([])
+    );
+}
+
+#[test]
+fn an_unsent_email_has_timeline_bodies_and_request_under_the_path_of_its_later_mail() {
+    let sandbox = Sandbox::new();
+    for (id, state, reason) in one_of_each(&sandbox) {
+        let about = sandbox.get(format!("/_/messages/{id}/about")).json();
+        assert_eq!(
+            (&about["state"], &about["reason"], &about["text_size"]),
+            (&json!(state), &reason, &json!(8))
+        );
+        let timeline = sandbox.get(format!("/_/messages/{id}/timeline")).json();
+        let last = timeline["events"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!((&last["event"], &last["reason"]), (&json!(state), &reason), "{timeline}");
+        assert_eq!(sandbox.get(format!("/_/messages/{id}/text")).text(), "It works");
+        let made = sandbox.get(format!("/_/messages/{id}/request")).json();
+        assert_eq!(made["path"], "/emails", "{made}");
+        for side in ["", "/raw", "/download", "/files/0"] {
+            let path = format!("/_/messages/{id}{side}");
+            assert_eq!(sandbox.get(path.as_str()).status, 404, "{path} is of a mail");
+        }
+    }
+    let id = ids(&sandbox.get("/_/messages?state=scheduled")).remove(0);
+    sandbox.advance(3_600);
+    assert!(ids(&sandbox.get("/_/messages?state=scheduled")).is_empty());
+    let about = sandbox.get(format!("/_/messages/{id}/about")).json();
+    assert_eq!((&about["email_id"], &about["state"]), (&json!(id), &Value::Null), "{about}");
+    assert_eq!(sandbox.get(format!("/_/messages/{id}")).json()["email_id"], json!(id));
+}
+
+#[test]
+fn unsent_emails_and_their_reasons_survive_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let (service, keeper) = persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
+        (Sandbox::over(service), keeper)
+    };
+    let listed = |sandbox: &Sandbox| -> Vec<(Value, Value)> {
+        let list = sandbox.get("/_/messages?state=unsent").json();
+        let list = list["data"].as_array().unwrap();
+        list.iter().rev().map(|one| (one["state"].clone(), one["reason"].clone())).collect()
+    };
+    let (sandbox, keeper) = open();
+    one_of_each(&sandbox);
+    let mut expected = listed(&sandbox);
+    assert_eq!(expected[2].0, "queued");
+    assert!(keeper.close());
+    drop(sandbox);
+
+    let (sandbox, keeper) = open();
+    // Its files were being fetched.
+    expected[2] = (json!("failed"), json!("attachment_unreachable"));
+    assert_eq!(listed(&sandbox), expected);
+    assert!(keeper.close());
+}
+
+#[tokio::test]
+async fn a_pending_email_is_streamed_immediately_and_replaced_by_its_mail() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let mut stream = Stream::connect(&server).await;
+    assert_eq!(stream.next("hello").await.unwrap()["unsent"], 0);
+    post(&server, "/emails", &email_with("scheduled_at", "in 1 hour")).await;
+    let news = stream.next("news").await.unwrap();
+    let waiting = news["unsent"][0].clone();
+    assert_eq!((&waiting["state"], &news["unsent_count"]), (&json!("scheduled"), &json!(1)));
+    assert!(news["mails"].as_array().unwrap().is_empty());
+
+    let moved = server.service().clock().now() + jiff::SignedDuration::from_hours(9);
+    let path = format!("/emails/{}", waiting["id"].as_str().unwrap());
+    let moved = json!({"scheduled_at": moved.to_string()});
+    server.service().handle(
+        http::Request::patch(path)
+            .header("authorization", format!("Bearer {}", server.api_key()))
+            .body(moved.to_string().into())
+            .unwrap(),
+    );
+    loop {
+        let news = stream.next("news").await.unwrap();
+        if news["unsent"][0]["scheduled_at"].is_string() {
+            assert_ne!(news["unsent"][0]["scheduled_at"], waiting["scheduled_at"]);
+            break;
+        }
+    }
+    post(&server, "/_/clock", &json!({"advance": "1 day"})).await;
+    loop {
+        let news = stream.next("news").await.unwrap();
+        if news["mails"][0]["email_id"] == waiting["id"] {
+            assert_eq!((&news["unsent"], &news["unsent_count"]), (&json!([]), &json!(0)));
+            break;
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Mailpit's API.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt as _;
+use http::{Method, Request, StatusCode};
+use idempost_sandbox::{ReferenceServer, Settings};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use crate::inbox_live::post;
+use crate::support::{Answer, KEY, Sandbox, email, email_with};
+
+const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
+
+fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+}
+
+fn ids(answer: &Answer) -> Vec<String> {
+    let body = answer.json();
+    body["messages"].as_array().unwrap().iter().map(|one| one["ID"].as_str().unwrap().to_owned()).collect()
+}
+
+fn subjects(answer: &Answer) -> Vec<String> {
+    let body = answer.json();
+    let messages = body["messages"].as_array().unwrap_or_else(|| panic!("{}", answer.text()));
+    messages.iter().map(|one| one["Subject"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn captured_and_received_mails_are_one_list_with_the_shape_of_mailpit() {
+    let sandbox = Sandbox::new();
+    let mut one = email_with("to", json!(["\"Lovelace, Ada\" <ada@example.com>", "b@example.com"]));
+    one["bcc"] = "Bodo <bcc@example.com>".into();
+    one["reply_to"] = "reply@acme.test".into();
+    one["subject"] = "Größe".into();
+    one["tags"] = json!([{"name": "kind", "value": "first"}]);
+    one["attachments"] = json!([{"filename": "a.txt", "content": "YWJj"}]);
+    one["text"] = format!("Hello\n  {}", "wörd ".repeat(100)).into();
+    sandbox.sent(&one);
+    sandbox.advance(60);
+    let raw = "From: Zoe <z@example.com>\r\nTo: b@acme.test\r\nSubject: In\r\nMessage-ID: <m@example.com>\r\n\r\nHi";
+    sandbox.service.receive(KEY, &["b@acme.test", "hidden@acme.test"], raw).unwrap();
+
+    let list = sandbox.get("/api/v1/messages");
+    assert_eq!(subjects(&list), ["In", "Größe"]);
+    let list = list.json();
+    for (name, value) in [
+        ("total", json!(2)),
+        ("unread", json!(2)),
+        ("count", json!(2)),
+        ("messages_count", json!(2)),
+        ("messages_unread", json!(2)),
+        ("start", json!(0)),
+        ("tags", json!(["kind=first"])),
+    ] {
+        assert_eq!(list[name], value, "{name}");
+    }
+    let received = &list["messages"][0];
+    assert_eq!(received["From"], json!({"Name": "Zoe", "Address": "z@example.com"}));
+    assert_eq!(received["Bcc"], json!([{"Name": "", "Address": "hidden@acme.test"}]));
+    assert_eq!((&received["MessageID"], &received["Snippet"]), (&json!("m@example.com"), &json!("Hi")));
+    assert_eq!(received["Created"], "2026-03-02T12:01:00.000Z");
+    let sent = &list["messages"][1];
+    assert_eq!(
+        sent["To"],
+        json!([{"Name": "Lovelace, Ada", "Address": "ada@example.com"}, {"Name": "", "Address": "b@example.com"}])
+    );
+    assert_eq!(sent["Bcc"], json!([{"Name": "Bodo", "Address": "bcc@example.com"}]));
+    assert_eq!(sent["ReplyTo"], json!([{"Name": "", "Address": "reply@acme.test"}]));
+    assert_eq!((&sent["Read"], &sent["Attachments"], &sent["Cc"]), (&json!(false), &json!(1), &json!([])));
+    let snippet = sent["Snippet"].as_str().unwrap();
+    assert!(snippet.starts_with("Hello wörd") && snippet.chars().count() == 253, "{snippet}");
+
+    // Pages.
+    assert_eq!(subjects(&sandbox.get("/api/v1/messages?start=1&limit=1")), ["Größe"]);
+    assert_eq!(subjects(&sandbox.get("/api/v1/messages?start=2")), Vec::<String>::new());
+    assert_eq!(subjects(&sandbox.get("/api/v1/messages?limit=0&start=x")), Vec::<String>::new());
+    assert_eq!(sandbox.get("/api/v1/tags").json(), json!(["kind=first"]));
+    let info = sandbox.get("/api/v1/info").json();
+    assert_eq!(
+        (&info["Messages"], &info["Unread"], &info["Tags"]),
+        (&json!(2), &json!(2), &json!({"kind=first": 1}))
+    );
+}
+
+#[test]
+fn a_message_has_its_details_headers_source_and_parts() {
+    let sandbox = Sandbox::new();
+    let mut one = email_with("html", "<p onclick=x>Hi<script>x</script></p>");
+    one["attachments"] = json!([
+        {"filename": "page.html", "content": STANDARD.encode("<script>alert(1)</script>")},
+        {"filename": "p.png", "content": "iVBORw0KGgo=", "content_id": "pic"},
+    ]);
+    one["headers"] = json!({"List-Unsubscribe": "<https://acme.test/u>, <mailto:u@acme.test>"});
+    sandbox.sent(&one);
+    let id = &ids(&sandbox.get("/api/v1/messages"))[0];
+    let message = sandbox.get(format!("/api/v1/message/{id}")).json();
+    assert_eq!(sandbox.get("/api/v1/message/latest").json(), message);
+    assert_eq!((&message["ID"], &message["Text"]), (&json!(id), &json!("It works")));
+    assert_eq!(message["HTML"], "<p onclick=x>Hi<script>x</script></p>");
+    assert_eq!(message["ReturnPath"], "hi@acme.test");
+    assert_eq!(message["Date"], "2026-03-02T12:00:00.000Z");
+    assert_eq!(message["ListUnsubscribe"]["Links"], json!(["https://acme.test/u", "mailto:u@acme.test"]));
+    assert_eq!(message["Size"], sandbox.mail().mime.len());
+    let (file, picture) = (&message["Attachments"][0], &message["Inline"][0]);
+    assert_eq!(
+        (&file["FileName"], &file["ContentType"], &file["Size"]),
+        (&json!("page.html"), &json!("text/html"), &json!(25))
+    );
+    assert_eq!((&picture["FileName"], &picture["ContentID"]), (&json!("p.png"), &json!("pic")));
+    assert_eq!(picture["Checksums"]["MD5"], "e9dd2797018cad79186e03e8c5aec8dc");
+    assert_eq!(picture["Checksums"]["SHA1"].as_str().unwrap().len(), 40);
+
+    let part = sandbox.get(format!("/api/v1/message/{id}/part/{}", file["PartID"].as_str().unwrap()));
+    assert_eq!(part.text(), "<script>alert(1)</script>");
+    assert!(part.header("content-disposition").unwrap().starts_with("attachment"));
+    assert_eq!(part.header("content-security-policy"), Some("sandbox; default-src 'none'"));
+    assert_eq!(part.header("x-content-type-options"), Some("nosniff"));
+    let headers = sandbox.get(format!("/api/v1/message/{id}/headers")).json();
+    assert_eq!((&headers["Subject"], &headers["Mime-Version"]), (&json!(["Hello"]), &json!(["1.0"])));
+    assert_eq!(headers["Message-Id"].as_array().unwrap().len(), 1);
+    let raw = sandbox.get("/api/v1/message/latest/raw");
+    assert_eq!(raw.body, sandbox.mail().mime);
+    assert_eq!(raw.header("content-type"), Some("text/plain; charset=utf-8"));
+    let (page, ours) =
+        (sandbox.get(format!("/view/{id}.html")), sandbox.get(format!("/_/messages/{id}/html")));
+    assert_eq!(page.body, ours.body, "isolated as on the inbox page");
+    for header in ["content-security-policy", "x-content-type-options", "cross-origin-resource-policy"] {
+        assert!(page.header(header).is_some_and(|value| Some(value) == ours.header(header)), "{header}");
+    }
+    assert_eq!(sandbox.get("/view/latest.txt").text(), "It works");
+    assert_eq!(sandbox.get("/api/v1/messages").json()["unread"], 1, "reading marks nothing");
+
+    for path in [
+        format!("/api/v1/message/{UNKNOWN}"),
+        "/api/v1/message/x/raw".into(),
+        format!("/api/v1/message/{id}/part/3"),
+        format!("/api/v1/message/{id}/part/0"),
+        format!("/api/v1/message/{id}/html-check"),
+        "/view/x.html".into(),
+        "/api/v1/nothing".into(),
+        "/api/v1/message/latest?query=nowhere".into(),
+    ] {
+        let answer = sandbox.get(path.as_str());
+        assert_eq!(answer.status, 404, "{path}");
+        assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"), "{path}");
+    }
+    let answer = sandbox.ask(Method::POST, "/api/v1/messages").json(&json!({}));
+    assert_eq!(
+        (answer.status, answer.header("allow")),
+        (StatusCode::METHOD_NOT_ALLOWED, Some("GET, PUT, DELETE"))
+    );
+}
+
+#[test]
+fn messages_are_found_marked_and_deleted() {
+    let sandbox = Sandbox::new();
+    for subject in ["Invoice 1", "Welcome", "Invoice 2"] {
+        sandbox.sent(&email_with("subject", subject));
+        sandbox.advance(1);
+    }
+    let raw = "From: z@example.com\r\nTo: b@acme.test\r\nSubject: Invoice in\r\n\r\nHi";
+    sandbox.service.receive(KEY, &["b@acme.test"], raw).unwrap();
+    let list = |path: &str| subjects(&sandbox.get(path));
+    assert_eq!(list("/api/v1/search?query=invoice"), ["Invoice in", "Invoice 2", "Invoice 1"]);
+    let found = sandbox.get("/api/v1/search?query=invoice&limit=1&start=1").json();
+    assert_eq!(
+        (&found["messages_count"], &found["count"], &found["total"]),
+        (&json!(3), &json!(1), &json!(4))
+    );
+    assert_eq!(sandbox.get("/api/v1/message/latest?query=welcome").json()["Subject"], "Welcome");
+
+    let all = ids(&sandbox.get("/api/v1/messages"));
+    let put = |body: &Value| sandbox.ask(Method::PUT, "/api/v1/messages").json(body);
+    let unread = || sandbox.get("/api/v1/messages").json()["unread"].clone();
+    assert_eq!(put(&json!({"Read": true, "IDs": [all[0], all[1], UNKNOWN, "x"]})).text(), "ok");
+    assert_eq!(unread(), 2);
+    put(&json!({"read": false, "ids": [all[1]]}));
+    assert_eq!(unread(), 3, "names are case-insensitive");
+    put(&json!({"Read": true, "Search": "welcome"}));
+    assert_eq!(unread(), 2);
+    put(&json!({"Read": true}));
+    assert_eq!(unread(), 0);
+    put(&json!({"Read": false}));
+    assert_eq!(unread(), 4);
+    for (body, message) in [
+        (json!({"IDs": [all[0]], "Search": "x"}), "either IDs or a search query"),
+        (json!({"IDs": "x"}), "`IDs` are strings"),
+        (json!({"Read": "x"}), "`Read` is a boolean"),
+        (json!([]), "a JSON object"),
+    ] {
+        let answer = put(&body);
+        assert_eq!(answer.status, 400, "{body}");
+        assert!(answer.text().contains(message), "{}", answer.text());
+    }
+
+    let delete = |path: &str, body: &str| sandbox.ask(Method::DELETE, path).send(body.to_owned());
+    assert_eq!(delete("/api/v1/search", "").status, 400, "a search without a query doesn't find everything");
+    assert_eq!(delete("/api/v1/messages", "{").status, 400);
+    assert_eq!(unread(), 4);
+    assert_eq!(delete("/api/v1/messages", &json!({"IDs": [all[3], UNKNOWN]}).to_string()).text(), "ok");
+    assert_eq!(list("/api/v1/messages"), ["Invoice in", "Invoice 2", "Welcome"]);
+    // PyPI `mailpit-api-client` sends forms.
+    let form = sandbox.ask(Method::DELETE, "/api/v1/messages");
+    let form = form.header("content-type", "application/x-www-form-urlencoded");
+    assert_eq!(form.send(format!("ids={}", all[0])).status, 200);
+    assert_eq!(list("/api/v1/messages"), ["Invoice 2", "Welcome"]);
+    assert_eq!(delete("/api/v1/search?query=invoice", "").text(), "ok");
+    assert_eq!(list("/api/v1/messages"), ["Welcome"]);
+    delete("/api/v1/messages", "");
+    assert_eq!(list("/api/v1/messages"), Vec::<String>::new());
+}
+
+#[test]
+fn requests_without_a_key_are_for_the_default_account_and_keys_name_others() {
+    let sandbox = Sandbox::new();
+    for key in ["sb_local", "sb_a", "sb_b"] {
+        sandbox.ask(Method::POST, "/emails").key(key).json(&email_with("subject", key));
+    }
+    let list = || sandbox.ask(Method::GET, "/api/v1/messages").no_key();
+    assert_eq!(subjects(&list().send("")), ["sb_local"]);
+    assert_eq!(subjects(&list().header("authorization", "Bearer sb_a").send("")), ["sb_a"]);
+    assert_eq!(subjects(&list().header("authorization", basic("sb_b", "")).send("")), ["sb_b"]);
+    assert_eq!(subjects(&list().header("authorization", basic("user", "sb_a")).send("")), ["sb_a"]);
+    assert_eq!(subjects(&list().header("authorization", basic("user", "pass")).send("")), ["sb_local"]);
+    assert_eq!(subjects(&sandbox.ask(Method::GET, "/api/v1/messages?key=sb_b").no_key().send("")), ["sb_b"]);
+    // Isolation.
+    let other = ids(&list().header("authorization", "Bearer sb_a").send(""))[0].clone();
+    assert_eq!(sandbox.ask(Method::GET, format!("/api/v1/message/{other}")).no_key().send("").status, 404);
+    sandbox.ask(Method::DELETE, "/api/v1/messages").no_key().send("");
+    assert_eq!(subjects(&list().header("authorization", "Bearer sb_a").send("")), ["sb_a"]);
+    assert!(subjects(&list().send("")).is_empty());
+}
+
+#[test]
+fn a_password_is_required_as_everywhere() {
+    let settings = Settings { password: Some("correct-horse".to_owned().into()), ..Settings::default() };
+    let sandbox = Sandbox::with(&settings);
+    for key in ["sb_correct-horse", "sb_correct-horse_w1"] {
+        assert_eq!(
+            sandbox.ask(Method::POST, "/emails").key(key).json(&email_with("subject", key)).status,
+            200
+        );
+    }
+    let list = || sandbox.ask(Method::GET, "/api/v1/messages").no_key();
+    let answer = list().send("");
+    assert_eq!(answer.status, 401);
+    assert!(answer.header("www-authenticate").unwrap().starts_with("Basic"));
+    assert_eq!(list().header("authorization", basic("user", "wrong")).send("").status, 401);
+    assert_eq!(list().header("authorization", basic("user", "sb_wrong")).send("").status, 401);
+    let allowed = list().header("authorization", basic("anyone", "correct-horse")).send("");
+    assert_eq!(subjects(&allowed), ["sb_correct-horse"]);
+    let worker = list().header("authorization", basic("anyone", "sb_correct-horse_w1")).send("");
+    assert_eq!(subjects(&worker), ["sb_correct-horse_w1"]);
+    let worker = list().header("authorization", basic("sb_correct-horse_w1", "correct-horse")).send("");
+    assert_eq!(subjects(&worker), ["sb_correct-horse_w1"]);
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(sandbox.ask(Method::GET, path).no_key().send("").status, 200, "{path}");
+    }
+}
+
+#[test]
+fn pages_of_other_origins_and_foreign_hosts_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email());
+    for (name, value) in
+        [("origin", "https://evil.test"), ("sec-fetch-site", "cross-site"), ("host", "evil.test")]
+    {
+        for (method, path) in [
+            (Method::GET, "/api/v1/messages"),
+            (Method::DELETE, "/api/v1/messages"),
+            (Method::GET, "/api/events"),
+            (Method::GET, "/view/latest.html"),
+            (Method::POST, "/api/v1/send"),
+        ] {
+            let answer = sandbox.ask(method, path).header(name, value).send("");
+            assert_eq!(answer.status, 403, "{name} {path}: {}", answer.text());
+        }
+    }
+    assert_eq!(sandbox.mails().len(), 1);
+}
+
+#[test]
+fn an_email_is_sent_in_the_format_of_mailpit() {
+    let sandbox = Sandbox::new();
+    let body = json!({
+        "From": {"Email": "from@example.com", "Name": "Frööm, Inc."}, "To": [{"Email": "jane@example.com", "Name": "Jane"}],
+        "Cc": [{"Email": "cc@example.com"}], "Bcc": ["bcc@example.com"], "ReplyTo": [{"Email": "r@example.com", "Name": "R"}],
+        "Subject": "Hello", "Text": "text", "HTML": "<p>html</p>", "Headers": {"X-One": "1"}, "Tags": [],
+        "Attachments": [{"Content": "YWJj", "Filename": "a.txt", "ContentType": "text/plain", "ContentID": "c"}],
+    });
+    let answer = sandbox.post("/api/v1/send", &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let message = sandbox.get(format!("/api/v1/message/{}", answer.json()["ID"].as_str().unwrap())).json();
+    assert_eq!(message["From"], json!({"Name": "Frööm, Inc.", "Address": "from@example.com"}));
+    assert_eq!(message["Inline"][0]["FileName"], "a.txt");
+    assert_eq!(message["Bcc"][0]["Address"], "bcc@example.com");
+    for (field, value) in
+        [("From", json!({"Email": "x"})), ("To", json!([])), ("Tags", json!(["a"])), ("Subject", json!(1))]
+    {
+        let mut wrong = body.clone();
+        wrong[field] = value;
+        let answer = sandbox.post("/api/v1/send", &wrong);
+        assert_eq!(answer.status, 400, "{field}");
+        assert!(answer.json()["Error"].as_str().is_some_and(|text| !text.is_empty()), "{field}");
+    }
+    assert_eq!(sandbox.mails().len(), 1);
+}
+
+/// Connects to the events of the account.
+async fn connect(server: &ReferenceServer) -> WebSocketStream<TcpStream> {
+    connect_to(server, "/api/events").await
+}
+
+async fn connect_to(server: &ReferenceServer, path: &str) -> WebSocketStream<TcpStream> {
+    let address = server.base_url().replace("http://", "");
+    let mut request = format!("ws://{address}{path}").into_client_request().unwrap();
+    request.headers_mut().insert("authorization", format!("Bearer {}", server.api_key()).parse().unwrap());
+    let stream = TcpStream::connect(&address).await.unwrap();
+    client_async(request, stream).await.unwrap().0
+}
+
+/// The next event of this type.
+async fn next(socket: &mut WebSocketStream<TcpStream>, kind: &str) -> Value {
+    loop {
+        let message =
+            timeout(std::time::Duration::from_mins(1), socket.next()).await.expect("an event in time");
+        let message = message.expect("the socket is open").unwrap();
+        let Ok(text) = message.to_text() else { continue };
+        let event: Value = serde_json::from_str(text).unwrap_or_default();
+        if event["Type"] == kind {
+            return event["Data"].clone();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_reports_new_marked_and_deleted_messages_of_its_account() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let mut socket = connect(&server).await;
+    let other = Request::post("/emails").header("authorization", "Bearer sb_other");
+    server.service().handle(other.body(email_with("subject", "Other").to_string().into()).unwrap());
+    post(&server, "/emails", &email()).await;
+    let new = next(&mut socket, "new").await;
+    assert_eq!((&new["Subject"], &new["Read"]), (&json!("Hello"), &json!(false)));
+    let stats = next(&mut socket, "stats").await;
+    assert_eq!((&stats["Total"], &stats["Unread"]), (&json!(1), &json!(1)));
+
+    let ask = |method: Method, body: Value| {
+        let request = Request::builder().method(method).uri("/api/v1/messages");
+        let request = request.header("authorization", format!("Bearer {}", server.api_key()));
+        assert_eq!(server.service().handle(request.body(body.to_string().into()).unwrap()).status(), 200);
+    };
+    ask(Method::PUT, json!({"Read": true}));
+    assert_eq!(next(&mut socket, "update").await, json!({"ID": new["ID"], "Read": true}));
+    ask(Method::DELETE, json!({"IDs": [new["ID"]]}));
+    assert_eq!(next(&mut socket, "delete").await, json!({"ID": new["ID"]}));
+    assert_eq!(next(&mut socket, "stats").await["Total"], 0);
+    for _ in 0..100 {
+        let request =
+            Request::post("/emails").header("authorization", format!("Bearer {}", server.api_key()));
+        server.service().handle(request.body(email().to_string().into()).unwrap());
+    }
+    while next(&mut socket, "stats").await["Total"] != 100 {}
+    ask(Method::DELETE, json!({}));
+    assert_eq!(next(&mut socket, "truncate").await, Value::Null);
+}
+
+#[tokio::test]
+async fn the_path_of_the_websocket_may_begin_with_several_slashes() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let mut socket = connect_to(&server, "//api/events").await;
+    post(&server, "/emails", &email()).await;
+    assert_eq!(next(&mut socket, "new").await["Subject"], "Hello");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_costs_bounded_memory_and_then_reloads() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let mut socket = connect(&server).await;
+    let large = email_with("subject", "ü".repeat(900)).to_string();
+    for _ in 0..20_000 {
+        let request =
+            Request::post("/emails").header("authorization", format!("Bearer {}", server.api_key()));
+        server.service().handle(request.body(large.clone().into()).unwrap());
+    }
+    assert_eq!(next(&mut socket, "prune").await, Value::Null);
+    while next(&mut socket, "stats").await["Total"] != 20_000 {}
+}
+
+#[tokio::test]
+async fn a_websocket_has_a_place_among_the_connections_until_it_ends() {
+    let server = idempost_sandbox::start(Settings { max_connections: 2, ..Settings::default() }).await;
+    let one = connect(&server).await;
+    let _two = connect(&server).await;
+    assert!(status_line(&server).await.starts_with("HTTP/1.1 503"));
+    drop(one);
+    let until = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !status_line(&server).await.starts_with("HTTP/1.1 200") {
+        assert!(std::time::Instant::now() < until);
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+/// The first line of the response on a new connection.
+async fn status_line(server: &ReferenceServer) -> String {
+    let mut stream = TcpStream::connect(server.base_url().replace("http://", "")).await.unwrap();
+    stream.write_all(b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut read = Vec::new();
+    let _ = stream.read_to_end(&mut read).await;
+    String::from_utf8_lossy(&read).lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_request_that_is_no_handshake_is_rejected() {
+    let sandbox = Sandbox::new();
+    assert_eq!(sandbox.get("/api/events").status, 400);
+    let handshake = |version: &str| {
+        let ask = sandbox.ask(Method::GET, "/api/events").header("upgrade", "websocket");
+        let ask = ask
+            .header("connection", "keep-alive, Upgrade")
+            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+        ask.header("sec-websocket-version", version).send("")
+    };
+    assert_eq!(handshake("12").status, 400);
+    assert_eq!(handshake("13").status, 501, "this mount has no sockets");
+}

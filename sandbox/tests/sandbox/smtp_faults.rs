@@ -1,0 +1,337 @@
+//! Scripted faults at the stages of SMTP sessions: `/_/faults` with `smtp`.
+
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use idempost_needs::needs;
+use idempost_sandbox::Settings;
+use idempost_sandbox::faults::{Action, Rule, SmtpStage};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+
+use crate::smtp_receiving::{SmtpServer, line};
+use crate::support::Sandbox;
+
+const STAGES: [&str; 7] = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "END-OF-DATA"];
+
+/// One mail with AUTH, a line for each stage after the connection.
+const SESSION: [&str; 6] = [
+    "EHLO me\r\n",
+    "AUTH PLAIN AGluYm91bmQAc2JfdGVzdA==\r\n",
+    "MAIL FROM:<ada@example.com>\r\n",
+    "RCPT TO:<hi@acme.test>\r\n",
+    "DATA\r\n",
+    "Subject: Hello\r\n\r\nIt works\r\n.\r\n",
+];
+
+async fn open() -> SmtpServer {
+    SmtpServer::open(&Settings::default()).await
+}
+
+fn script(server: &SmtpServer, rule: &serde_json::Value) {
+    let added = server.sandbox.post("/_/faults", rule);
+    assert_eq!(added.status, 201, "{}", added.text());
+}
+
+/// Runs the session up to a stage; returns the reply there, or nothing if the connection was closed. All earlier replies must be positive.
+async fn reply_at(server: &SmtpServer, stage: usize) -> (Option<String>, BufReader<TcpStream>) {
+    let mut stream = BufReader::new(TcpStream::connect(server.address).await.unwrap());
+    for number in 0..=stage {
+        if number > 0 {
+            stream.write_all(SESSION[number - 1].as_bytes()).await.unwrap();
+        }
+        let mut reply = line(&mut stream).await;
+        while reply.as_bytes().get(3) == Some(&b'-') {
+            reply = line(&mut stream).await;
+        }
+        if number == stage {
+            return (Some(reply.trim_end().to_owned()).filter(|reply| !reply.is_empty()), stream);
+        }
+        assert!(reply.starts_with(['2', '3']), "stage {number}: {reply:?}");
+    }
+    unreachable!("the loop returns at the stage")
+}
+
+#[tokio::test]
+async fn a_fault_replies_at_its_stage_once_and_the_next_session_succeeds() {
+    let server = open().await;
+    for (number, stage) in STAGES.into_iter().enumerate() {
+        for (code, class) in
+            [(421, "4"), (450, "4"), (451, "4"), (452, "4"), (550, "5"), (552, "5"), (554, "5")]
+        {
+            script(&server, &json!({"smtp": stage, "action": "answer", "code": code, "times": 1}));
+            let before = server.received("sb_test").len();
+            let (reply, mut stream) = reply_at(&server, number).await;
+            let reply = reply.unwrap();
+            let words: Vec<_> = reply.splitn(3, ' ').collect();
+            assert_eq!((words[0], words[1].split('.').next()), (&*code.to_string(), Some(class)), "{reply}");
+            assert!(!words[2].is_empty());
+            // 421 and a rejection in place of the greeting end the session.
+            stream.write_all(b"NOOP\r\n").await.unwrap();
+            let next = line(&mut stream).await;
+            assert_eq!(next.is_empty(), code == 421 || stage == "CONNECT", "{stage} {code}: {next:?}");
+            assert_eq!(server.received("sb_test").len(), before, "{stage} {code}: the mail was delivered");
+            // The rule is used up.
+            assert_eq!(server.sandbox.service.faults().pending(), 0);
+            let (reply, _) = reply_at(&server, 6).await;
+            assert!(reply.unwrap().starts_with("250 2.0.0 Received"), "{stage} {code}");
+            assert_eq!(server.received("sb_test").len(), before + 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn dropped_commands_have_no_effect_and_lost_ones_have_theirs() {
+    let server = open().await;
+    for (number, stage) in STAGES.into_iter().enumerate() {
+        for action in ["drop", "lose"] {
+            script(&server, &json!({"smtp": stage, "action": action}));
+            let before = server.received("sb_test").len();
+            let (reply, mut stream) = reply_at(&server, number).await;
+            assert_eq!(reply, None, "{stage} {action}");
+            assert_eq!(stream.read(&mut [0]).await.unwrap_or(0), 0);
+            let delivered = server.received("sb_test").len() - before;
+            assert_eq!(delivered == 1, (stage, action) == ("END-OF-DATA", "lose"), "{stage} {action}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rejected_recipient_leaves_the_others_and_a_rejected_message_the_session() {
+    let server = open().await;
+    server.sandbox.service.faults().add(
+        Rule::new(Action::reply(550, "5.1.1 No such mailbox")).on_smtp(SmtpStage::Rcpt).after(1).times(1),
+    );
+    server.sandbox.service.faults().next(Action::answer(500, "of HTTP, which this is not"));
+    let (_, mut stream) = reply_at(&server, 3).await;
+    let mut say = async |words: &str| {
+        stream.write_all(words.as_bytes()).await.unwrap();
+        line(&mut stream).await
+    };
+    assert!(say("RCPT TO:<one@acme.test>\r\n").await.starts_with("250 "));
+    assert_eq!(say("RCPT TO:<two@acme.test>\r\n").await, "550 5.1.1 No such mailbox\r\n");
+    assert!(say("RCPT TO:<three@acme.test>\r\n").await.starts_with("250 "));
+    assert!(say("DATA\r\n").await.starts_with("354 "));
+    server
+        .sandbox
+        .service
+        .faults()
+        .add(Rule::new(Action::reply(451, "4.3.0 Later")).on_smtp(SmtpStage::EndOfData));
+    assert_eq!(say(SESSION[5]).await, "451 4.3.0 Later\r\n");
+    assert!(say("DATA\r\n").await.starts_with("503 "), "the transaction has ended");
+    for words in &SESSION[2..5] {
+        say(words).await;
+    }
+    assert!(say(SESSION[5]).await.starts_with("250 "));
+    assert_eq!(server.sandbox.service.faults().pending(), 1, "the fault of HTTP waits for a request");
+    server.sandbox.service.faults().clear();
+    assert_eq!(server.received("sb_test").len(), 1);
+}
+
+#[tokio::test]
+async fn pipelined_commands_before_a_dropped_one_are_answered() {
+    let server = open().await;
+    script(&server, &json!({"smtp": "RCPT", "action": "drop", "after": 1}));
+    let (_, mut stream) = reply_at(&server, 2).await;
+    let pipelined = [SESSION[2], SESSION[3], SESSION[3], SESSION[4]].concat();
+    stream.write_all(pipelined.as_bytes()).await.unwrap();
+    let mut rest = String::new();
+    let _ = stream.read_to_string(&mut rest).await;
+    assert_eq!(rest, "250 2.1.0 Sender OK\r\n250 2.1.5 Recipient OK\r\n");
+}
+
+#[tokio::test]
+async fn slow_replies_are_late_and_a_stalled_session_ends_with_its_client() {
+    let server = open().await;
+    for (number, stage) in STAGES.into_iter().enumerate() {
+        script(&server, &json!({"smtp": stage, "action": "slow", "delay_ms": 40}));
+        let start = Instant::now();
+        let (reply, _) = reply_at(&server, number).await;
+        assert!(start.elapsed() >= Duration::from_millis(40), "{stage}");
+        assert!(reply.unwrap().starts_with(['2', '3']), "{stage}");
+    }
+    script(&server, &json!({"smtp": "MAIL", "action": "stall"}));
+    let (_, mut stream) = reply_at(&server, 2).await;
+    stream.write_all(SESSION[2].as_bytes()).await.unwrap();
+    let silent = tokio::time::timeout(Duration::from_millis(60), line(&mut stream)).await;
+    assert!(silent.is_err(), "{silent:?}");
+    stream.shutdown().await.unwrap();
+    assert_eq!(line(&mut stream).await, "");
+}
+
+#[tokio::test]
+async fn a_percentage_of_recipients_fails() {
+    let server = SmtpServer::open(&Settings { seed: Some(7), ..Settings::default() }).await;
+    script(&server, &json!({"smtp": "RCPT", "action": "answer", "code": 451, "percent": 30}));
+    let (_, mut stream) = reply_at(&server, 3).await;
+    let mut failed = 0;
+    for _ in 0..200 {
+        stream.write_all(SESSION[3].as_bytes()).await.unwrap();
+        failed += usize::from(line(&mut stream).await == "451 4.7.1 Greylisted, try again later\r\n");
+    }
+    assert!((35..=85).contains(&failed), "{failed} of 200");
+    let rule = server.sandbox.get("/_/faults/1").json();
+    assert!(rule["met"].as_u64().unwrap() >= failed as u64 && rule["percent"] == 30, "{rule}");
+}
+
+#[test]
+fn rules_of_smtp_are_shown_with_the_reply() {
+    let sandbox = Sandbox::new();
+    let added = sandbox
+        .post("/_/faults", &json!({"smtp": "rcpt", "action": "answer", "code": 550, "message": "Not here"}));
+    assert_eq!(
+        added.json(),
+        json!({
+            "object": "fault", "id": "1", "method": null, "path": null, "smtp": "RCPT", "action": "answer", "code": 550,
+            "message": "5.1.1 Not here", "after": 0, "left": 1, "met": 0,
+            "client_gets": {
+                "summary": "550 5.1.1 Not here", "handled": false, "status": 550, "name": null, "end": "complete",
+                "body_bytes": null, "delay_ms": 0,
+            },
+        })
+    );
+    for (rule, summary) in [
+        (json!({"action": "answer"}), "451 4.3.0 Temporary failure, try again later"),
+        (json!({"action": "drop"}), "no reply: connection closed, command not handled"),
+        (json!({"action": "lose"}), "no reply: command handled, then connection closed"),
+        (json!({"action": "stall"}), "no reply: connection left open, command not handled"),
+        (json!({"action": "slow", "delay_ms": 50}), "the service's own reply, 50 ms late"),
+    ] {
+        let mut rule = rule;
+        rule["smtp"] = "MAIL".into();
+        let added = sandbox.post("/_/faults", &rule);
+        assert_eq!(
+            (added.status.as_u16(), &added.json()["client_gets"]["summary"]),
+            (201, &summary.into()),
+            "{rule}"
+        );
+    }
+    assert_eq!(sandbox.get("/emails").status, 200, "no rule of SMTP applies to a request");
+}
+
+#[test]
+fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
+    let sandbox = Sandbox::new();
+    for (rule, part) in [
+        (
+            json!({"smtp": "HELO", "action": "drop"}),
+            "`smtp` must be one of CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, END-OF-DATA; found",
+        ),
+        (json!({"smtp": 7, "action": "drop"}), "`smtp` must be a string; found 7."),
+        (
+            json!({"smtp": "RCPT", "path": "/emails", "action": "drop"}),
+            "can't be given with `method` or `path`",
+        ),
+        (json!({"smtp": "RCPT"}), "Missing `action` field; it is one of answer, drop, lose, stall, slow."),
+        (
+            json!({"smtp": "RCPT", "action": "truncate"}),
+            "With `smtp`, `action` must be one of answer, drop, lose, stall, slow; found",
+        ),
+        (
+            json!({"smtp": "RCPT", "action": "answer", "code": 250}),
+            "`code` must be a whole number from 400 to 599; found 250.",
+        ),
+        (
+            json!({"smtp": "RCPT", "action": "answer", "code": 600}),
+            "`code` must be a whole number from 400 to 599; found 600.",
+        ),
+        (
+            json!({"smtp": "RCPT", "action": "answer", "status": 503}),
+            "`status` does not go with the action `answer` at an SMTP stage.",
+        ),
+        (
+            json!({"smtp": "RCPT", "action": "drop", "code": 451}),
+            "`code` does not go with the action `drop` at an SMTP stage.",
+        ),
+        (
+            json!({"smtp": "RCPT", "action": "answer", "message": "a\r\n250 OK"}),
+            "`message` must be a line of at most 400 bytes",
+        ),
+        (
+            json!({"smtp": "RCPT", "action": "answer", "message": "x".repeat(401)}),
+            "`message` must be a line of at most 400 bytes",
+        ),
+        (json!({"action": "answer", "code": 451}), "`code` does not go with the action `answer`."),
+    ] {
+        let answer = sandbox.post("/_/faults", &rule);
+        assert_eq!(answer.status, 422, "{rule}: {}", answer.text());
+        assert!(answer.text().contains(part), "{rule}: {}", answer.text());
+    }
+    assert_eq!(sandbox.service.faults().pending(), 0);
+}
+
+async fn run(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
+}
+
+#[needs("python3")]
+#[tokio::test]
+async fn python_smtplib_sees_each_code_and_a_lost_connection() {
+    let server = open().await;
+    let program = format!(
+        "import smtplib\n\
+         def send():\n    \
+             with smtplib.SMTP('127.0.0.1', {}, timeout=10) as smtp:\n        \
+                 smtp.login('inbound', 'sb_python')\n        \
+                 smtp.sendmail('ada@example.com', ['hi@acme.test'], 'Subject: Hello\\n\\nIt works')\n\
+         try:\n    send()\n    print('sent')\n\
+         except smtplib.SMTPRecipientsRefused as error:\n    print(*error.recipients['hi@acme.test'])\n\
+         except smtplib.SMTPResponseException as error:\n    print(error.smtp_code, error.smtp_error)\n\
+         except smtplib.SMTPServerDisconnected:\n    print('disconnected')\n",
+        server.address.port()
+    );
+    for stage in STAGES {
+        // smtplib tries HELO after a rejected EHLO, and LOGIN after PLAIN.
+        let times = if ["EHLO", "AUTH"].contains(&stage) { 2 } else { 1 };
+        for code in [451, 452, 550, 554] {
+            script(&server, &json!({"smtp": stage, "action": "answer", "code": code, "times": times}));
+            let mut command = Command::new("python3");
+            command.args(["-c", &program]);
+            let output = run(command).await;
+            let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(
+                seen.starts_with(&format!("{code} b'{}.", code / 100)),
+                "{stage} {code}: {seen} {output:?}"
+            );
+            assert_eq!(server.sandbox.service.faults().pending(), 0, "{stage} {code}");
+        }
+        script(&server, &json!({"smtp": stage, "action": "drop"}));
+        let mut command = Command::new("python3");
+        command.args(["-c", &program]);
+        assert_eq!(String::from_utf8_lossy(&run(command).await.stdout), "disconnected\n", "{stage}");
+    }
+    assert!(server.received("sb_python").is_empty());
+    let mut command = Command::new("python3");
+    command.args(["-c", &program]);
+    assert_eq!(run(command).await.stdout, b"sent\n");
+}
+
+#[needs("swaks")]
+#[tokio::test]
+async fn swaks_sees_each_code_at_its_stage() {
+    let server = open().await;
+    let swaks = |port: u16| {
+        let mut command = Command::new("swaks");
+        let server = format!("127.0.0.1:{port}");
+        command.args(["--server", &server, "--from", "ada@example.com", "--to", "hi@acme.test"]);
+        command.args(["--auth", "PLAIN", "--auth-user", "inbound", "--auth-password", "sb_swaks"]);
+        command.args(["--helo", "me", "--timeout", "10"]);
+        command
+    };
+    // Its exit codes name the stage.
+    for (stage, exit) in STAGES.into_iter().zip([21, 22, 28, 23, 24, 25, 26]) {
+        let times = if stage == "EHLO" { 2 } else { 1 };
+        for code in [451, 550] {
+            script(&server, &json!({"smtp": stage, "action": "answer", "code": code, "times": times}));
+            let output = run(swaks(server.address.port())).await;
+            let transcript = String::from_utf8_lossy(&output.stdout).into_owned();
+            let reply = format!("<** {code} {}.", code / 100);
+            assert!(transcript.contains(&reply), "{stage} {code}: {transcript}");
+            assert_eq!(output.status.code(), Some(exit), "{stage} {code}: {transcript}");
+            assert_eq!(server.sandbox.service.faults().pending(), 0, "{stage} {code}");
+        }
+    }
+    assert!(server.received("sb_swaks").is_empty());
+    assert!(run(swaks(server.address.port())).await.status.success());
+}

@@ -1,0 +1,87 @@
+//! Who may use the sandbox's own routes, and the account of a request.
+//!
+//! Without a password everyone on this machine may use all of them, and a key only names an account. With one, a credential needs full access to
+//! its account, and what concerns all accounts needs the password itself.
+
+pub mod account;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, Request, header};
+use url::form_urlencoded;
+
+use crate::model::credential::{Credential, Scope};
+use crate::state::{State, keys};
+use crate::wire::problem::Problem;
+
+/// The API key or account ID in the query: frames, downloads and event streams can't send a header.
+pub fn query_key(request: &Request<Bytes>) -> Option<String> {
+    let query = request.uri().query().unwrap_or_default();
+    let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
+    key.map(|(_, token)| token.into_owned())
+}
+
+/// The name of the account whose credential or ID the header contains.
+pub fn name(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
+    let account = account::bearer(request.headers()).and_then(|token| account::named(state, token));
+    match account {
+        Some(tenant) => Ok(tenant?.name.clone()),
+        None => full(state, state.credential(request.headers())?),
+    }
+}
+
+/// The name of the account whose key or ID the query contains, or whose credential or ID the header does.
+pub fn name_or_query(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
+    match query_key(request) {
+        Some(token) => name_of_key(state, &token),
+        None => name(state, request),
+    }
+}
+
+fn name_of_key(state: &State, token: &str) -> Result<String, Problem> {
+    if let Some(tenant) = account::named(state, token) {
+        return Ok(tenant?.name.clone());
+    }
+    let credential = keys::credential(token, &state.tenants.api_key_index);
+    full(state, credential.ok_or_else(Problem::invalid_api_key)?)
+}
+
+/// The account of a credential, which needs full access if the sandbox has a password.
+pub fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem> {
+    if state.settings.password.is_some() {
+        credential.check(Scope::Full)?;
+    }
+    Ok(credential.tenant.into_owned())
+}
+
+/// The name of the account that a request names, if it names one: as above, or by Basic authentication with a key as user or password, which
+/// clients of other mail tools support.
+pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
+    if query_key(request).is_some() || account::bearer(request.headers()).is_some() {
+        return Some(name_or_query(state, request));
+    }
+    let (user, password) = basic(request.headers())?;
+    let find = |key: &str| {
+        let credential = keys::credential(key, &state.tenants.api_key_index)?;
+        Some(full(state, credential))
+    };
+    find(&user).or_else(|| find(&password))
+}
+
+/// Checks that a request names an account that it may use. `anonymous` is that of its [table](crate::route::Table).
+pub fn check(state: &State, request: &Request<Bytes>, anonymous: bool) -> Result<(), Problem> {
+    if anonymous && let Some(named) = name_or_basic(state, request) {
+        return named.map(drop);
+    }
+    let named = name_or_query(state, request);
+    named.or_else(|problem| name(state, request).map_err(|_| problem)).map(drop)
+}
+
+/// The user and password of Basic authentication.
+fn basic(headers: &HeaderMap) -> Option<(String, String)> {
+    let (scheme, encoded) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let decoded = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(encoded.trim()))?.ok()?;
+    let (user, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+    Some((user.to_owned(), password.to_owned()))
+}

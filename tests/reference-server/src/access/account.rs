@@ -1,0 +1,54 @@
+//! Accounts on the page: an ID and a label in place of the API key.
+//!
+//! The list of accounts needs no credential, and people use real keys with the sandbox. So the list shows only the beginning of a key, and
+//! an ID that grants access under `/_/` and nowhere else.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header;
+
+use crate::state::State;
+use crate::state::keys::DEFAULT_KEY;
+use crate::state::links::{Tag, TagPurpose};
+use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
+
+/// The prefix of an ID, which no API key has.
+const PREFIX: &str = "account_";
+/// The number of characters of a key in its label.
+const LABEL_LENGTH: usize = 6;
+
+/// The ID of a tenant's account, constant during the life of the sandbox's state.
+pub fn id(state: &State, tenant: &str) -> String {
+    format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(state.links.tag(TagPurpose::Account, tenant)))
+}
+
+/// The beginning of a tenant's key. The sandbox's default key is no secret and is shown completely.
+pub fn label(tenant: &str) -> String {
+    if tenant == DEFAULT_KEY {
+        return tenant.to_owned();
+    }
+    format!("{}…", tenant.chars().take(LABEL_LENGTH).collect::<String>())
+}
+
+/// Finds the account with this ID. `None` if the text isn't an ID, but possibly a key.
+pub fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
+    let encoded = text.strip_prefix(PREFIX)?;
+    let tag: Option<Tag> = URL_SAFE_NO_PAD.decode(encoded).ok().and_then(|tag| tag.try_into().ok());
+    let tenant = tag.and_then(|tag| state.tenants.by_tag(TagPurpose::Account, tag));
+    // The page leads to the default account before it exists.
+    let default = || {
+        let name = state.default_account();
+        (tag? == state.links.tag(TagPurpose::Account, &name)).then(|| state.tenants.find_or_empty(&name))
+    };
+    let tenant = tenant.or_else(default);
+    Some(tenant.ok_or_else(|| Problem::not_found("The account does not exist (any more).")))
+}
+
+/// The token of the `Authorization` header.
+pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
+    let (scheme, text) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
+}

@@ -1,0 +1,53 @@
+//! What every service has under `/_/`: the links of emails and logins, and control over the service from outside the process.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `clock`, `faults`, `trigger` | the clock, the scripted faults, and simulated events |
+//! | `downloads`, `unsubscribe` | the pages of links in emails and responses |
+//! | `body` | JSON bodies of these routes |
+
+pub mod body;
+pub mod clock;
+pub mod downloads;
+pub mod faults;
+pub mod trigger;
+pub mod unsubscribe;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+
+use crate::access;
+use crate::route::Call;
+use crate::state::State;
+use crate::state::event_bus::BusEventKind;
+use crate::wire::answers::Answer;
+use crate::wire::problem;
+
+/// Protects a response of the sandbox's own routes: no page of another origin can use it, not even as an image, and no browser sniffs its type.
+/// Applies to every response, errors included.
+pub fn protect(headers: &mut HeaderMap) {
+    let policy = HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
+
+/// `GET /healthz`
+pub fn health() -> Response<Bytes> {
+    problem::json(StatusCode::OK, &json!({"status": "ok"}))
+}
+
+/// `GET /_/ready`
+pub fn ready(state: &State) -> Response<Bytes> {
+    problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_persistent()}))
+}
+
+/// `POST /_/reset`: deletes everything of the tenant.
+pub fn reset(call: &Call<'_>) -> Answer {
+    let state = call.state;
+    let name = access::name(state, call.request)?;
+    state.tenants.reset_tenant(&name);
+    state.oauth.forget(&name);
+    state.event_bus.publish(&name, BusEventKind::Forgotten);
+    Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
+}

@@ -1,0 +1,123 @@
+//! The unsubscribe page: `GET /_/unsubscribe/{word}` asks for confirmation, or for one of the email's addresses; `POST`
+//! unsubscribes.
+//!
+//! A GET must not unsubscribe: mail clients and scanners follow links. The POST is the one click of RFC 8058, or the page's own button. No
+//! key is needed; the signed link proves that it came with the email.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use url::form_urlencoded;
+
+use crate::delivery::unsubscribe::{self, UnsubscribeRequest};
+use crate::state::State;
+use crate::wire::escape::escaped;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}\
+    button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";
+
+/// The page with the button. If the email has several addresses, it asks for one.
+pub fn ask(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
+    let request = read(state, token)?;
+    let what = subject(&request);
+    let addresses = known(&request)?;
+    let (question, choice) = match addresses.as_slice() {
+        [address] if !request.has_hidden() => {
+            (format!("<b>{}</b> will get no more {what}.", escaped(address)), String::new())
+        }
+        several => {
+            (format!("Which address should get no more {what}?"), choices(several, request.has_hidden()))
+        }
+    };
+    Ok(page(&format!(
+        "<h1>Unsubscribe?</h1><form method=post><p>{question}</p>{choice}\
+         <input type=hidden name=List-Unsubscribe value=One-Click><button>Unsubscribe</button></form>"
+    )))
+}
+
+/// Unsubscribes the contact, the only address, or the one in the form. Repeating it has no further effect.
+pub fn confirm(state: &State, token: &str, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+    let request = read(state, token)?;
+    let addresses = known(&request)?;
+    // The field for another address comes last.
+    let given =
+        form_urlencoded::parse(body).filter(|(name, value)| name == "address" && !value.is_empty()).last();
+    let given = given.map(|(_, value)| value);
+    let address = match (given, addresses.as_slice()) {
+        (_, [address]) if !request.has_hidden() => address.clone(),
+        (Some(given), _) => request.find(&given).ok_or_else(|| {
+            Problem::validation(format!(
+                "`address` must be a recipient of the email; found {}.",
+                quoted(&given)
+            ))
+        })?,
+        (None, _) => {
+            return Err(Problem::validation(
+                "`address` must be one of the email's recipients: this link belongs to several. Open it in a browser to choose.",
+            ));
+        }
+    };
+    request.apply(state, &address)?;
+    let what = subject(&request);
+    Ok(page(&format!("<h1>Unsubscribed</h1><p><b>{}</b> gets no more {what}.</p>", escaped(&address))))
+}
+
+/// The fields that select an address.
+fn choices(addresses: &[String], has_hidden: bool) -> String {
+    let required = if has_hidden { "" } else { " required" };
+    let options = addresses.iter().map(|address| {
+        let address = escaped(address);
+        format!(
+            "<p><label><input type=radio name=address value=\"{address}\"{required}> {address}</label></p>"
+        )
+    });
+    let other = "<p><label>Another address that received it <input type=email name=address></label></p>";
+    options.chain(has_hidden.then(|| other.to_owned())).collect()
+}
+
+fn known(request: &UnsubscribeRequest) -> Result<Vec<String>, Problem> {
+    let addresses = request.addresses();
+    if addresses.is_empty() && !request.has_hidden() {
+        return Err(Problem::not_found("The contact or the email of this link does not exist any more."));
+    }
+    Ok(addresses)
+}
+
+fn read(state: &State, token: &str) -> Result<UnsubscribeRequest, Problem> {
+    unsubscribe::open(state, token).ok_or_else(|| {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "invalid_link",
+            "This link is not signed by this service, or its account no longer exists.",
+        )
+    })
+}
+
+/// What the link unsubscribes from.
+fn subject(request: &UnsubscribeRequest) -> String {
+    match request.topic() {
+        Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),
+        None => "mail of this kind".to_owned(),
+    }
+}
+
+fn page(body: &str) -> Response<Bytes> {
+    let page = format!(
+        "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width\">\
+         <meta name=robots content=noindex><title>Unsubscribe</title><style>{STYLE}</style></head><body>{body}</body></html>"
+    );
+    let mut response = Response::new(Bytes::from(page));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+        ),
+    );
+    // The page's URL authorizes the request.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

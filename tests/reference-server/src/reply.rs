@@ -1,0 +1,145 @@
+//! What a mount does with a request that the service has handled.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use hyper::upgrade::OnUpgrade;
+use tokio::sync::{mpsc, watch};
+
+use crate::state::State;
+use crate::state::faults::Wire;
+use crate::wire::problem::Problem;
+
+/// What a mount does. Each variant has the response as far as it is known: of [`Wait`](Self::Wait) and [`Perform`](Self::Perform), the one
+/// of mounts that can't wait.
+pub enum Reply {
+    /// Sends the response.
+    Now(Response<Bytes>),
+    /// Sends the response as a scripted fault demands.
+    Fault(Response<Bytes>, Wire),
+    /// Waits for a task, whose status and body replace those of the response. It ends when the client disconnects.
+    Wait(Response<Bytes>, Task),
+    /// The same for a task that runs to its end, even if the client disconnects.
+    Perform(Response<Bytes>, Task),
+    /// Sends the head of the response, and then each part of the stream. The body of the response is the first part.
+    Stream(Response<Bytes>, Stream),
+    /// Switches to another protocol (101).
+    Upgrade(Response<Bytes>, Upgrade),
+}
+
+type Future<T> = Pin<Box<dyn std::future::Future<Output = T> + Send>>;
+
+/// A response that takes its time.
+pub struct Task(Box<dyn FnOnce(Arc<State>) -> Future<Response<Bytes>> + Send>);
+
+/// The parts of a body, until the client disconnects or the mount stops.
+pub struct Stream(Box<dyn FnOnce(Arc<State>, watch::Receiver<bool>) -> mpsc::Receiver<Bytes> + Send>);
+
+/// The other protocol, until the client disconnects or the mount stops.
+pub struct Upgrade(Box<dyn FnOnce(Arc<State>, OnUpgrade, watch::Receiver<bool>) -> Future<()> + Send>);
+
+impl Reply {
+    /// Responds with the result of a task that ends when the client disconnects.
+    pub fn wait<F>(otherwise: Response<Bytes>, task: impl FnOnce(Arc<State>) -> F + Send + 'static) -> Self
+    where
+        F: std::future::Future<Output = Response<Bytes>> + Send + 'static,
+    {
+        Self::Wait(otherwise, Task(Box::new(|state| Box::pin(task(state)))))
+    }
+
+    /// Responds with the result of a task that runs to its end.
+    pub fn perform<F>(otherwise: Response<Bytes>, task: impl FnOnce(Arc<State>) -> F + Send + 'static) -> Self
+    where
+        F: std::future::Future<Output = Response<Bytes>> + Send + 'static,
+    {
+        Self::Perform(otherwise, Task(Box::new(|state| Box::pin(task(state)))))
+    }
+
+    /// Responds with a stream.
+    pub fn stream(
+        first: Response<Bytes>,
+        parts: impl FnOnce(Arc<State>, watch::Receiver<bool>) -> mpsc::Receiver<Bytes> + Send + 'static,
+    ) -> Self {
+        Self::Stream(first, Stream(Box::new(parts)))
+    }
+
+    /// Responds with another protocol.
+    pub fn upgrade<F>(
+        head: Response<Bytes>,
+        serve: impl FnOnce(Arc<State>, OnUpgrade, watch::Receiver<bool>) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: std::future::Future<Output = ()> + Send + 'static,
+    {
+        let serve = Upgrade(Box::new(|state, upgrade, stopped| Box::pin(serve(state, upgrade, stopped))));
+        Self::Upgrade(head, serve)
+    }
+
+    /// The response as far as it is known.
+    pub fn response(&self) -> &Response<Bytes> {
+        match self {
+            Self::Now(response)
+            | Self::Fault(response, _)
+            | Self::Wait(response, _)
+            | Self::Perform(response, _)
+            | Self::Stream(response, _)
+            | Self::Upgrade(response, _) => response,
+        }
+    }
+
+    /// The response as far as it is known, to add headers.
+    pub fn response_mut(&mut self) -> &mut Response<Bytes> {
+        match self {
+            Self::Now(response)
+            | Self::Fault(response, _)
+            | Self::Wait(response, _)
+            | Self::Perform(response, _)
+            | Self::Stream(response, _)
+            | Self::Upgrade(response, _) => response,
+        }
+    }
+
+    /// The scripted delay.
+    pub fn delay(&self) -> Duration {
+        match self {
+            Self::Fault(_, wire) => wire.delay,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The response of a mount that has no connection to wait on, to cut, or to use for another protocol.
+    pub fn into_response(self) -> Response<Bytes> {
+        match self {
+            Self::Now(response)
+            | Self::Fault(response, _)
+            | Self::Wait(response, _)
+            | Self::Perform(response, _)
+            | Self::Stream(response, _) => response,
+            Self::Upgrade(..) => {
+                let message = "Websockets need the HTTP mount.";
+                Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message).into_response()
+            }
+        }
+    }
+}
+
+impl Task {
+    pub async fn run(self, state: Arc<State>) -> Response<Bytes> {
+        (self.0)(state).await
+    }
+}
+
+impl Stream {
+    pub fn start(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
+        (self.0)(state, stopped)
+    }
+}
+
+impl Upgrade {
+    pub async fn serve(self, state: Arc<State>, upgrade: OnUpgrade, stopped: watch::Receiver<bool>) {
+        (self.0)(state, upgrade, stopped).await;
+    }
+}

@@ -1,0 +1,276 @@
+//! A route as data: what it requires, what it does and what it costs, declared once. The lookup, the guard, the mounts and the documents of
+//! the routes read it from here.
+
+pub mod lookup;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use jiff::Timestamp;
+
+use crate::context::Context;
+use crate::model::contact_import;
+use crate::model::credential::Scope;
+use crate::reply::Reply;
+use crate::settings::Settings;
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
+use crate::wire::cancel::Cancellation;
+use crate::wire::pattern::segments;
+use crate::wire::problem::Problem;
+
+pub use crate::route::lookup::{Found, Routes};
+
+/// Routes that have the same form of errors.
+pub struct Table {
+    pub area: Area,
+    /// The beginnings of paths: an unknown path with one of them belongs to this table.
+    pub prefixes: &'static [&'static str],
+    /// The form of its errors.
+    pub errors: fn(Problem) -> Response<Bytes>,
+    /// Whether a request without a credential is for the default account. Such a table's credential may also be one of Basic authentication.
+    pub anonymous: bool,
+    pub routes: &'static [Route],
+}
+
+/// What applies to all routes of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// The service's API: rate-limited, logged, subject to scripted faults.
+    Service,
+    /// The service's authorization server: logged, and subject to scripted faults.
+    OAuth,
+    /// The sandbox's own.
+    Own,
+}
+
+/// A route.
+pub struct Route {
+    pub method: Method,
+    /// `{…}` matches one segment, `{folder}` only `messages` and `received`. Literal segments take precedence. A trailing slash is accepted.
+    pub path: &'static str,
+    pub access: Access,
+    pub effect: Effect,
+    pub cost: Cost,
+    pub body: Body,
+    pub stage: Stage,
+    /// What the route does, for the document of the sandbox's own routes. `openapi.yaml` describes the others.
+    pub about: &'static str,
+    pub handler: Handler,
+}
+
+/// What a request needs to have. Where an account's own routes need a key and the sandbox has no password, everyone on this machine may use
+/// them: a key only names the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing, not even a known host name: for health checks.
+    Health,
+    /// Nothing: the response contains no account's data.
+    Open,
+    /// Nothing: the URL is its own authorization, so it works from other origins too. A link in an email, or to a login.
+    Link,
+    /// A credential with this scope.
+    Key(Scope),
+    /// The password, if the sandbox has one, since the route concerns all accounts.
+    Password,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Changes nothing of an account.
+    Reads,
+    Changes,
+    /// Changes, and supports `Idempotency-Key`.
+    Sends,
+    /// Runs all jobs that become due, which may take long.
+    MovesClock,
+}
+
+/// Where a request is handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// At once: in less than a millisecond.
+    Quick,
+    /// On a blocking thread: searches, metrics, derived texts, the first step of a broadcast.
+    Slow,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// JSON, or none.
+    Json,
+    /// A form, a message, or anything else.
+    Any,
+    /// The parts of a contact import.
+    Import,
+}
+
+/// Whether the service may still change the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Stable,
+    Beta,
+}
+
+/// The handler of a request, by what it receives.
+#[derive(Clone, Copy)]
+pub enum Handler {
+    /// An operation of the service, with the account of the credential.
+    Service(fn(&Context<'_>) -> Answer),
+    /// An endpoint of the authorization server, which has its own form of errors.
+    OAuth(fn(&State, &Request<Bytes>) -> Response<Bytes>),
+    /// No account.
+    Open(fn(&Call<'_>) -> Answer),
+    /// No account, although the request needs a valid key or the password: the route belongs to the whole service.
+    AnyKey(fn(&Call<'_>) -> Answer),
+    /// The account of the request. It is created if it doesn't exist, unless the route only reads.
+    Account(fn(&AccountCall<'_>) -> Answer),
+    /// The same, for a response that isn't complete when the handler returns.
+    Later(fn(&AccountCall<'_>) -> Result<Reply, Problem>),
+}
+
+/// The columns of a table, in order.
+#[rustfmt::skip]
+#[expect(clippy::too_many_arguments, reason = "a row names every column")]
+pub const fn route(
+    method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, stage: Stage, handler: Handler,
+) -> Route {
+    Route { method, path, access, effect, cost, body, stage, about: "", handler }
+}
+
+/// The columns of a table of the sandbox's own routes, in order.
+#[rustfmt::skip]
+#[expect(clippy::too_many_arguments, reason = "a row names every column")]
+pub const fn own(
+    method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, about: &'static str, handler: Handler,
+) -> Route {
+    Route { method, path, access, effect, cost, body, stage: Stage::Stable, about, handler }
+}
+
+/// The values of the columns, as tables name them.
+pub mod columns {
+    use http::Method;
+
+    use super::{Access, Body, Cost, Effect, Stage};
+    use crate::model::credential::Scope;
+
+    pub const GET: Method = Method::GET;
+    pub const POST: Method = Method::POST;
+    pub const PUT: Method = Method::PUT;
+    pub const PATCH: Method = Method::PATCH;
+    pub const DELETE: Method = Method::DELETE;
+
+    pub const HEALTH: Access = Access::Health;
+    pub const OPEN: Access = Access::Open;
+    pub const LINK: Access = Access::Link;
+    pub const SEND: Access = Access::Key(Scope::Send);
+    pub const ANY_KEY: Access = Access::Key(Scope::AnyKey);
+    pub const FULL: Access = Access::Key(Scope::Full);
+    pub const PASSWORD: Access = Access::Password;
+
+    pub const READS: Effect = Effect::Reads;
+    pub const CHANGES: Effect = Effect::Changes;
+    pub const SENDS: Effect = Effect::Sends;
+    pub const MOVES_CLOCK: Effect = Effect::MovesClock;
+
+    pub const QUICK: Cost = Cost::Quick;
+    pub const SLOW: Cost = Cost::Slow;
+
+    pub const JSON: Body = Body::Json;
+    pub const ANY: Body = Body::Any;
+    pub const IMPORT: Body = Body::Import;
+
+    pub const STABLE: Stage = Stage::Stable;
+    pub const BETA: Stage = Stage::Beta;
+}
+
+impl Route {
+    /// The path within which an `Idempotency-Key` is unique: a key that was used for one record can be used for another.
+    pub fn scope_of_key<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
+        if self.path.contains('{') { request.uri().path() } else { self.path }
+    }
+
+    /// 404: the operation is in beta, and the service doesn't serve those.
+    pub fn beta_disabled(&self) -> Problem {
+        let message = format!(
+            "{} {} is in beta, and this sandbox serves no beta operations. Start it with `--beta` (`Settings::beta`) to enable them.",
+            self.method, self.path
+        );
+        Problem::new(StatusCode::NOT_FOUND, "beta_disabled", message)
+    }
+
+    /// The maximum size of a request body, in bytes.
+    pub fn body_limit(&self, settings: &Settings) -> usize {
+        match self.body {
+            Body::Json | Body::Any => settings.body_limit,
+            Body::Import => {
+                (contact_import::MAX_FILE + contact_import::MAX_PARTS).min(settings.record_bytes())
+            }
+        }
+    }
+}
+
+/// A request of a route without an account.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub state: &'a State,
+    pub request: &'a Request<Bytes>,
+    pub routes: &'static Routes,
+    pattern: &'static str,
+}
+
+/// A request, and the account that it is for.
+pub struct AccountCall<'a> {
+    call: Call<'a>,
+    /// Not created by requests that only read.
+    pub tenant: Arc<Tenant>,
+}
+
+impl<'a> Call<'a> {
+    pub fn new(
+        state: &'a State,
+        request: &'a Request<Bytes>,
+        routes: &'static Routes,
+        route: &'static Route,
+    ) -> Self {
+        Self { state, request, routes, pattern: route.path }
+    }
+
+    pub fn of_account(self, tenant: Arc<Tenant>) -> AccountCall<'a> {
+        AccountCall { call: self, tenant }
+    }
+
+    /// A path parameter by its index, as it is in the URL; empty if there are fewer.
+    pub fn parameter(&self, index: usize) -> &'a str {
+        let parameters = segments(self.pattern)
+            .zip(segments(self.request.uri().path().trim_start_matches('/')))
+            .filter(|(pattern, _)| pattern.starts_with('{'));
+        parameters.map(|(_, text)| text).nth(index).unwrap_or_default()
+    }
+
+    pub fn query(&self) -> Option<&'a str> {
+        self.request.uri().query()
+    }
+
+    /// The time of the service's clock.
+    pub fn now(&self) -> Timestamp {
+        self.state.clock.now()
+    }
+
+    pub fn canceled(&self) -> Cancellation {
+        Cancellation::of(self.request)
+    }
+}
+
+impl<'a> Deref for AccountCall<'a> {
+    type Target = Call<'a>;
+
+    fn deref(&self) -> &Call<'a> {
+        &self.call
+    }
+}

@@ -1,0 +1,236 @@
+//! Looks up the route of a method and path, in a trie of path segments, so that the cost depends on the path, not on the size of the tables.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use matchit::Router;
+use uuid::Uuid;
+
+use crate::route::{Access, Area, Route, Table};
+use crate::wire::answers::no_such_route;
+use crate::wire::paging::quoted;
+use crate::wire::pattern::segments;
+use crate::wire::problem::Problem;
+
+/// All routes of a service.
+pub struct Routes {
+    tables: &'static [Table],
+    paths: Router<Path>,
+}
+
+/// The routes of a path, in the order of its table.
+struct Path {
+    table: &'static Table,
+    routes: Vec<&'static Route>,
+}
+
+/// The result of a lookup.
+#[derive(Clone)]
+pub struct Found {
+    /// The table that the path belongs to, even if it is unknown.
+    pub table: &'static Table,
+    pub route: Result<&'static Route, NoRoute>,
+}
+
+/// Why there is no route.
+#[derive(Clone)]
+pub enum NoRoute {
+    /// The path is known with other methods. An ID that can't be one, as in `POST /emails/report`, makes it unknown.
+    WrongMethod(&'static [&'static Route]),
+    UnknownPath,
+}
+
+impl Routes {
+    /// # Panics
+    /// If two patterns conflict, or a table is missing: the first is the one of paths without a known beginning.
+    pub fn new(tables: &'static [Table]) -> Self {
+        let mut grouped = BTreeMap::<_, Path>::new();
+        for table in tables {
+            for route in table.routes {
+                let path = grouped.entry(route.path).or_insert_with(|| Path { table, routes: Vec::new() });
+                path.routes.push(route);
+            }
+        }
+        let mut paths = Router::new();
+        for (pattern, path) in grouped {
+            paths.insert(pattern, path).expect("the patterns of the tables don't conflict");
+        }
+        assert!(!tables.is_empty(), "a service has a table");
+        Self { tables, paths }
+    }
+
+    /// Looks up a route.
+    pub fn find(&'static self, method: &Method, path: &str) -> Found {
+        let Some(Path { table, routes }) = self.at(path) else {
+            return Found { table: self.table_of(path), route: Err(NoRoute::UnknownPath) };
+        };
+        let route = routes.iter().find(|route| route.method == *method);
+        // Where no credential is needed, HEAD is GET without a body.
+        let head = || routes.iter().find(|route| *method == Method::HEAD && route.answers_head());
+        let route = match route.or_else(head) {
+            Some(route) => Ok(*route),
+            None if routes.iter().any(|route| has_ids(route.path, path)) => Err(NoRoute::WrongMethod(routes)),
+            None => Err(NoRoute::UnknownPath),
+        };
+        Found { table, route }
+    }
+
+    /// Lists the routes of an area.
+    pub fn of(&self, area: Area) -> impl Iterator<Item = &'static Route> {
+        self.tables.iter().filter(move |table| table.area == area).flat_map(|table| table.routes)
+    }
+
+    /// Lists the operations of the service and of its authorization server.
+    pub fn operations(&self) -> impl Iterator<Item = &'static Route> {
+        self.of(Area::Service).chain(self.of(Area::OAuth))
+    }
+
+    fn at(&self, path: &str) -> Option<&Path> {
+        if let Some(found) = self.look(path) {
+            return Some(found);
+        }
+        // Clients of Mailpit, such as `cypress-mailpit`, put several slashes before a path.
+        let trimmed = path.strip_prefix("//")?.trim_start_matches('/');
+        let rest = &path[path.len() - trimmed.len() - 1..];
+        self.look(rest).filter(|found| found.table.area == Area::Own)
+    }
+
+    fn look(&self, path: &str) -> Option<&Path> {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let found = self.paths.at(path).ok()?;
+        let fits = |(name, value)| match name {
+            "folder" => ["messages", "received"].contains(&value),
+            // `matchit` accepts an empty parameter inside a path (`/webhooks//events`).
+            _ => !value.is_empty(),
+        };
+        found.params.iter().all(fits).then_some(found.value)
+    }
+
+    fn table_of(&self, path: &str) -> &'static Table {
+        let begins = |table: &&Table| table.prefixes.iter().any(|prefix| path.starts_with(prefix));
+        self.tables.iter().find(begins).unwrap_or(&self.tables[0])
+    }
+}
+
+impl Route {
+    fn answers_head(&self) -> bool {
+        self.method == Method::GET && matches!(self.access, Access::Health | Access::Open)
+    }
+}
+
+impl Found {
+    /// The access that the request requires. Of an unknown method or path, full access, except where all methods are links.
+    pub fn access(&self) -> Access {
+        match &self.route {
+            Ok(route) => route.access,
+            Err(NoRoute::WrongMethod(routes)) if routes.iter().all(|route| route.access == Access::Link) => {
+                Access::Link
+            }
+            Err(_) => Access::Key(crate::model::credential::Scope::Full),
+        }
+    }
+}
+
+impl NoRoute {
+    /// 404, or 405 with the methods that the path takes.
+    pub fn response(&self, request: &Request<Bytes>, table: &Table) -> Response<Bytes> {
+        let (method, path) = (request.method(), request.uri().path());
+        let Self::WrongMethod(routes) = self else { return (table.errors)(no_such_route(method, path)) };
+        let allowed = routes.iter().map(|route| route.method.as_str()).collect::<Vec<_>>().join(", ");
+        let message = format!("{} does not take {method}; it takes {allowed}.", quoted(path));
+        let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
+        let mut response = (table.errors)(problem);
+        if let Ok(allowed) = HeaderValue::try_from(allowed) {
+            response.headers_mut().insert(header::ALLOW, allowed);
+        }
+        response
+    }
+}
+
+/// Whether all segments that are IDs only can be IDs; the others, such as `{id_or_email}`, can be any text.
+fn has_ids(pattern: &str, path: &str) -> bool {
+    segments(pattern)
+        .zip(segments(path))
+        .all(|(name, given)| !name.ends_with("_id}") || Uuid::try_parse(given).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::routes::ROUTES;
+    use crate::wire::pattern::pattern_matches;
+
+    fn all() -> impl Iterator<Item = &'static Route> {
+        ROUTES.tables.iter().flat_map(|table| table.routes)
+    }
+
+    fn found(path: &str) -> Option<&'static str> {
+        ROUTES.at(path).map(|found| found.routes[0].path)
+    }
+
+    /// The pattern that matches a path: of several, the one whose first differing segment is literal.
+    fn expected(path: &str) -> Option<&'static str> {
+        let is_folder = |pattern: &&str| {
+            !pattern.contains("{folder}")
+                || segments(path).nth(1).is_some_and(|name| ["messages", "received"].contains(&name))
+        };
+        let matching =
+            all().map(|route| route.path).filter(|pattern| pattern_matches(pattern, path)).filter(is_folder);
+        matching.min_by_key(|pattern| {
+            segments(pattern).map(|segment| segment.starts_with('{')).collect::<Vec<_>>()
+        })
+    }
+
+    /// Segments of every pattern, parameter values, and invalid ones.
+    fn segment() -> impl Strategy<Value = &'static str> {
+        let literal: Vec<_> =
+            all().flat_map(|route| segments(route.path)).chain(["", "x", "%2F", "{", "emails "]).collect();
+        prop::sample::select(literal)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn lookup_finds_the_most_literal_matching_pattern(
+            segments in prop::collection::vec(segment(), 1..7), end in prop::sample::select(vec!["", "/", "//"]),
+        ) {
+            let path = format!("/{}{end}", segments.join("/"));
+            prop_assume!(!path.starts_with("//"));
+            prop_assert_eq!(found(&path), expected(&path), "{}", path);
+        }
+    }
+
+    #[test]
+    fn empty_segments_match_no_parameter() {
+        let mut parameters = 0;
+        for route in all() {
+            for parameter in segments(route.path).filter(|segment| segment.starts_with('{')) {
+                parameters += 1;
+                let path = route.path.replace(parameter, "");
+                assert_eq!(found(&path), expected(&path), "{path}");
+            }
+        }
+        assert!(parameters > 100, "{parameters}");
+    }
+
+    #[test]
+    fn every_route_is_found_by_its_own_pattern_only() {
+        for route in all() {
+            let path = route.path.replace("{folder}", "messages");
+            let at = ROUTES.at(&path).unwrap_or_else(|| panic!("{path}"));
+            assert!(at.routes.iter().any(|one| one.method == route.method), "{} {path}", route.method);
+            assert_eq!(at.routes[0].path, route.path, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_route_is_declared_twice() {
+        let mut known = std::collections::BTreeSet::new();
+        for route in all() {
+            assert!(known.insert((route.method.as_str(), route.path)), "{} {}", route.method, route.path);
+        }
+    }
+}
