@@ -209,11 +209,12 @@ fn each_page_is_published_as_markdown_and_listed_in_llms_txt() {
     std::fs::create_dir_all(&target).unwrap();
     // As `docs/build` prepares them.
     let pages: Vec<_> = pages().into_iter().filter(|(name, _)| name.starts_with("docs")).collect();
-    let bindings = ["node", "python"].map(|name| PathBuf::from(format!("tests/bindings/{name}/README.md")));
+    let (_, listed) = anchors_and_links(include_str!("../../../docs/SUMMARY.md"));
+    let others = listed.iter().filter_map(|link| link.strip_prefix("../"));
     let sources = pages.iter().map(|(name, text)| (name.strip_prefix("docs").unwrap(), text.clone()));
-    let bindings = bindings.iter().map(|name| (&**name, std::fs::read_to_string(root().join(name)).unwrap()));
+    let others = others.map(|name| (Path::new(name), std::fs::read_to_string(root().join(name)).unwrap()));
     let commands = (Path::new("commands.md"), "# Commands\n\nAll commands.\n".to_owned());
-    for (name, text) in sources.chain(bindings).chain([commands]) {
+    for (name, text) in sources.chain(others).chain([commands]) {
         let file = source.join(name);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text.replace("](../", "](")).unwrap();
