@@ -1,14 +1,16 @@
 //! `segments`: groups of contacts.
 
-mod metrics;
-
-use idempost::segments::SegmentMetric;
+use idempost::segments::{SegmentMetric, SegmentMetricsQuery};
 use idempost::types::fields::Kind;
 
 use crate::actions::browser::Page;
+use crate::actions::metrics;
 use crate::actions::pages::Table;
+use crate::context::Context;
+use crate::diagnostics::Fail;
 use crate::output::table::{self, Column};
 use crate::rows::field::{Field, ID};
+use crate::rows::given::Given;
 use crate::rows::operation::{Delete, Name, Pages, Paging, Run, Show, Takes};
 use crate::rows::{Noun, Verb};
 
@@ -68,7 +70,7 @@ impl Noun for Segments {
         Verb::new(
             "metrics",
             "Show how many contacts are subscribed, in total and by segment",
-            &Run(Takes::Nothing, |given, context| Box::pin(metrics::run(given, context))),
+            &Run(Takes::Nothing, |given, context| Box::pin(show_metrics(given, context))),
         )
         .detail("Totals count a contact once, rows in each of its segments. Metrics: all_contacts, subscribers, unsubscribers.")
         .fields(&[
@@ -100,3 +102,34 @@ pub(crate) const TABLE: Table = Table {
     shown: 3,
     nothing: "no segments",
 };
+
+/// Columns of the metrics by segment.
+const METRICS: &[Column] = &[
+    Column::new("name", "NAME", table::Kind::Shrinks),
+    Column::new("all_contacts", "CONTACTS", table::Kind::Text),
+    Column::new("subscribers", "SUBSCRIBED", table::Kind::Text),
+    Column::new("unsubscribers", "UNSUBSCRIBED", table::Kind::Text),
+    Column::new("id", "ID", table::Kind::Id),
+];
+
+/// Shows the totals, or with a dimension the segments.
+async fn show_metrics(given: Given<'_>, context: &Context) -> Result<(), Fail> {
+    let mut flags = given.flags(context).await;
+    let names = given.texts("metrics");
+    let by_segment = !given.texts("dimensions").is_empty();
+    let query = SegmentMetricsQuery::new()
+        .metrics(names.iter().map(|name| SegmentMetric::from(name.as_str())))
+        .segments(given.texts("segment_id"));
+    let query = if by_segment { query.by_segment() } else { query };
+    flags.add_problems(query.check());
+    flags.finish()?;
+    let requested = |column: &&Column| {
+        names.is_empty()
+            || names.iter().any(|name| name == column.name)
+            || matches!(column.name, "id" | "name")
+    };
+    let by_default = context.global.columns.is_empty();
+    let columns: Vec<_> = METRICS.iter().filter(|column| !by_default || requested(column)).copied().collect();
+    let columns = Some(columns.as_slice()).filter(|_| by_segment);
+    metrics::show(columns, "no segments", context, |client| client.segments().metrics(&query)).await
+}

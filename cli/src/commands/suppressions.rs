@@ -13,8 +13,7 @@ use idempost::types::fields::Kind::Text;
 use serde_json::Value;
 
 use crate::actions::pages::Table;
-use crate::diagnostics::Fail;
-use crate::input::flags::{Choices, Flags};
+use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::operation::{Checked, Own, Pages, Paging, Run, Show, Takes};
@@ -22,8 +21,6 @@ use crate::rows::{Noun, Verb};
 
 /// Maximum number of addresses in one request.
 const BATCH: usize = idempost::problem::limits::SUPPRESSIONS_PER_BATCH;
-/// The origins of entries.
-const ORIGINS: Choices = Choices(&["bounce", "complaint", "manual"]);
 
 /// The commands.
 #[derive(Debug)]
@@ -101,28 +98,6 @@ impl Noun for Suppressions {
         Verb::own("import", &Own(|args: import::Args, context| Box::pin(import::run(args, context)))),
         Verb::own("export", &Own(|args: export::Args, context| Box::pin(export::run(args, context)))),
     ];
-}
-
-// The filter of `export`; no doc comment, which would replace the command's own.
-#[derive(Debug, clap::Args)]
-#[group(skip)]
-pub(crate) struct OriginArg {
-    /// Only addresses added by this: bounce, complaint or manual
-    #[arg(long, value_name = "ORIGIN", value_parser = ORIGINS, hide_possible_values = true)]
-    origin: Option<String>,
-}
-
-impl OriginArg {
-    /// Validates the flag.
-    fn plan(&self) -> Result<Option<SuppressionOrigin>, Fail> {
-        let origin = self.origin.as_deref().map(SuppressionOrigin::from);
-        let mut flags = Flags::default();
-        if let Some(SuppressionOrigin::Unknown(value)) = &origin {
-            flags.wrong("type", "--origin must be bounce, complaint or manual", "--origin", value.as_str());
-        }
-        flags.finish()?;
-        Ok(origin)
-    }
 }
 
 /// Columns of the list; the first three are the default.

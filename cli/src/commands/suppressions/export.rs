@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use futures_util::TryStreamExt as _;
-use idempost::suppressions::Suppression;
+use idempost::suppressions::{Suppression, SuppressionOrigin};
 
-use super::OriginArg;
 use crate::actions::export::{Sink, csv_lines};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -23,8 +22,9 @@ const COLUMNS: [&str; 5] = ["email", "origin", "created_at", "source_id", "id"];
     idempost suppressions export --output-file suppressed.csv\n  \
     idempost suppressions export --format ndjson --origin complaint")]
 pub(crate) struct Args {
-    #[command(flatten)]
-    origin: OriginArg,
+    /// Only addresses added by this: bounce, complaint or manual
+    #[arg(long, value_name = "ORIGIN", value_parser = Choices(SuppressionOrigin::KNOWN), hide_possible_values = true)]
+    origin: Option<String>,
     /// Format: csv or ndjson
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = Choices(&["csv", "ndjson"]), hide_possible_values = true)]
     format: String,
@@ -38,8 +38,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if !matches!(args.format.as_str(), "csv" | "ndjson") {
         flags.wrong("type", "--format must be csv or ndjson", "--format", &args.format);
     }
+    let origin = args.origin.as_deref().map(SuppressionOrigin::from);
+    if let Some(SuppressionOrigin::Unknown(value)) = &origin {
+        flags.wrong("type", "--origin must be bounce, complaint or manual", "--origin", value.as_str());
+    }
     flags.finish()?;
-    let origin = args.origin.plan()?;
     let is_csv = args.format == "csv";
     let client = context.client()?;
     let mut sink = Sink::open(args.output_file.as_deref()).await?;
