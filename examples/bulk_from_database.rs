@@ -24,19 +24,23 @@ async fn send_invoices(client: &Client, database: &Path, jobs: &Path, month: &st
     let rows =
         stream::unfold(customers(database.to_owned()), |mut rows| async { Some((rows.recv().await?, rows)) });
     // The rows are copied to the folder of the job, so that the plan doesn't change when the database does.
-    let job = Bulk::new(Input::rows(rows, jobs).await?, message).plan(client, jobs).await?;
+    let job = Bulk::new(Input::try_rows(rows, jobs).await?, message).plan(client, jobs).await?;
     Ok(job.start(client, RunOptions::default())?.finish().await?)
 }
 
 /// Reads the customers with a cursor on a thread of its own, a few rows ahead of their consumer.
-fn customers(database: PathBuf) -> mpsc::Receiver<Value> {
+fn customers(database: PathBuf) -> mpsc::Receiver<Result<Value>> {
     let (send, receive) = mpsc::channel(1_000);
-    std::thread::spawn(move || -> Result<()> {
-        let database = Connection::open(database)?;
-        for row in database.prepare(ROWS)?.query_map([], |row| row.get::<_, String>(0))? {
-            send.blocking_send(serde_json::from_str(&row?)?)?;
-        }
-        Ok(())
+    std::thread::spawn(move || {
+        let read = || -> Result<()> {
+            let database = Connection::open(database)?;
+            for row in database.prepare(ROWS)?.query_map([], |row| row.get::<_, String>(0))? {
+                send.blocking_send(Ok(serde_json::from_str(&row?)?))?;
+            }
+            Ok(())
+        };
+        // If the receiver is gone, nobody needs the error.
+        let _ = read().or_else(|error| send.blocking_send(Err(error)));
     });
     receive
 }

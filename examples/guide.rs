@@ -1,4 +1,4 @@
-//! Runs what README.md, the README.md of each crate, and the guide in `docs/` show in Rust, and the tests of all examples.
+//! Runs what README.md, the README.md of each crate, the guide in `docs/` and the skill show in Rust, and the tests of all examples.
 
 macro_rules! pages {
     ($($name:ident $path:literal)*) => {
@@ -14,6 +14,7 @@ pages! {
     ReadmeOfBulk "../bulk/README.md"
     ReadmeOfTheSandbox "../sandbox/README.md"
     ReadmeOfTheServer "../tests/reference-server/README.md"
+    Skill "../cli/src/commands/skill/SKILL.md"
     Bulk "../docs/bulk.md"
     FirstEmail "../docs/first-email.md"
     OAuth "../docs/oauth.md"

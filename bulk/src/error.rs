@@ -16,6 +16,9 @@ pub enum BulkError {
     /// The input as a whole can't be used: an unknown column, an unreadable header, an unsupported encoding.
     #[error("{}", lines(.0))]
     Input(Vec<Problem>),
+    /// The stream of rows failed; nothing was planned.
+    #[error("the rows can't be read")]
+    Rows(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Rows of the input are invalid; nothing was sent.
     #[error("{invalid} of {rows} rows are invalid; nothing was sent")]
     InvalidRows {

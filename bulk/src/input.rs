@@ -1,12 +1,15 @@
 //! Inputs of a job: where its rows come from.
 
 use std::{
+    convert::Infallible,
+    error::Error,
     fmt,
     io::Read,
     path::{Path, PathBuf},
 };
 
 use futures_core::Stream;
+use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 
@@ -119,11 +122,28 @@ impl Input {
     /// Takes the rows of an application, each an object as a line of [`Format::JsonLines`] has it. They are written to a temporary file in `dir`, the
     /// folder of the jobs, so that the job can be resumed without the application's rows.
     ///
+    /// Other rows are another job, which sends to all of them, also to those that an earlier job has sent to. To continue a job after a
+    /// restart, open its folder ([`Job::open`](crate::Job::open)) instead of planning it from rows that may have changed.
+    ///
     /// # Errors
     /// [`BulkError::Io`](crate::error::BulkError::Io), and [`BulkError::Input`](crate::error::BulkError::Input) for a row that can't be serialized to JSON.
     pub async fn rows<S>(rows: S, dir: impl AsRef<Path>) -> Result<Self>
     where
         S: Stream<Item: Serialize>,
+    {
+        Self::try_rows(rows.map(Ok::<_, Infallible>), dir).await
+    }
+
+    /// Takes rows that can fail to be read, such as the contacts of a segment (`client.segments().contacts(id).stream()`) or those of a query. The
+    /// first error ends it, so that no job is planned of a part of the rows. Otherwise, it is the same as [`rows`](Self::rows).
+    ///
+    /// # Errors
+    /// Those of [`rows`](Self::rows), and [`BulkError::Rows`](crate::error::BulkError::Rows) with the error of a row.
+    pub async fn try_rows<S, T, E>(rows: S, dir: impl AsRef<Path>) -> Result<Self>
+    where
+        S: Stream<Item = Result<T, E>>,
+        T: Serialize,
+        E: Into<Box<dyn Error + Send + Sync>>,
     {
         spool_rows(rows, dir.as_ref()).await
     }

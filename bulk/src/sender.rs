@@ -146,7 +146,10 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::RateLimited, _) => {
             (AttemptResult::Throttled { retry_after }, Observation::Throttled { retry_after })
         }
-        _ if error.recovery() == Recovery::Act => {
+        // A row can name a template that doesn't exist, while others name one that does.
+        _ if error.recovery() == Recovery::Act
+            && (response.kind() != ApiErrorKind::NotFound || response.is_html()) =>
+        {
             (AttemptResult::Unauthorized { status, message: reason }, Observation::Other)
         }
         (ApiErrorKind::IdempotencyConflict, _) if response.name == "invalid_idempotent_request" => {
@@ -218,6 +221,20 @@ mod tests {
                 let result = attempt(&server, &client, Action::error(status, name, "no")).await;
                 assert!(matches!(result, AttemptResult::Uncertain(_)), "{status} {name}: {result:?}");
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_response_of_the_api_rejects_a_batch() {
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        for status in [302, 400, 404, 405, 422] {
+            let result = attempt(&server, &client, Action::answer(status, "<html>Not the API</html>")).await;
+            assert!(matches!(result, AttemptResult::Unauthorized { .. }), "{status}: {result:?}");
+        }
+        for (status, name) in [(404, "not_found"), (422, "validation_error")] {
+            let result = attempt(&server, &client, Action::error(status, name, "no")).await;
+            assert!(matches!(result, AttemptResult::Rejected { .. }), "{status}: {result:?}");
         }
     }
 

@@ -13,10 +13,12 @@ use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Par
 
 use self::examples::folded;
 use crate::actions::repeat::KeyFlag;
-use crate::commands;
+use crate::commands::{self, alias};
+use crate::diagnostics::Fail;
 use crate::global::Global;
 use crate::input::flags::Required;
 use crate::rows::Verbs;
+use crate::settings::env::Env;
 
 /// The colors of help texts.
 const STYLES: Styles = Styles::styled()
@@ -24,6 +26,9 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
+
+/// The flags that select an account.
+const ACCOUNT: [&str; 4] = ["-p", "--profile", "--base-url", "--api-key-file"];
 
 /// Maximum number of commands suggested for a verb without a noun.
 const MAX_SUGGESTED: usize = 5;
@@ -78,9 +83,11 @@ pub(crate) enum Command {
     #[cfg(feature = "sandbox")]
     Sandbox(Noun<commands::sandbox::Command>),
     Config(Noun<commands::config::Command>),
+    Alias(Noun<commands::alias::Command>),
     Doctor(commands::doctor::Args),
     #[cfg(feature = "mcp")]
     Mcp(commands::mcp::Args),
+    Skill(commands::skill::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
@@ -151,7 +158,13 @@ impl Command {
     /// Whether the command works on this machine only.
     pub(crate) fn is_local(&self) -> bool {
         match self {
-            Self::Config(_) | Self::Completions(_) | Self::Man(_) | Self::Help(_) | Self::Whoami(_) => true,
+            Self::Alias(_)
+            | Self::Config(_)
+            | Self::Skill(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Help(_)
+            | Self::Whoami(_) => true,
             Self::Auth(Noun(command)) => command.is_local(),
             Self::Bulk(Noun(command)) => command.is_local(),
             #[cfg(feature = "sandbox")]
@@ -184,25 +197,48 @@ impl Command {
 }
 
 /// Parses a command line. Builds only the noun that it names; the whole tree for help and errors.
-pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = if let Some(matches) = matches_of_noun(&arguments) {
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = if let Some(matches) = matches_of_noun(arguments) {
         matches
     } else {
-        let first = arguments.get(1).cloned();
-        tree().try_get_matches_from(arguments).map_err(|error| suggesting_nouns(error, first.as_ref()))?
+        tree().try_get_matches_from(arguments).map_err(|error| suggesting_nouns(error, arguments))?
     };
     Cli::from_arg_matches(&matches)
 }
 
-/// Suggests the nouns that have this verb, if the command line starts with a verb: `emails send` for `send`.
-fn suggesting_nouns(mut error: clap::Error, first: Option<&OsString>) -> clap::Error {
+/// Replaces an alias by its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Returns
+/// a note too if the alias selects the account.
+pub(crate) fn expanded(arguments: Vec<OsString>, env: &Env) -> Result<(Vec<OsString>, Option<String>), Fail> {
+    // Usually the first argument is a command, and no file is read.
+    if arguments.get(1).and_then(|first| first.to_str()).is_none_or(Command::has_subcommand) {
+        return Ok((arguments, None));
+    }
+    let root = clap::Command::new("idempost").allow_external_subcommands(true);
+    let matches = Global::augment_args(root).try_get_matches_from(&arguments);
+    let named = matches.as_ref().ok().and_then(ArgMatches::subcommand);
+    let nouns = || Command::augment_subcommands(clap::Command::new("idempost"));
+    let alias = named.and_then(|(name, rest)| {
+        let (name, command) = alias::all(env).into_iter().find(|(known, _)| known == name)?;
+        let given = rest.get_many::<OsString>("").map_or(0, |given| given.len());
+        nouns().find_subcommand(&name).is_none().then_some((name, command, arguments.len() - given))
+    });
+    let Some((name, command, end)) = alias else { return Ok((arguments, None)) };
+    let expanded = alias::expand(&name, &command, &arguments[end..])?;
+    let selects = |word: &str| ACCOUNT.iter().any(|flag| word.starts_with(flag));
+    let note = command.split_whitespace().any(selects).then(|| format!("{name}: {command}"));
+    Ok(([&arguments[..end - 1], &expanded].concat(), note))
+}
+
+/// Suggests the nouns that have this verb, if the command line has no noun before it: `emails send` for `send`.
+fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand).cloned() else {
         return error;
     };
-    if first.is_none_or(|first| *first != *verb) {
+    let tree = tree();
+    let mut before = arguments.iter().skip(1).take_while(|argument| **argument != *verb);
+    if before.any(|argument| tree.find_subcommand(argument).is_some()) {
         return error;
     }
-    let tree = tree();
     let nouns =
         tree.get_subcommands().filter(|noun| !noun.is_hide_set() && noun.find_subcommand(&verb).is_some());
     let commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();
@@ -230,6 +266,10 @@ fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
 pub(crate) fn tree() -> clap::Command {
     let mut root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
+    // Who reads the overview knows how to get it, and it must fit a screen.
+    for flag in ["help", "version"] {
+        root = root.mut_arg(flag, |arg| arg.hide_short_help(true));
+    }
     root.mut_subcommands(|noun| refer(noun, "idempost"))
 }
 
@@ -291,6 +331,7 @@ mod tests {
         ("update-draft", "no flag sets thread_id", "`--input` does"),
         ("update-draft", "no flag sets reply_to_email_id", "`--input` does"),
         ("create", "no field is publish", "`templates create` sends a second request"),
+        ("send", "no flag sets event", "an argument does"),
         ("create", "no field is secret_file", "where `webhooks create` writes the secret"),
         ("read", "no flag sets folder", "`inboxes move` does"),
         ("move", "no flag sets read", "`inboxes read` does"),

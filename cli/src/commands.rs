@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod alias;
 pub(crate) mod api;
 pub(crate) mod api_keys;
 pub(crate) mod audiences;
@@ -25,6 +26,7 @@ pub(crate) mod received;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
 pub(crate) mod segments;
+pub(crate) mod skill;
 pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod topics;

@@ -12,7 +12,7 @@ use idempost::{
     Client, ClientBuilder,
     call::{RateLimit, RetryPolicy},
     problem::Problem,
-    transport::ReqwestTransport,
+    transport::{ReqwestTransport, Transport},
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
@@ -23,6 +23,7 @@ use crate::credentials::{self, CredentialKind, Credentials, helper};
 use crate::diagnostics::{Diagnostics, Fail, InFlight, Origin};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
+use crate::output::http_trace::TracedTransport;
 use crate::output::pager::Pager;
 use crate::output::{Out, OutputOptions, Terminal, report, secret, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
@@ -240,17 +241,21 @@ impl Context {
         Credentials::of(&self.env, profile).map_err(|error| credentials::of_store(&error))
     }
 
-    /// The stored login, ready for use; warnings of its token refreshes are printed.
+    /// The stored login, ready for use; what its token refreshes report is printed.
     pub(crate) fn session(&self, credentials: &Credentials) -> Result<Session, Fail> {
         let network = self.settings()?.network();
-        let warn = Arc::new(self.out.warner());
-        let (warn_of_event, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
+        let (level, profile) = (self.global.verbose, credentials.profile().to_owned());
+        let (warn, note, trace) = (self.out.warner(), self.out.noter(), self.out.tracer());
+        let report = Arc::new(move |report: &helper::Report| match report {
+            helper::Report::Trace(lines) => trace(lines),
+            helper::Report::Waiting(text) => note(text),
+            helper::Report::Warning(text) => warn(text),
+        });
         let session = Session::builder()
-            .transport(self.transport()?)
-            .on_event(move |event| warn_of_event(&event.to_string()))
+            .transport(self.login_transport()?)
             .refresh_with(move |request| {
-                let (warn, profile, network) = (Arc::clone(&warn), profile.clone(), network.clone());
-                async move { helper::renew(profile, request, &network, |text| warn(text)).await }
+                let (report, profile, network) = (Arc::clone(&report), profile.clone(), network.clone());
+                async move { helper::renew(profile, request, &network, level, &*report).await }
             })
             .open(credentials.store(None));
         Ok(session)
@@ -344,10 +349,17 @@ impl Context {
             let name = "SSL_CERT_FILE".to_owned();
             return Err(invalid(rule, Some(Origin::Env { name })));
         }
-        let source = settings.cacert.as_ref().map_or_else(String::new, |cacert| cacert.source.to_string());
-        let built = settings.network().transport();
-        let transport = built.map_err(|rule| invalid(format!("{source}: {rule}"), None))?;
+        let transport = settings.network().transport().map_err(|(name, rule)| {
+            let setting = if name == "cacert" { &settings.cacert } else { &settings.client_cert };
+            let source = setting.as_ref().map_or_else(String::new, |setting| setting.source.to_string());
+            invalid(format!("{source}: {rule}"), None)
+        })?;
         Ok(Arc::clone(self.transport.get_or_init(|| Arc::new(transport))))
+    }
+
+    /// The transport for the requests of logins, with the trace that `-v` selects.
+    pub(crate) fn login_transport(&self) -> Result<Arc<dyn Transport>, Fail> {
+        Ok(TracedTransport::over(self.transport()?, self.global.verbose, Arc::new(self.out.tracer())))
     }
 
     /// A client over this transport, for any service.

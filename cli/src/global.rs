@@ -19,6 +19,9 @@ pub(crate) struct Global {
     /// Trust the certificate authorities in a PEM file too
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) cacert: Option<String>,
+    /// Client certificate with its private key, in one PEM file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) client_cert: Option<String>,
     /// Proxy: http, https or socks5; a password belongs into IDEMPOST_PROXY
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) proxy: Option<String>,
@@ -88,6 +91,9 @@ pub(crate) struct Global {
     /// Whether the profile may not exist yet because the command creates it.
     #[arg(skip)]
     pub(crate) makes_profile: bool,
+    /// An alias that selects the account, with its command line.
+    #[arg(skip)]
+    pub(crate) alias: Option<String>,
 }
 
 impl Global {
@@ -114,6 +120,7 @@ impl Global {
             ("redirect_to", list(&self.redirect_to)),
             ("base_url", self.base_url.clone()),
             ("cacert", self.cacert.clone()),
+            ("client_cert", self.client_cert.clone()),
             ("proxy", self.proxy.clone()),
             ("output", self.output.clone().or(json)),
             ("timeout", self.timeout.clone()),

@@ -4,6 +4,7 @@ pub(crate) mod color;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 pub(crate) mod hidden;
+pub(crate) mod http_trace;
 pub(crate) mod job_progress;
 pub(crate) mod jq;
 pub(crate) mod json;
@@ -12,7 +13,6 @@ pub(crate) mod pager;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod report;
-pub(crate) mod rows;
 pub(crate) mod secret;
 pub(crate) mod snippet;
 pub(crate) mod table;
@@ -37,8 +37,8 @@ pub(crate) fn number(n: u64) -> String {
 }
 
 /// `1 row`, `1,000 rows`, `2 batches`.
-pub(crate) fn count(n: u64, one: &str) -> String {
-    match (n, one) {
+pub(crate) fn count(n: impl TryInto<u64>, one: &str) -> String {
+    match (n.try_into().unwrap_or(u64::MAX), one) {
         (1, _) => format!("1 {one}"),
         (n, "batch") => format!("{} batches", number(n)),
         (n, _) => format!("{} {one}s", number(n)),

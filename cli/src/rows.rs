@@ -14,6 +14,7 @@ use std::marker::PhantomData;
 use clap::{ArgMatches, Args as _, FromArgMatches, Subcommand};
 use serde_json::Value;
 
+use crate::actions::browser::Page;
 use crate::actions::mutation::{DryRunFlag, SendFlags};
 use crate::actions::pages::Table;
 use crate::actions::wait::TimeoutFlag;
@@ -62,6 +63,8 @@ pub(crate) struct Verb {
     /// The state that `--wait` waits for, and the help of the flag.
     waits: Option<&'static str>,
     wait_help: &'static str,
+    /// The page of the record that it shows.
+    web: Option<Page>,
     input: Option<InputFlag>,
     fill: Option<fn(&Given<'_>, &mut Body)>,
     then: Option<Then>,
@@ -113,6 +116,7 @@ impl Verb {
             warning: None,
             waits: None,
             wait_help: "",
+            web: None,
             input: Some(INPUT),
             fill: None,
             then: None,
@@ -236,6 +240,12 @@ impl Verb {
         self
     }
 
+    /// Adds `--web`, which opens the record's page.
+    pub(crate) const fn web(mut self, page: Page) -> Self {
+        self.web = Some(page);
+        self
+    }
+
     /// Names the flag of the file with the fields.
     pub(crate) const fn reads(mut self, flag: &'static str, help: &'static str) -> Self {
         self.input = Some(InputFlag { flag, help, detail: "" });
@@ -324,6 +334,16 @@ impl Verb {
                         .default_missing_value(state),
                 ),
             ),
+            None => command,
+        };
+        let command = match self.web {
+            Some(Page { inbox, .. }) => {
+                let web = clap::Arg::new("web").long("web").action(clap::ArgAction::SetTrue).add(Local);
+                command.arg(web.help(match inbox {
+                    Some(_) => "Open its page in the service's dashboard, or in the sandbox's inbox; for programs, print the URL",
+                    None => "Open its page in the service's dashboard; for programs, print the URL",
+                }))
+            }
             None => command,
         };
         let takes = self.operation.takes();

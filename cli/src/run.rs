@@ -58,10 +58,20 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         return print(concat!("idempost ", env!("CARGO_PKG_VERSION"), "\n"), env);
     }
-    let mut cli = match cli::parse(arguments.clone()) {
+    let (arguments, alias) = match cli::expanded(arguments, env) {
+        Ok(expanded) => expanded,
+        Err(fail) if json => {
+            write_stderr_json(&report::json(&fail, None, None));
+            return fail.exit_code();
+        }
+        Err(fail) => return explain(&fail, env),
+    };
+    let json = wants_json(&arguments, env);
+    let mut cli = match cli::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => return refused(&error, env, json),
     };
+    cli.global.alias = alias;
     cli.global.makes_profile =
         matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
@@ -101,6 +111,9 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     let (env, in_flight) = (env.clone(), in_flight.clone());
     let context = move || Context::new(global, env, in_flight);
     match command {
+        Command::Alias(Noun(command)) => {
+            here(context, |context| commands::alias::run(&command, &cli::tree(), context))
+        }
         Command::Config(Noun(command)) => here(context, |context| commands::config::run(command, context)),
         Command::Completions(args) => here(context, |context| commands::completions::run(&args, context)),
         Command::Man(args) => here(context, |context| commands::man::run(&args, &cli::tree(), context)),
@@ -240,6 +253,9 @@ async fn with_service(
 
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_about_settings();
+    if let Some(alias) = &context.global.alias {
+        context.out.note(alias);
+    }
     match command {
         Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
         Command::Whoami(args) => commands::auth::status::run(&args, context),
@@ -266,6 +282,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => commands::mcp::run(args, &cli::tree(), context).await,
+        Command::Skill(args) => commands::skill::run(&args, &cli::tree(), context).await,
         #[cfg(feature = "sandbox")]
         Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
         // All other commands have already run without a network.
@@ -276,7 +293,12 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
 /// Prints help or the version.
 fn print(text: &str, env: &Env) -> u8 {
     let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
-    write_stderr(&report::human(&fail, None, None, &Terminal::detect(env, ColorChoice::Auto), false));
+    explain(&fail, env)
+}
+
+/// Reports a failure before the command line is parsed.
+fn explain(fail: &Fail, env: &Env) -> u8 {
+    write_stderr(&report::human(fail, None, None, &Terminal::detect(env, ColorChoice::Auto), false));
     fail.exit_code()
 }
 

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `credentials`, `scope` | the credential of a client; the scopes of an access token |
 //! | `fingerprint` | which account a credential belongs to, without the credential |
-//! | `oauth` | the authorization code flow with PKCE, the token endpoint, registration and revocation |
+//! | `oauth` | the authorization code flow with PKCE, the device flow, the token endpoint, registration and revocation |
 //! | `redirect_listener` | a loopback server that receives the browser's redirect |
 //! | `record`, `store` | the stored record of a login, the contract of token stores, and stores in memory and in a file |
 //! | `token_endpoint` | the outcomes of a refresh, as far as a client can know them |
@@ -38,8 +38,8 @@ pub use store::{FileStore, files};
 #[cfg(feature = "oauth")]
 pub use {
     oauth::{
-        AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder, AuthorizationServer, Discovery,
-        NewOAuthClient, OAuthClient,
+        AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder, AuthorizationServer,
+        DeviceAuthorization, DeviceAuthorizationBuilder, Discovery, NewOAuthClient, OAuthClient,
     },
     record::{RefreshPending, TokenRecord},
     session::{RefreshRequest, Revocation, Session, SessionBuilder, SessionEvent},

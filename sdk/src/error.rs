@@ -18,7 +18,7 @@ pub use api::{ApiError, ApiErrorKind};
 pub use auth::{AuthError, CallbackError, EndReason, Ended, OAuthError, OAuthErrorCode};
 pub use decode::{DecodeCause, DecodeError};
 #[cfg(feature = "oauth")]
-pub(crate) use headers::retry_after;
+pub(crate) use headers::{date, retry_after};
 pub(crate) use headers::{is_json, request_id};
 pub use recovery::Recovery;
 pub use store::StoreError;
@@ -59,8 +59,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The input breaks rules of the specification; nothing was sent.
-    #[error("{}; nothing was sent", count(.0))]
-    Invalid(#[source] Problems),
+    #[error("{}; nothing was sent", first(.0))]
+    Invalid(Problems),
     /// A setting of the client is missing or invalid; nothing was sent.
     #[error(transparent)]
     Settings(#[from] SettingsError),
@@ -226,10 +226,13 @@ impl From<Problems> for Error {
     }
 }
 
-fn count(problems: &Problems) -> String {
+/// The first problem, and how many more there are.
+fn first(problems: &Problems) -> String {
+    let first = problems.first().map(ToString::to_string).unwrap_or_default();
     match problems.len() + problems.omitted() {
-        1 => "1 problem".to_owned(),
-        n => format!("{n} problems"),
+        0 | 1 => first,
+        2 => format!("{first}, and 1 more problem"),
+        n => format!("{first}, and {} more problems", n - 1),
     }
 }
 

@@ -6,6 +6,8 @@ mod sdk {
     #[cfg(feature = "blocking")]
     mod blocking;
     mod calls;
+    #[cfg(feature = "oauth")]
+    mod device;
     mod domains;
     mod downloads;
     mod fields;
@@ -14,6 +16,8 @@ mod sdk {
     mod layers;
     #[cfg(feature = "lettre")]
     mod lettre;
+    #[cfg(feature = "oauth")]
+    mod matrix;
     #[cfg(feature = "oauth")]
     mod oauth;
     mod outcomes;

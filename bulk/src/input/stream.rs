@@ -3,7 +3,7 @@
 //! They are copied to a file before the job is planned: a job reads its rows more than once, and a query may return other rows the second
 //! time.
 
-use std::{io::Write as _, path::Path, pin::pin};
+use std::{error::Error, io::Write as _, path::Path, pin::pin};
 
 use futures_core::Stream;
 use futures_util::StreamExt as _;
@@ -22,10 +22,12 @@ const CHUNK: usize = 256 * 1024;
 /// Writes rows to a temporary file in `dir`, the folder of jobs, as JSON Lines.
 ///
 /// # Errors
-/// [`BulkError::Io`], and [`BulkError::Input`] for a row that doesn't serialize to JSON.
-pub(crate) async fn spool_rows<S>(rows: S, dir: &Path) -> Result<Input>
+/// [`BulkError::Io`], [`BulkError::Rows`] for a row that can't be read, and [`BulkError::Input`] for one that doesn't serialize to JSON.
+pub(crate) async fn spool_rows<S, T, E>(rows: S, dir: &Path) -> Result<Input>
 where
-    S: Stream<Item: Serialize>,
+    S: Stream<Item = Result<T, E>>,
+    T: Serialize,
+    E: Into<Box<dyn Error + Send + Sync>>,
 {
     let dir = dir.to_owned();
     let mut file = blocking(move || {
@@ -38,7 +40,7 @@ where
     let mut buffer = Vec::with_capacity(CHUNK + CHUNK / 4);
     let mut row = 0_u64;
     loop {
-        let next = rows.next().await;
+        let next = rows.next().await.transpose().map_err(|error| BulkError::Rows(error.into()))?;
         let at_end = next.is_none();
         if let Some(next) = next {
             row += 1;

@@ -1,14 +1,72 @@
 //! Opens pages in a browser, if there is one and the session is interactive.
 
+use http::Method;
+use idempost::{Client, problem::path_segment};
+use serde_json::{Value, json};
 use webbrowser::{Browser, BrowserOptions};
 
 use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
+use crate::literal;
+
+/// The service's dashboard. No specification describes its pages: these are the URLs that the service's own program opens, and that its MCP
+/// server reads.
+const DASHBOARD: &str = "https://resend.com";
+/// The account that the sandbox's inbox shows by default.
+const DEFAULT_ACCOUNT: &str = "sb_local";
+
+/// The page of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    /// Its path in the dashboard; `{}` is the ID.
+    pub(crate) dashboard: &'static str,
+    /// Its list in the sandbox's inbox, if it has a page there.
+    pub(crate) inbox: Option<&'static str>,
+}
+
+impl Page {
+    /// Opens it. For programs, or without a browser, prints its URL.
+    pub(crate) async fn open(self, record: &Value, client: &Client, context: &Context) -> Result<(), Fail> {
+        let url = self.url(record, client).await?;
+        if !context.out.is_json() && reason_not_to_open(false, context).is_none() && opens(&url) {
+            context.out.note(&format!("opened {url}"));
+            return Ok(());
+        }
+        context.out.result(std::slice::from_ref(&url), &json!({ "url": url }))
+    }
+
+    async fn url(self, record: &Value, client: &Client) -> Result<String, Fail> {
+        let id = path_segment(record["id"].as_str().unwrap_or_default()).unwrap_or_default();
+        let service = client.base_url().origin().ascii_serialization();
+        if service == Client::RESEND_BASE_URL {
+            return Ok(format!("{DASHBOARD}/{}", self.dashboard.replace("{}", &id)));
+        }
+        let Some(list) = self.inbox else {
+            let mut flags = Flags::default();
+            let rule =
+                format!("{service} has no page for this record: a sandbox has one for emails and templates");
+            flags.wrong("unsupported", rule, "--web", "");
+            return flags.finish().map(|()| String::new());
+        };
+        // An ID names the account: the API key doesn't belong in a URL.
+        let accounts = client.request(Method::GET, "/_/tenants").await?;
+        let accounts = accounts["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let account = accounts.iter().find(|account| account["current"] == true);
+        let other = account.filter(|account| account["label"] != DEFAULT_ACCOUNT);
+        let key = other.and_then(|account| account["id"].as_str()).map(|id| format!("?key={id}"));
+        Ok(format!("{service}/_/{}#/{list}/{id}", key.unwrap_or_default()))
+    }
+}
 
 /// Why no browser is opened; `None` if one is.
 pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<&'static str> {
     let set = |name| context.env.raw(name).is_some();
     if no_browser {
         return Some("--no-browser");
+    }
+    if literal::is_enabled() {
+        return Some("a tool can't open one");
     }
     // An explicitly configured browser is used anywhere.
     if set("BROWSER") {
@@ -29,10 +87,32 @@ pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<
 pub(crate) fn open(url: &str, context: &Context) {
     let (url, say) = (url.to_owned(), context.out.noter());
     std::thread::spawn(move || {
-        let mut options = BrowserOptions::new();
-        options.with_suppress_output(true);
-        if webbrowser::open_browser_with_options(Browser::Default, &url, &options).is_err() {
+        if !opens(&url) {
             say("couldn't open a browser; open the page yourself");
         }
     });
+}
+
+/// Opens the page, and returns whether a browser was found. A text browser runs until it is closed.
+fn opens(url: &str) -> bool {
+    let mut options = BrowserOptions::new();
+    options.with_suppress_output(true);
+    webbrowser::open_browser_with_options(Browser::Default, url, &options).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_record_of_the_service_is_in_its_dashboard() {
+        let url = async |base_url: &str, dashboard| {
+            let client = Client::builder().base_url(base_url).api_key("re_test").build().unwrap();
+            let page = Page { dashboard, inbox: None };
+            page.url(&json!({ "id": "49a3/../999c" }), &client).await.ok()
+        };
+        let expected = "https://resend.com/automations/49a3%2F..%2F999c/editor";
+        assert_eq!(url("https://api.resend.com/", "automations/{}/editor").await.unwrap(), expected);
+        assert_eq!(url("https://api.resend.com.test", "logs/{}").await, None);
+    }
 }

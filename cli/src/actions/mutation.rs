@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun};
 use crate::output::secret::{self, SecretFile};
-use crate::output::{record, was_stdout_closed};
+use crate::output::was_stdout_closed;
 
 // The flag of every command that changes something; no doc comment, which would replace the command's own.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -158,17 +158,6 @@ pub(crate) async fn confirm(dry_run: bool, question: &str, context: &Context) ->
 
 fn asks(context: &Context) -> Result<bool, Fail> {
     Ok(!context.global.yes && confirm::is_interactive(context)?)
-}
-
-/// Fetches and prints one resource.
-pub(crate) async fn show<T: DeserializeOwned + Send + 'static>(
-    context: &Context,
-    make: impl Fn(&Client) -> Call<T>,
-) -> Result<(), Fail> {
-    let client = context.client()?;
-    let record = trace::execute(context, || make(&client)).await?;
-    let document = document(&record);
-    context.out.result(&record::lines(&document), &document)
 }
 
 /// Prints the result of a change: the ID for people, the whole response for programs.

@@ -2,6 +2,7 @@
 
 use futures_util::TryStreamExt as _;
 use idempost::{Client, List, page::Item};
+use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Value, json};
 
 use crate::actions::trace;
@@ -166,13 +167,26 @@ pub(crate) async fn show<T: Item>(
             Some(limit) => list.page_size(limit),
             None => list,
         };
-        let envelope = trace::execute(context, || list.call().typed::<Value>()).await?.value;
+        let Envelope(envelope) = trace::execute(context, || list.call().typed()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let more = has_more(&envelope, part.limit.unwrap_or(DEFAULT_PAGE));
         return Ok(Shown { items: data.len(), next: part.next(data, more) });
     }
     walk(list.as_json(), part, filter, columns, context).await
+}
+
+/// A page as the service sent it. Anything else isn't a list: that it has no items must not be concluded from it.
+struct Envelope(Value);
+
+impl<'de> Deserialize<'de> for Envelope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let page = Value::deserialize(deserializer)?;
+        if page.get("data").is_some_and(Value::is_array) {
+            return Ok(Self(page));
+        }
+        Err(D::Error::custom("a list has an array `data`"))
+    }
 }
 
 /// Whether more items follow a page. If the response doesn't contain it, more follow a full one: part of a list must not pass for the whole.

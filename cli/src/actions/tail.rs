@@ -15,23 +15,16 @@ use crate::input::flags::Flags;
 use crate::output::table::{Columns, at};
 use crate::settings::keys;
 
-// No doc comment, which would replace the command's own.
-#[derive(Debug, clap::Args)]
-#[group(skip)]
-pub(crate) struct IntervalFlag {
-    /// Polling interval
-    #[arg(long, value_name = "DURATION", default_value = "2s")]
-    interval: String,
-}
+/// The time between two requests.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 
-impl IntervalFlag {
-    /// Validates the flag.
-    pub(crate) fn read(&self, flags: &mut Flags) -> Duration {
-        keys::duration(&self.interval).unwrap_or_else(|rule| {
-            flags.wrong("type", format!("--interval {rule}"), "--interval", &self.interval);
-            Duration::ZERO
-        })
-    }
+/// Reads `--interval`.
+pub(crate) fn interval(text: Option<&str>, flags: &mut Flags) -> Duration {
+    let Some(text) = text else { return DEFAULT_INTERVAL };
+    keys::duration(text).unwrap_or_else(|rule| {
+        flags.wrong("type", format!("--interval {rule}"), "--interval", text);
+        DEFAULT_INTERVAL
+    })
 }
 
 /// How to show new items.

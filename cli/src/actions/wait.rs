@@ -68,10 +68,10 @@ pub(crate) async fn until<T: Send + 'static>(
     context: &Context,
     end: impl Fn(&T) -> End,
 ) -> Result<T, Fail> {
-    context.in_flight.wait(&messages.interrupted);
+    let unreported = context.in_flight.wait(&messages.interrupted);
     let started = std::time::Instant::now();
     let ended = wait.max_wait(timeout).await;
-    context.in_flight.finish();
+    context.in_flight.resume(unreported);
     match ended {
         Ok(found) => match end(&found) {
             End::Good(state) => {

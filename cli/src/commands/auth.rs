@@ -115,7 +115,15 @@ fn refused(error: &AuthError) -> Fail {
         }
         AuthError::NotOAuthEndpoint { .. } => Fail::Unavailable { message: text, hint: None },
         error if error.is_retryable() => Fail::Unavailable { message: text, hint: None },
-        AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
+        AuthError::NoDeviceFlow => auth(text, "log in through a browser: idempost auth login"),
+        AuthError::DeviceCodeExpired => {
+            auth(format!("{text}; nothing was stored"), "idempost auth login --device")
+        }
+        AuthError::ForeignEndpoint { .. } => Fail::Rejected {
+            message: text,
+            hint: Some("if you trust both: idempost auth login --trust-endpoints".to_owned()),
+        },
+        AuthError::NoMetadata | AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
         _ => auth(text, LOGIN),
     }
 }

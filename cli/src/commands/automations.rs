@@ -6,6 +6,7 @@ use idempost::automations::{AutomationPatch, AutomationStatus, NewAutomation};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::input::flags::Flags;
 use crate::input::json::{self, Document};
@@ -72,6 +73,7 @@ impl Noun for Automations {
         )
         .detail("The JSON of its steps and connections has the format that `automations create --definition` reads.")
         .ids(ID)
+        .web(Page { dashboard: "automations/{}/editor", inbox: None })
         .examples(&[
             "automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd",
             "automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json",

@@ -5,6 +5,7 @@ mod confirm_send;
 use idempost::broadcasts::{BounceType, BroadcastPatch, NewBroadcast, RecipientType};
 use idempost::{Client, Error, List, error::ApiErrorKind};
 
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::actions::{confirm, mutation};
 use crate::context::Context;
@@ -43,6 +44,7 @@ impl Noun for Broadcasts {
             .examples(&["broadcasts list --limit 10", "broadcasts list --jq '.data[] | select(.status == \"draft\").id'"]),
         Verb::new("get", "Show one broadcast with its content", &Show(|client, ids| client.broadcasts().get(ids[0])))
             .ids(ID)
+            .web(Page { dashboard: "broadcasts/{}", inbox: None })
             .examples(&["broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"]),
         Verb::new(
             "update",
@@ -248,22 +250,28 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     .await
 }
 
-/// Asks for confirmation with a summary, which is fetched only if the session is interactive.
+/// Asks for confirmation with a summary. Without a terminal, the error that asks for --yes has it, if the broadcast can be read.
 async fn ask(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
-    if context.global.yes || !confirm::is_interactive(context)? {
-        return confirm::confirm(&format!("Send broadcast {id}?"), context).await;
+    if context.global.yes {
+        return Ok(());
     }
-    match context.client()?.broadcasts().get(id).await {
+    let shown = match context.client() {
+        Ok(client) => client.broadcasts().get(id).await.map_err(Fail::from),
+        Err(fail) => Err(fail),
+    };
+    // A key that may only send can't read it.
+    let may_not_read = |fail: &Fail| match fail.sdk() {
+        Some(Error::Api(error)) => {
+            matches!(error.kind(), ApiErrorKind::Authentication | ApiErrorKind::Permission)
+        }
+        _ => false,
+    };
+    match shown {
         Ok(broadcast) => {
             let broadcast = serde_json::to_value(&broadcast).unwrap_or_default();
             confirm_send::confirm(&SendSummary::new(&broadcast, when), context).await
         }
-        // A key that may only send can't read it.
-        Err(Error::Api(error))
-            if matches!(error.kind(), ApiErrorKind::Authentication | ApiErrorKind::Permission) =>
-        {
-            confirm::confirm(&format!("Send broadcast {id}?"), context).await
-        }
-        Err(error) => Err(error.into()),
+        Err(fail) if confirm::is_interactive(context)? && !may_not_read(&fail) => Err(fail),
+        Err(_) => confirm::confirm(&format!("Send broadcast {id}?"), context).await,
     }
 }

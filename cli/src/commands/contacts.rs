@@ -10,6 +10,7 @@ mod topics;
 use idempost::contacts::{ContactPatch, NewContact};
 use idempost::types::fields::Kind;
 
+use crate::actions::browser::Page;
 use crate::input::flags::Flags;
 use crate::rows::field::Field;
 use crate::rows::operation::{Act, Checked, Create, Delete, Nested, Own, Pages, Paging, Show, Update};
@@ -32,7 +33,7 @@ impl Noun for Contacts {
         .fields(&[
             Field::place_or_flag("email", "EMAIL", "Email address of the contact, without a display name"),
             FIRST_NAME, LAST_NAME, UNSUBSCRIBED, PROPERTY, PROPERTY_JSON, PROPERTIES,
-            Field::new("segments", "ID", "Segment to add the contact to; repeatable").flag("segment-id"),
+            Field::new("segments", "ID", "Segment to add the contact to; repeatable").flag("segment-id").alias("segment"),
             Field::new("topics", "ID=SUBSCRIPTION", "Topic subscription, opt_in or opt_out; repeatable")
                 .flag("topic")
                 .by_hand(),
@@ -56,13 +57,14 @@ impl Noun for Contacts {
             }),
         )
         .detail("Without --limit, the service returns all of them.")
-        .fields(&[Field::new("segment_id", "ID", "Only contacts in this segment")])
+        .fields(&[Field::new("segment_id", "ID", "Only contacts in this segment").alias("segment")])
         .examples(&[
             "contacts list --limit 10",
             "contacts list --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --all --columns email",
         ]),
         Verb::new("get", "Show one contact and its properties", &Show(|client, ids| client.contacts().get(ids[0])))
             .ids(CONTACT)
+            .web(Page { dashboard: "audience/contacts/{}", inbox: None })
             .examples(&[
                 "contacts get ada@example.com",
                 "contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value",

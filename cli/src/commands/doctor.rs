@@ -4,22 +4,27 @@ mod stored;
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
+use idempost::transport::{Transport as _, TransportErrorKind, TransportRequest};
 use idempost::{Client, call::RetryPolicy, error::ApiErrorKind};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::commands::usage::of;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin, place};
 use crate::output::terminal::safe;
 use crate::output::{color, report, snippet};
-use crate::settings::{Setting, Settings, paths};
+use crate::settings::{Setting, Settings, keys, paths};
 
 /// With more clock skew than this, signatures and schedules fail.
 const MAX_CLOCK_SKEW: i64 = 60;
 /// A service that takes longer is reported as unreachable.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The variable that names a sandbox on another machine.
+const SANDBOX_URL: &str = "IDEMPOST_SANDBOX_URL";
+const PROXY_HINT: &str = "change the proxy, or list the host in NO_PROXY to reach it directly";
 
 /// Check the settings, the credential and the connection to the service
 #[derive(Debug, clap::Args)]
@@ -63,13 +68,13 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match context.settings() {
         Err(fail) => {
             wrong(&fail, &mut checks);
-            proxy(context, &mut checks);
+            proxies(args, context, &mut checks).await;
         }
         Ok(settings) => {
             config(settings, context, &mut checks);
             service(settings, context, &mut checks).await;
             certificates(settings, context, &mut checks);
-            proxy(context, &mut checks);
+            proxies(args, context, &mut checks).await;
             if !args.offline {
                 network(context, &mut checks).await;
             }
@@ -171,32 +176,66 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>
     }
 }
 
-/// Checks the files of certificate authorities.
+/// Checks the files of certificates.
 fn certificates(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
-    match (context.transport(), &settings.cacert) {
-        (Err(fail), _) => wrong(&fail, checks),
-        (Ok(_), Some(Setting { value, source })) => {
-            let message = format!("{} is trusted besides the system's ({source})", value.display());
-            checks.push(check("certificates", State::Ok, message, None));
-        }
-        (Ok(_), None) => {}
+    if let Err(fail) = context.transport() {
+        return wrong(&fail, checks);
+    }
+    let files = [
+        (&settings.cacert, "is trusted besides the system's"),
+        (&settings.client_cert, "is the client's certificate"),
+    ];
+    for (setting, purpose) in files {
+        let Some(Setting { value, source }) = setting else { continue };
+        let message = format!("{} {purpose} ({source})", value.display());
+        checks.push(check("certificates", State::Ok, message, None));
     }
 }
 
-/// The proxy that requests to the service use.
-fn proxy_of_service(context: &Context) -> Option<String> {
-    let (settings, url) = (context.settings().ok()?, context.base_url().ok()?);
-    let (proxy, variable) = context.transport().ok()?.proxy_of(url)?;
-    let source =
-        settings.proxy.as_ref().map_or_else(|| variable.to_owned(), |proxy| proxy.source.to_string());
-    Some(format!("{} is reached through {proxy} ({source})", url.host_str().unwrap_or_default()))
+/// The addresses that commands connect to: the service, and a sandbox on another machine.
+fn addresses(context: &Context) -> Vec<Url> {
+    let sandbox = context.env.get(SANDBOX_URL).and_then(|url| keys::http_url(url).ok());
+    let mut addresses: Vec<_> = context.base_url().ok().cloned().into_iter().chain(sandbox).collect();
+    addresses.dedup_by(|a, b| a.origin() == b.origin());
+    addresses
 }
 
-/// Reports proxies between this machine and the service.
-fn proxy(context: &Context, checks: &mut Vec<Check>) {
-    if let Some(message) = proxy_of_service(context) {
-        return checks.push(check("proxy", State::Ok, message, None));
+/// Reports which proxy each address is reached through, and whether it connects.
+async fn proxies(args: &Args, context: &Context, checks: &mut Vec<Check>) {
+    let setting = context.settings().ok().and_then(|settings| settings.proxy.as_ref());
+    let routes: Vec<_> = context.transport().map_or_else(
+        |_| Vec::new(),
+        |transport| addresses(context).into_iter().map(|url| (transport.proxy_of(&url), url)).collect(),
+    );
+    if routes.iter().all(|(proxy, _)| proxy.is_none()) {
+        return checks.push(check("proxy", State::Ok, no_proxy(context), None));
     }
+    for (proxy, url) in routes {
+        let host = url.host_str().unwrap_or_default();
+        let Some((proxy, variable)) = proxy else {
+            checks.push(check("proxy", State::Ok, format!("{host} is reached directly"), None));
+            continue;
+        };
+        let source = setting.map_or_else(|| variable.to_owned(), |setting| setting.source.to_string());
+        let route = format!("{host} is reached through {proxy} ({source})");
+        checks.push(if args.offline {
+            check("proxy", State::Ok, route, None)
+        } else {
+            match connects(&url, context).await {
+                Ok(()) => check("proxy", State::Ok, format!("{route}; it connects"), None),
+                Err(why) => check(
+                    "proxy",
+                    State::Error,
+                    format!("{route}, which doesn't connect: {why}"),
+                    Some(PROXY_HINT),
+                ),
+            }
+        });
+    }
+}
+
+/// The message if no address has a proxy. The values of variables may contain passwords.
+fn no_proxy(context: &Context) -> String {
     let names = [
         "HTTPS_PROXY",
         "https_proxy",
@@ -208,13 +247,25 @@ fn proxy(context: &Context, checks: &mut Vec<Check>) {
         "no_proxy",
     ];
     let set: Vec<_> = names.into_iter().filter(|name| context.env.raw(name).is_some()).collect();
-    // The values may contain passwords.
-    let message = if set.is_empty() {
-        "none".to_owned()
-    } else {
-        format!("none for the base URL; {} set (not used for loopback addresses)", set.join(", "))
-    };
-    checks.push(check("proxy", State::Ok, message, None));
+    if set.is_empty() {
+        return "none".to_owned();
+    }
+    format!("none for the base URL; {} set (not used for loopback addresses)", set.join(", "))
+}
+
+/// Whether a request without a credential gets through the proxy. A response or certificate from behind it shows that it does.
+async fn connects(url: &Url, context: &Context) -> Result<(), String> {
+    let transport = context.transport().map_err(|fail| report::message(&fail))?;
+    let request = TransportRequest::new(Method::HEAD, url.clone());
+    let answer = tokio::time::timeout(TIMEOUT, transport.send(request)).await;
+    match answer {
+        Ok(Ok(response)) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            Err("it requires a user and a password".to_owned())
+        }
+        Ok(Err(error)) if error.kind() != TransportErrorKind::Tls => Err(report::chain(&error)),
+        Ok(_) => Ok(()),
+        Err(_) => Err(format!("no response within {} s", TIMEOUT.as_secs())),
+    }
 }
 
 /// One small request shows whether the service is reachable, accepts the credential, and agrees on the time.

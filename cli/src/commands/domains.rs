@@ -7,13 +7,14 @@ mod verify;
 use idempost::domains::{DomainPatch, NewDomain};
 use serde_json::Value;
 
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
 use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Act, Create, Delete, Nested, Own, Pages, Paging, ShowAs, Update};
+use crate::rows::operation::{Act, Create, Delete, Nested, Pages, Paging, Run, ShowAs, Takes, Update};
 use crate::rows::{Noun, Verb, Verbs};
 
 /// The commands.
@@ -49,11 +50,23 @@ impl Noun for Domains {
             .examples(&["domains list", "domains list --json --jq '.data[] | select(.status != \"verified\").name'"]),
         Verb::new("get", "Show one domain and its DNS records", &ShowAs(|client, ids| client.domains().get(ids[0]), lines))
             .ids(ID)
+            .web(Page { dashboard: "domains/{}", inbox: None })
             .examples(&[
                 "domains get d91cd9bd-1176-453e-8fc1-35364d380206",
                 "domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status",
             ]),
-        Verb::own("records", &Own(|args: records::Args, context| Box::pin(records::run(args, context)))),
+        Verb::new(
+            "records",
+            "Show a domain's DNS records",
+            &Run(Takes::Nothing, |given, context| Box::pin(records::run(given, context))),
+        )
+        .detail("--format zone prints zone file lines (RFC 1035), for name servers and providers that import those.")
+        .ids(DOMAIN)
+        .fields(&[Field::new("format", "FORMAT", "Output format: table or zone [default: table]").choices(&["table", "zone"])])
+        .after("Columns: record, name, type, value, priority, ttl, status\n\n\
+            Examples:\n  \
+            idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206\n  \
+            idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206 --format zone >> acme.test.zone"),
         Verb::new(
             "update",
             "Change a domain's settings",

@@ -2,20 +2,23 @@
 
 mod attachments;
 pub(crate) mod batch;
-mod list;
+mod filter;
 mod metrics;
-mod reschedule;
 pub(crate) mod send;
-mod share;
-mod tail;
 
+use std::time::Duration;
+
+use idempost::{Call, problem::limits};
+
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
-use crate::rows::field::Field;
-use crate::rows::operation::{Act, Own, Show};
+use crate::rows::field::{Field, INTERVAL};
+use crate::rows::operation::{Act, Checked, Filtered, Own, Show, Tail};
 use crate::rows::{Noun, Verb, Verbs};
+use crate::settings::keys;
 
 // The commands, and the ones of `received` under their path in the API. No doc comment, which would replace the description.
 #[derive(Debug, clap::Subcommand)]
@@ -64,21 +67,95 @@ impl Noun for Emails {
                 Box::pin(async { batch::run(batch::plan(args, context).await?, context).await })
             }),
         ),
-        Verb::own("list", &Own(|args: list::Args, context| Box::pin(list::run(args, context)))).alias("ls"),
+        Verb::list(
+            "List sent emails, newest first",
+            &TABLE,
+            &Filtered(|client| client.emails().list(), filter::selection, "no matching emails"),
+        )
+        .detail("Without --limit, the service returns 20. With a limit above 100 or --all, all pages are fetched and shown as one list: one JSON document with --json, a line per email as it arrives with -o ndjson.\n\nThe service doesn't filter: --to, --from, --subject, --status and --since are applied here, to the newest 2,000 emails, or to all of them with --all, until --limit emails match (default 20).")
+        .pages_first()
+        .fields(&[filter::TO, filter::FROM, filter::SUBJECT, filter::STATUS, filter::SINCE])
+        .after("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
+            Examples:\n  \
+            idempost emails list --limit 3\n  \
+            idempost emails list --to ada@example.com --since 7d\n  \
+            idempost emails list --status bounced,suppressed --since 2026-11-01 --all\n  \
+            idempost emails list --columns id,from,subject\n  \
+            idempost emails list --json --jq '.data[0].last_event'"),
         Verb::new("get", "Show one email", &Show(|client, ids| client.emails().get(ids[0])))
             .ids(ID)
+            .web(Page { dashboard: "emails/{}", inbox: Some("sent") })
             .examples(&[
                 "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
                 "emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html",
             ]),
-        Verb::own("tail", &Own(|args: tail::Args, context| Box::pin(tail::run(args, context))))
-            .ends_by_signal(),
+        Verb::new(
+            "tail",
+            "Follow sent emails until Ctrl-C, oldest first",
+            &Tail(
+                |client| client.emails().list(),
+                filter::selection,
+                "emails",
+                &["/created_at", "/to", "/subject", "/id"],
+            ),
+        )
+        .detail("Prints each email once, when the service lists it. Starts with new emails, and keeps waiting while the service is unreachable. For what happens to them later, use `webhooks listen`. After Ctrl-C, the exit code is 0.")
+        .fields(&[filter::TO, filter::FROM, filter::SUBJECT, INTERVAL])
+        .table(&TABLE)
+        .ends_by_signal()
+        .after("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
+            Examples:\n  \
+            idempost emails tail\n  \
+            idempost emails tail --to @example.com -o ndjson --jq .subject"),
         Verb::own(
             "attachments",
             &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),
         ),
-        Verb::own("share", &Own(|args: share::Args, context| Box::pin(share::run(args, context)))),
-        Verb::own("update", &Own(|args: reschedule::Args, context| Box::pin(reschedule::run(args, context)))),
+        Verb::new(
+            "share",
+            "Create a link by which anyone can read an email",
+            &Checked(|client, given| {
+                let lifetime = given.text("for").and_then(|text| keys::duration(text).ok());
+                lifetime.into_iter().fold(client.emails().share(given.ids[0]), Call::expires_in)
+            }),
+        )
+        .detail("The email was sent or received. The link works in a browser without a login until it expires, and can't be revoked. Prints its URL.")
+        .ids(&[Field::place("id", "ID", "ID of the email")])
+        .fields(&[Field::new("for", "DURATION", "How long the link is valid, such as 30m or 2h; at most 48h [default: 48h]")])
+        .fill(|given, body| {
+            let Some(text) = given.text("for") else { return };
+            match keys::duration(text) {
+                Err(rule) => body.flags.wrong("type", format!("--for {rule}"), "--for", text),
+                Ok(lifetime) if lifetime > Duration::from_secs(limits::SHARE_SECONDS) => {
+                    body.flags.wrong("range", "--for must be at most 48h", "--for", text);
+                }
+                Ok(_) => {}
+            }
+        })
+        .unknown("a link may have been created; repeating the command creates another one")
+        .examples(&[
+            "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794",
+            "emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 2h",
+        ]),
+        Verb::new(
+            "update",
+            "Reschedule a scheduled email",
+            &Checked(|client, given| {
+                // A missing time has been reported.
+                client.emails().reschedule(given.ids[0], given.text("scheduled_at").unwrap_or("now"))
+            }),
+        )
+        .detail("Only scheduled emails can be changed.")
+        .ids(ID)
+        .fields(&[Field::new("scheduled_at", "TIME", "New time: ISO 8601, or a phrase such as `in 1 min`")
+            .detail("The text is passed to the service unchanged.")
+            .required()])
+        .hint("emails update ID --scheduled-at 'in 1 hour'")
+        .unknown("the email may have been rescheduled; check: idempost emails get {0}")
+        .examples(&[
+            "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'",
+            "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z",
+        ]),
         Verb::new("cancel", "Cancel a scheduled email", &Act(|client, ids| client.emails().cancel(ids[0])))
             .detail("Emails that were already sent can't be canceled. Safe to repeat.")
             .ids(ID)
@@ -111,8 +188,3 @@ const TABLE: Table = Table {
     shown: 5,
     nothing: "no emails yet",
 };
-
-/// `1 recipient`, `2 recipients`.
-pub(crate) fn count(n: usize, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
-}

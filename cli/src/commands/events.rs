@@ -1,8 +1,6 @@
 //! `events`: custom events, which trigger automations.
 
-mod send;
-
-use idempost::events::{EventPatch, NewEvent};
+use idempost::events::{EventOccurrence, EventPatch, NewEvent};
 use idempost::types::fields;
 use serde_json::{Map, Value};
 
@@ -13,7 +11,7 @@ use crate::input::pair::Pair;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::Field;
 use crate::rows::given::{Body, Given};
-use crate::rows::operation::{Checked, Create, Delete, Pages, Paging, Show};
+use crate::rows::operation::{Create, Delete, Pages, Paging, Show};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -87,7 +85,7 @@ impl Noun for Events {
         Verb::new(
             "send",
             "Send an event for a contact",
-            &Checked(|client, given| client.events().send(&send::occurrence(given, &mut Flags::default()))),
+            &Create(|client, _, occurrence: &EventOccurrence| client.events().send(occurrence)),
         )
         .detail("Starts a run of every enabled automation triggered by the event. Prints the event's name. The service has no idempotency key for this operation: an event sent twice starts two runs.")
         .ids(&[Field::place("event", "EVENT", "Name of the event")])
@@ -97,11 +95,12 @@ impl Noun for Events {
             Field::new("payload", "KEY=TEXT|JSON", "Payload field as a string, KEY=TEXT, or the whole payload as a JSON object; repeatable")
                 .list(&fields::Kind::Text)
                 .by_hand(),
-            Field::new("payload_json", "KEY=JSON", "Payload field as JSON: a number, a boolean, …; repeatable")
+            Field::new("payload", "KEY=JSON", "Payload field as JSON: a number, a boolean, …; repeatable")
+                .flag("payload-json")
                 .list(&fields::Kind::Text)
                 .by_hand(),
         ])
-        .fill(|given, body| drop(send::occurrence(given, &mut body.flags)))
+        .fill(occurrence)
         .prints(0)
         .hint("events send EVENT --email ada@example.com")
         .unknown("the event may have been sent and may have started runs; check: idempost automations runs ID")
@@ -179,4 +178,59 @@ fn schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
         }
     }
     found
+}
+
+/// Sets the event and its payload.
+fn occurrence(given: &Given<'_>, body: &mut Body) {
+    let event = given.ids[0];
+    body.flags.field("/event", "EVENT", Some(event));
+    body.flags.field("", "--email or --contact-id", None);
+    body.set("event", event.into());
+    let payload = payload(given, &mut body.flags);
+    if !payload.is_empty() {
+        body.set("payload", payload.into());
+    }
+}
+
+fn payload(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
+    let mut payload = Map::new();
+    let [texts, values] = ["payload", "payload-json"].map(|id| given.texts(id));
+    let texts = texts.iter().enumerate().map(|(i, text)| ("--payload", i + 1, text));
+    let values = values.iter().enumerate().map(|(i, text)| ("--payload-json", i + 1, text));
+    for (flag, n, text) in texts.chain(values) {
+        let typed = flag == "--payload-json";
+        if !typed && text.trim_start().starts_with('{') {
+            for (key, value) in flags.object(flag, n, text) {
+                if payload.insert(key, value).is_some() {
+                    flags.wrong_nth("exclusive", "a key in this object is repeated", flag, n, text);
+                }
+            }
+            continue;
+        }
+        let Some(pair) = Pair::read(text, '=').filter(|pair| !pair.name.is_empty()) else {
+            let rule = if typed { "the payload must be KEY=JSON" } else { "the payload must be KEY=TEXT" };
+            flags.wrong_nth("type", rule, flag, n, text);
+            continue;
+        };
+        let value = if typed {
+            match json::read(pair.value) {
+                Ok(document) if document.repeated.is_empty() => document.value,
+                Ok(_) => {
+                    flags.wrong_nth("repeated", "a key is repeated", flag, n, text);
+                    continue;
+                }
+                Err(error) => {
+                    let rule = format!("the payload must be KEY=JSON: {}", error.message);
+                    flags.wrong_nth("json", rule, flag, n, text);
+                    continue;
+                }
+            }
+        } else {
+            Value::String(pair.value.to_owned())
+        };
+        if payload.insert(pair.name.to_owned(), value).is_some() {
+            flags.wrong_nth("exclusive", "this key is repeated", flag, n, text);
+        }
+    }
+    payload
 }

@@ -3,6 +3,7 @@
 use clap::builder::ValueRange;
 use serde_json::{Value, json};
 
+use super::alias;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, EXIT_CODES, Fail, Origin, Problem};
 use crate::input::flags::Required;
@@ -69,9 +70,14 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
             .out
             .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
     }
-    let (command, name) = find(root, &args.of)?;
+    let (command, name) = find(root, &alias::resolved(&args.of, root, context))?;
     if context.out.is_json() {
-        return context.out.document(&describe(command, &name));
+        let mut document = describe(command, &name);
+        if args.of.is_empty() {
+            let alias = |(name, command)| json!({ "name": name, "command": command });
+            document["aliases"] = alias::all(&context.env).into_iter().map(alias).collect();
+        }
+        return context.out.document(&document);
     }
     let mut command = command.clone().bin_name(name);
     let help = if args.of.is_empty() { command.render_help() } else { command.render_long_help() };
@@ -80,6 +86,11 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
     if args.of.is_empty() {
         lines.push(color::paint("Topics (idempost help TOPIC):", color::HEADING, styled));
         lines.extend(TOPICS.iter().map(|topic| format!("  {:<12} {}", topic.name, topic.about)));
+        let aliases = alias::all(&context.env);
+        if !aliases.is_empty() {
+            lines.push(color::paint("\nAliases:", color::HEADING, styled));
+            lines.extend(aliases.iter().map(|(name, command)| format!("  {name:<12} {command}")));
+        }
         lines.push(String::new());
     }
     context.out.bytes(lines.join("\n").as_bytes())

@@ -1,16 +1,14 @@
 //! `logs`: the service's log of API requests.
 
-mod tail;
-
 use serde_json::Value;
 
-use crate::actions::pages::{self, ListRange, Match, Table};
-use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail};
+use crate::actions::browser::Page;
+use crate::actions::pages::{Match, Table};
 use crate::input::flags::Flags;
-use crate::output::table::{Column, Columns, Kind};
-use crate::rows::field::ID;
-use crate::rows::operation::{Own, Show};
+use crate::output::table::{Column, Kind, at};
+use crate::rows::field::{Field, ID, INTERVAL};
+use crate::rows::given::Given;
+use crate::rows::operation::{Filtered, Selects, Show, Tail};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -20,47 +18,55 @@ pub(crate) struct Logs;
 impl Noun for Logs {
     const ABOUT: &'static str = "Show the service's log of API requests";
     const VERBS: &'static [Verb] = &[
-        Verb::own("list", &Own(|args: ListArgs, context| Box::pin(list(args, context)))).alias("ls"),
+        Verb::list(
+            "List API requests, newest first",
+            &TABLE,
+            &Filtered(|client| client.logs().list(), selection, "no matching requests"),
+        )
+        .detail("The service doesn't filter: --status and --method are applied here, to the newest 2,000 entries, or to all of them with --all, until --limit entries match (default 20).")
+        .pages_first()
+        .fields(&[STATUS, METHOD])
+        .examples(&[
+            "logs list --limit 50",
+            "logs list --status 4xx --method POST",
+            "logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'",
+        ]),
         Verb::new(
             "get",
             "Show one API request with its request and response bodies",
             &Show(|client, ids| client.logs().get(ids[0])),
         )
         .ids(ID)
+        .web(Page { dashboard: "logs/{}", inbox: None })
         .examples(&["logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"]),
-        Verb::own("tail", &Own(|args: tail::Args, context| Box::pin(tail::run(args, context))))
-            .ends_by_signal(),
+        Verb::new(
+            "tail",
+            "Follow the log of API requests until Ctrl-C, oldest first",
+            &Tail(
+                |client| client.logs().list(),
+                |given, flags| {
+                    let selects = selection(given, flags);
+                    let is_own = |row: &Value| at(row, "/method") == "GET" && at(row, "/endpoint") == "/logs";
+                    Some(Box::new(move |row| match &selects {
+                        _ if is_own(row) => Match::No,
+                        Some(selects) => selects(row),
+                        None => Match::Yes,
+                    }))
+                },
+                "requests",
+                &["/created_at", "/method", "/endpoint", "/response_status", "/id"],
+            ),
+        )
+        .detail("Starts with new requests, omits its own, and keeps waiting while the service is unreachable. After Ctrl-C, the exit code is 0.")
+        .fields(&[STATUS, METHOD, INTERVAL])
+        .table(&TABLE)
+        .ends_by_signal()
+        .examples(&["logs tail", "logs tail --status 5xx -o ndjson --jq .endpoint"]),
     ];
 }
 
-/// List API requests, newest first
-///
-/// The service doesn't filter: --status and --method are applied here, to the newest 2,000 entries, or to all of them with --all, until --limit
-/// entries match (default 20).
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
-    Examples:\n  \
-    idempost logs list --limit 50\n  \
-    idempost logs list --status 4xx --method POST\n  \
-    idempost logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'")]
-pub(crate) struct ListArgs {
-    #[command(flatten)]
-    part: pages::Args,
-    #[command(flatten)]
-    filter: FilterArgs,
-}
-
-/// Filter
-#[derive(Debug, clap::Args)]
-#[group(skip)]
-struct FilterArgs {
-    /// Only responses with this status: 422, 4xx
-    #[arg(long, value_name = "STATUS")]
-    status: Option<String>,
-    /// Only requests with this method, such as POST
-    #[arg(long, value_name = "METHOD")]
-    method: Option<String>,
-}
+const STATUS: Field = Field::new("status", "STATUS", "Only responses with this status: 422, 4xx");
+const METHOD: Field = Field::new("method", "METHOD", "Only requests with this method, such as POST");
 
 const TABLE: Table = Table {
     columns: &[
@@ -75,15 +81,8 @@ const TABLE: Table = Table {
     nothing: "no requests yet",
 };
 
-/// A validated list request.
+/// Which entries to show.
 #[derive(Debug)]
-struct Plan {
-    part: ListRange,
-    columns: Columns,
-    filter: Filter,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Filter {
     /// The first and last status, inclusive.
     status: Option<(u64, u64)>,
@@ -102,40 +101,21 @@ impl Filter {
     }
 }
 
-async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
-    let Plan { part, columns, filter } = plan(args, context)?;
-    let client = context.client()?;
-    let matches = |row: &Value| if filter.keeps(row) { Match::Yes } else { Match::No };
-    let matches = (filter != Filter::default()).then_some(&matches as pages::Filter<'_>);
-    let shown = pages::show(client.logs().list(), &part, matches, &columns, context).await?;
-    pages::footer(&shown, if matches.is_some() { "no matching requests" } else { TABLE.nothing }, context);
-    Ok(())
-}
-
-fn plan(args: ListArgs, context: &Context) -> Result<Plan, Fail> {
-    let columns = TABLE.columns(context)?;
-    let mut flags = Flags::default();
-    let part = flags.take(args.part.plan());
-    let filter = args.filter.read(&mut flags);
-    flags.finish()?;
-    let part = part.ok_or_else(|| Fail::Usage(Diagnostics::default()))?;
-    Ok(Plan { part, columns, filter })
-}
-
-impl FilterArgs {
-    fn read(self, flags: &mut Flags) -> Filter {
-        let Self { status, method } = self;
-        let range = status.as_deref().and_then(statuses);
-        if let (Some(text), None) = (&status, range) {
-            let rule = "--status must be a number such as 422 or a class such as 4xx";
-            flags.wrong("type", rule, "--status", text);
-        }
-        let word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
-        if let Some(method) = method.as_deref().filter(|method| !word(method)) {
-            flags.wrong("type", "--method must be a method such as POST", "--method", method);
-        }
-        Filter { status: range, method }
+/// Reads the flags.
+fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
+    let (status, method) = (given.text("status"), given.text("method"));
+    let range = status.and_then(statuses);
+    if let (Some(text), None) = (status, range) {
+        let rule = "--status must be a number such as 422 or a class such as 4xx";
+        flags.wrong("type", rule, "--status", text);
     }
+    let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
+    if let Some(method) = method.filter(|method| !is_word(method)) {
+        flags.wrong("type", "--method must be a method such as POST", "--method", method);
+    }
+    let filter = Filter { status: range, method: method.map(str::to_owned) };
+    let selects = move |row: &Value| if filter.keeps(row) { Match::Yes } else { Match::No };
+    (status.is_some() || method.is_some()).then(|| Box::new(selects) as _)
 }
 
 /// Parses a status: `422` is one, `4xx` a class.

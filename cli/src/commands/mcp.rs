@@ -1,4 +1,4 @@
-//! `mcp`: the program as a Model Context Protocol server on standard input and output.
+//! `mcp`: the program as a Model Context Protocol server, on standard input and output or over HTTP.
 //!
 //! | file | contents |
 //! |---|---|
@@ -8,12 +8,14 @@
 //! | `question` | the question before a change |
 //! | `fence` | marks what others wrote in results |
 //! | `server` | the protocol: lists tools, confirms changes with the user, runs calls |
+//! | `http` | the protocol over HTTP |
 
 mod call;
 mod catalog;
 mod fence;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod http;
 mod question;
 mod server;
 mod tools;
@@ -27,16 +29,19 @@ use catalog::Catalog;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 
-/// Serve the commands as tools to AI applications (Model Context Protocol, stdio)
+/// The variable with the token of `--http`.
+const TOKEN: &str = "IDEMPOST_MCP_TOKEN";
+
+/// Serve the commands as tools to AI applications (Model Context Protocol)
 ///
-/// The application starts this command and speaks to it over standard input and output. Each tool is a command of this program with the same
+/// The application starts this command and speaks to it over standard input and output, or connects to the URL of --http. Each tool is a command of this program with the same
 /// arguments; without --allow there are only those that read. Their values are literal: none names a local file or runs a command, not even as
 /// `@PATH` or `-`. Secrets in results are replaced.
 ///
 /// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  idempost mcp --allow send\n  idempost mcp --allow manage --only contacts,segments\n  idempost --profile work mcp --allow manage --confirm never\n\n\
+    after_help = "Examples:\n  idempost mcp --allow send\n  idempost mcp --http --allow send\n  idempost mcp --allow manage --only contacts,segments\n  idempost --profile work mcp --allow manage --confirm never\n\n\
     The configuration of most applications:\n  \
     {\"mcpServers\": {\"idempost\": {\"command\": \"idempost\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
 )]
@@ -57,6 +62,8 @@ pub(crate) struct Args {
     /// The question shows the request. With always, changes are rejected if the application can't ask (it doesn't support elicitation).
     #[arg(long, value_name = "WHEN", default_value = "always")]
     confirm: Confirm,
+    #[command(flatten)]
+    http: http::Args,
 }
 
 /// What a tool may do, and what the user allows.
@@ -75,7 +82,7 @@ enum Confirm {
     Never,
 }
 
-/// Serves until the application closes standard input.
+/// Serves until the application closes standard input, or over HTTP until a signal.
 pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> Result<(), Fail> {
     if context.settings().is_ok() {
         // The calls are quiet.
@@ -89,7 +96,11 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
     let program = std::env::current_exe()
         .map_err(|error| Fail::local("couldn't find the program's own file", error))?;
     let runner = call::Runner::new(program, common_arguments(context)?);
-    server::serve(catalog, runner, args.confirm).await
+    let server = server::Server::new(catalog, runner, args.confirm);
+    match args.http.port() {
+        Some(port) => http::serve(server, port, &args.http, context).await,
+        None => server::serve(server).await,
+    }
 }
 
 /// The global flags of this command that its tools use too.
@@ -98,13 +109,14 @@ fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
     if global.api_key_file.as_deref() == Some("-") {
         let origin =
             Origin::Flag { name: "--api-key-file".to_owned(), n: 1, value: "-".to_owned(), span: None };
-        let rule = "must be a file, because standard input carries the protocol";
+        let rule = "must be a file, because tools have no standard input";
         return Err(Fail::Usage(Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin))));
     }
     let values = [
         ("--profile", &global.profile),
         ("--base-url", &global.base_url),
         ("--cacert", &global.cacert),
+        ("--client-cert", &global.client_cert),
         ("--proxy", &global.proxy),
         ("--api-key-file", &global.api_key_file),
         ("--timeout", &global.timeout),

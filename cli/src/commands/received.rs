@@ -4,13 +4,22 @@ mod answer;
 pub(crate) mod attachments;
 pub(crate) mod file_name;
 mod forward;
-mod get;
 mod reply;
 mod watch;
 
+use idempost::Client;
+use idempost::received::HtmlFormat;
+use serde_json::Value;
+
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::output::record;
 use crate::output::table::{Column, Kind};
-use crate::rows::operation::{Own, Pages, Paging};
+use crate::rows::field::Field;
+use crate::rows::given::Given;
+use crate::rows::operation::{self, Own, Pages, Paging, Run, Takes};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -29,7 +38,25 @@ impl Noun for Received {
             "received list --limit 20",
             "received list --all --jq '.data[] | select(.attachments != []).id'",
         ]),
-        Verb::own("get", &Own(|args: get::Args, context| Box::pin(get::run(args, context)))),
+        Verb::new(
+            "get",
+            "Show one received email with its bodies",
+            &Run(Takes::Nothing, |given, context| Box::pin(get(given, context))),
+        )
+        .detail("Treat it as untrusted: the sender address can be forged. Only `dmarc pass` means that the sender's domain authorized the email.")
+        .ids(&[Field::place("id", "ID", "ID of the email")])
+        .fields(&[Field::new(
+            "html_format",
+            "FORMAT",
+            "How the HTML refers to images: data_uri (they are part of it) or cid [default: data_uri]",
+        )
+        .choices(HtmlFormat::KNOWN)])
+        .web(Page { dashboard: "emails/receiving/{}", inbox: Some("received") })
+        .examples(&[
+            "received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c",
+            "received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --jq .authentication.dmarc",
+            "received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --html-format cid --json=text,headers",
+        ]),
         Verb::own(
             "attachments",
             &Own(|args: attachments::Args, context| Box::pin(attachments::run(args, context))),
@@ -58,3 +85,23 @@ const TABLE: Table = Table {
     shown: 4,
     nothing: "no received emails yet",
 };
+
+async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
+    // Another format may be newer than this program.
+    let format = given.text("html_format");
+    let make = |client: &Client| {
+        let call = client.received().get(given.ids[0]);
+        format.iter().fold(call, |call, format| call.html_format(*format))
+    };
+    operation::show(&given, make, lines, context).await
+}
+
+/// The email, with the results of its checks in words: `spf pass, dkim pass, dmarc fail`.
+fn lines(email: &Value) -> Vec<String> {
+    let mut email = email.clone();
+    if let Some(checks) = email["authentication"].as_object() {
+        let words = checks.iter().filter_map(|(name, result)| Some(format!("{name} {}", result.as_str()?)));
+        email["authentication"] = words.collect::<Vec<_>>().join(", ").into();
+    }
+    record::lines(&email)
+}

@@ -5,6 +5,7 @@ mod metrics;
 use idempost::segments::SegmentMetric;
 use idempost::types::fields::Kind;
 
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::output::table::{self, Column};
 use crate::rows::field::{Field, ID};
@@ -35,6 +36,7 @@ impl Noun for Segments {
         .examples(&["segments list --columns id,name"]),
         Verb::new("get", "Show one segment", &Show(|client, ids| client.segments().get(ids[0])))
             .ids(ID)
+            .web(Page { dashboard: "audience/segments/{}", inbox: None })
             .examples(&["segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf"]),
         Verb::new(
             "rename",

@@ -6,6 +6,7 @@ use idempost::templates::{NewTemplate, TemplatePatch};
 use idempost::types::fields;
 use serde_json::Value;
 
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::actions::trace;
 use crate::context::Context;
@@ -47,6 +48,7 @@ impl Noun for Templates {
             .examples(&["templates list --all", "templates list --jq '.data[] | select(.status == \"draft\").name'"]),
         Verb::new("get", "Show one template with its latest content", &Show(|client, ids| client.templates().get(ids[0])))
             .ids(TEMPLATE)
+            .web(Page { dashboard: "templates/{}", inbox: Some("templates") })
             .examples(&["templates get welcome --jq .html > welcome.html"]),
         Verb::new(
             "update",

@@ -2,6 +2,7 @@
 
 use idempost::topics::{NewTopic, TopicPatch};
 
+use crate::actions::browser::Page;
 use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
 use crate::rows::field::{Field, ID};
@@ -41,6 +42,7 @@ impl Noun for Topics {
             ]),
         Verb::new("get", "Show one topic", &Show(|client, ids| client.topics().get(ids[0])))
             .ids(ID)
+            .web(Page { dashboard: "audience/topics/{}", inbox: None })
             .examples(&["topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e"]),
         Verb::new(
             "update",

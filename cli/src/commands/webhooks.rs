@@ -8,6 +8,7 @@ use idempost::types::fields;
 use idempost::webhooks::{CreatedWebhook, NewWebhook, WebhookPatch};
 use idempost::{Call, Client};
 
+use crate::actions::browser::Page;
 use crate::actions::mutation;
 use crate::actions::pages::Table;
 use crate::context::Context;
@@ -51,6 +52,7 @@ impl Noun for Webhooks {
             .examples(&["webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'"]),
         Verb::new("get", "Show one webhook with its signing secret", &Show(|client, ids| client.webhooks().get(ids[0])))
             .ids(ID)
+            .web(Page { dashboard: "webhooks/{}", inbox: None })
             .examples(&["webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"]),
         Verb::new(
             "update",

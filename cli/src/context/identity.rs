@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::credentials::Credentials;
+use crate::output::hex;
 use crate::settings::env::Env;
 use crate::settings::{Credential, Settings};
 
@@ -76,5 +77,5 @@ pub(crate) fn account_key(settings: &Settings, env: &Env) -> Option<String> {
         parts.extend([stored.profile, stored.login, stored.metadata.origin]);
     }
     let hash = Sha256::digest(parts.join("\0"));
-    Some(hash.iter().take(16).fold(String::new(), |key, byte| format!("{key}{byte:02x}")))
+    Some(hex(&hash[..16]))
 }

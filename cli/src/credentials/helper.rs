@@ -1,7 +1,7 @@
 //! The process that refreshes a login on behalf of a command, so that neither a signal nor the end of the command interrupts the refresh.
 //!
 //! It is this program again, in its own process group, with the same store and lock. The command waits for it within its
-//! timeout, and then reads the store. The helper reports errors and warnings as one line of JSON.
+//! timeout, and then reads the store. The helper reports its progress and its outcome as lines of JSON.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use idempost::auth::{AuthError, OAuthError, RefreshRequest, Session, SessionEvent, StoreError};
 use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::Credentials;
+use crate::output::http_trace::TracedTransport;
 use crate::output::{report, write_stdout};
 use crate::processes;
 use crate::settings::env::Env;
@@ -21,11 +23,24 @@ use crate::signals::Signals;
 /// The hidden command that runs the helper.
 const COMMAND: &str = "__refresh";
 
-/// The helper's report.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Report {
-    notices: Vec<String>,
-    trouble: Option<Failure>,
+/// What the helper reports while it runs.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// Traced messages.
+    Trace(String),
+    /// It waits, and why.
+    Waiting(String),
+    /// A noteworthy event.
+    Warning(String),
+}
+
+/// One line of the helper's output; the last one is the outcome.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Report(Report),
+    Done(Option<Failure>),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -92,12 +107,14 @@ pub(crate) async fn renew(
     profile: String,
     request: RefreshRequest,
     network: &Network,
-    warn: impl Fn(&str),
+    verbose: u8,
+    report: &(dyn Fn(&Report) + Send + Sync),
 ) -> Result<(), AuthError> {
     let failed = |what: String| AuthError::Delegate { message: what, retryable: true };
     let mut command =
         tokio::process::Command::new(processes::this_program().map_err(|error| failed(error.to_string()))?);
     command.arg(COMMAND).arg(profile).arg(request.generation.to_string()).arg(request.rejected.to_string());
+    command.arg(verbose.to_string());
     command.args(&request.scope).envs(network.variables());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
@@ -105,21 +122,27 @@ pub(crate) async fn renew(
     // DETACHED_PROCESS: without a console, so that neither Ctrl-C nor closing the window reaches it.
     #[cfg(windows)]
     command.creation_flags(0x8);
-    let output = match command.spawn() {
-        Ok(helper) => helper.wait_with_output().await,
-        Err(error) => return Err(failed(format!("couldn't start the token refresh: {error}"))),
-    };
-    let output = output.map_err(|error| failed(error.to_string()))?;
-    let Ok(report) = serde_json::from_slice::<Report>(&output.stdout) else {
-        return Err(failed(format!("the token refresh was interrupted ({})", output.status)));
-    };
-    report.notices.iter().for_each(|notice| warn(notice));
-    report.trouble.map_or(Ok(()), |failure| Err(failure.into()))
+    let mut helper =
+        command.spawn().map_err(|error| failed(format!("couldn't start the token refresh: {error}")))?;
+    let mut done = None;
+    if let Some(output) = helper.stdout.take() {
+        let mut lines = BufReader::new(output).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            match serde_json::from_str(&line) {
+                Ok(Line::Report(reported)) => report(&reported),
+                Ok(Line::Done(failure)) => done = Some(failure),
+                Err(_) => {}
+            }
+        }
+    }
+    let status = helper.wait().await.map_err(|error| failed(error.to_string()))?;
+    let done = done.ok_or_else(|| failed(format!("the token refresh was interrupted ({status})")))?;
+    done.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 /// Runs as the helper if the arguments say so.
 pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
-    let [_, word, profile, generation, rejected, scope @ ..] = arguments else { return None };
+    let [_, word, profile, generation, rejected, verbose, scope @ ..] = arguments else { return None };
     if word != COMMAND || scope.len() > 1 {
         return None;
     }
@@ -127,31 +150,41 @@ pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
         Some(scope) => Some(scope.to_str()?.to_owned()),
         None => None,
     };
-    let (profile, generation, rejected) =
-        (profile.to_str()?, generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
+    let (profile, verbose) = (profile.to_str()?, verbose.to_str()?.parse().ok()?);
+    let (generation, rejected) = (generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let report = runtime.block_on(execute(profile, RefreshRequest { generation, rejected, scope }, env));
-    let output = serde_json::to_vec(&report).unwrap_or_default();
-    // The command may have exited meanwhile.
-    let _ = write_stdout(&output);
-    Some(u8::from(report.trouble.is_some()))
+    let failure =
+        runtime.block_on(execute(profile, RefreshRequest { generation, rejected, scope }, verbose, env));
+    let code = u8::from(failure.is_some());
+    print(&Line::Done(failure));
+    Some(code)
 }
 
-async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
+fn print(line: &Line) {
+    let mut bytes = serde_json::to_vec(line).unwrap_or_default();
+    bytes.push(b'\n');
+    // The command may have exited meanwhile.
+    let _ = write_stdout(&bytes);
+}
+
+async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env) -> Option<Failure> {
     // Signals are ignored: a refresh is bounded by its own timeouts.
     let _signals = Signals::listen();
-    let (notices, unsaved) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
-    let (note, not_saved) = (Arc::clone(&notices), Arc::clone(&unsaved));
+    let unsaved = Arc::new(Mutex::new(None));
+    let not_saved = Arc::clone(&unsaved);
     let on_event = move |event: &SessionEvent| match event {
         SessionEvent::NotSaved(error) => *locked(&not_saved) = Some(reason(error)),
-        other => locked(&note).push(other.to_string()),
+        waiting @ SessionEvent::Waiting { .. } => print(&Line::Report(Report::Waiting(waiting.to_string()))),
+        other => print(&Line::Report(Report::Warning(other.to_string()))),
     };
+    let trace = |lines: &str| print(&Line::Report(Report::Trace(lines.to_owned())));
     let done = match Credentials::of(env, Some(profile)) {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
             let session = Session::builder().on_event(on_event);
             // The command has read the same file.
-            let transport = Network::of_env(env).transport().unwrap_or_default();
+            let transport = Arc::new(Network::of_env(env).transport().unwrap_or_default());
+            let transport = TracedTransport::over(transport, verbose, Arc::new(trace));
             let session = session.transport(transport).open(credentials.store(None));
             let done = session.refresh(request).await;
             session.close().await;
@@ -159,11 +192,10 @@ async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
         }
     };
     // The session has retried several times, and the tokens are lost when this process exits.
-    let trouble = match (locked(&unsaved).take(), done) {
+    match (locked(&unsaved).take(), done) {
         (Some(message), _) => Some(Failure::NotSaved(message)),
         (None, done) => done.err().as_ref().map(Failure::from),
-    };
-    Report { notices: std::mem::take(&mut *locked(&notices)), trouble }
+    }
 }
 
 /// Why tokens couldn't be saved, without the context that the command adds.

@@ -37,6 +37,9 @@ pub(crate) struct CredentialMetadata {
     pub(crate) kind: CredentialKind,
     /// The origin that the secrets may be sent to.
     pub(crate) origin: String,
+    /// The issuer of the tokens, if the server was discovered by its metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) issuer: Option<String>,
     /// The generation of the refresh token; 0 for an API key.
     pub(crate) generation: u64,
     /// The OAuth client ID; empty for an API key.
@@ -51,6 +54,9 @@ pub(crate) struct CredentialMetadata {
     pub(crate) key: Option<String>,
     /// When the access token, or the key, was obtained.
     pub(crate) obtained_at: Timestamp,
+    /// The same moment by the server's clock, which counts if this machine's clock was ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) served_at: Option<Timestamp>,
     /// The access token's lifetime in seconds; 0 for an API key.
     pub(crate) expires_in: u64,
     /// A refresh that was started and has no recorded outcome.
@@ -79,12 +85,14 @@ impl CredentialMetadata {
                 Self {
                     kind: CredentialKind::Login,
                     origin: record.origin.clone(),
+                    issuer: record.issuer.clone(),
                     generation,
                     client_id: record.client_id.clone(),
                     scope: record.scope.clone(),
                     account: record.access_token.as_ref().and_then(|token| token.claims()?.subject),
                     key: None,
                     obtained_at: Timestamp::try_from(record.obtained_at).unwrap_or_default(),
+                    served_at: record.served_at.and_then(|at| Timestamp::try_from(at).ok()),
                     expires_in: expires_in.as_secs(),
                     pending: record.pending.clone(),
                     ended: record.ended.clone(),
@@ -93,12 +101,14 @@ impl CredentialMetadata {
             StoredCredential::ApiKey(key) => Self {
                 kind: CredentialKind::ApiKey,
                 origin: key.origin.clone(),
+                issuer: None,
                 generation: 0,
                 client_id: String::new(),
                 scope: String::new(),
                 account: None,
                 key: Some(secret::masked(key.key.expose_secret())),
                 obtained_at: key.since,
+                served_at: None,
                 expires_in: 0,
                 pending: None,
                 ended: None,
@@ -108,7 +118,8 @@ impl CredentialMetadata {
 
     /// When the access token expires; `None` for an API key.
     pub(crate) fn expires_at(&self) -> Option<SystemTime> {
-        let obtained = SystemTime::from(self.obtained_at);
+        let served = self.served_at.filter(|_| Timestamp::now() < self.obtained_at);
+        let obtained = SystemTime::from(served.unwrap_or(self.obtained_at));
         (self.kind == CredentialKind::Login)
             .then(|| obtained.checked_add(Duration::from_secs(self.expires_in)).unwrap_or(obtained))
     }

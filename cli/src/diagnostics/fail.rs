@@ -330,7 +330,7 @@ impl From<Diagnostics> for Fail {
 /// | recovery | kind of the error |
 /// |---|---|
 /// | time alone | `Limited` by a rate or a quota, else `Unavailable` |
-/// | an action is required | `Usage` for settings, else `Auth` |
+/// | an action is required | `Usage` for settings, `NotFound` for a 404 of the API, else `Auth` |
 /// | nothing | `Usage` for the input, else `NotFound`, `Rejected`, or `Error` without a response |
 fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
     use idempost::Error;
@@ -358,8 +358,8 @@ fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
                 Kind::Limited
             }
             (Recovery::Wait, _) => Kind::Unavailable,
+            (_, Error::Api(api)) if api.kind() == ApiErrorKind::NotFound && !api.is_html() => Kind::NotFound,
             (Recovery::Act, _) => Kind::Auth,
-            (_, Error::Api(api)) if api.kind() == ApiErrorKind::NotFound => Kind::NotFound,
             (_, Error::Api(_)) => Kind::Rejected,
             _ => Kind::Error,
         },

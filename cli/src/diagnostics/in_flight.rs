@@ -55,15 +55,22 @@ impl InFlight {
         *place = Some(Operation { outcome: Outcome::Accepted, sentence, ids, idempotency_key });
     }
 
-    /// The service accepted it earlier and continues: what the command waits for.
-    pub(crate) fn wait(&self, sentence: &str) {
+    /// The service accepted it earlier and continues: what the command waits for. Returns what isn't reported yet, to [resume](Self::resume).
+    pub(crate) fn wait(&self, sentence: &str) -> Option<Operation> {
+        let earlier = self.unreported();
         let operation = Operation {
             outcome: Outcome::Accepted,
             sentence: sentence.to_owned(),
-            ids: Vec::new(),
+            ids: earlier.as_ref().map(|operation| operation.ids.clone()).unwrap_or_default(),
             idempotency_key: None,
         };
         self.set(Some(operation));
+        earlier
+    }
+
+    /// The wait has ended.
+    pub(crate) fn resume(&self, earlier: Option<Operation>) {
+        self.set(earlier);
     }
 
     /// The result was reported, or its error will be.

@@ -179,6 +179,15 @@ impl BodyBuilder {
         }
     }
 
+    /// Adds errors of a further check, without those of values that are known to be wrong.
+    pub(crate) fn add_further(&mut self, problems: Problems) {
+        let mut problems = problems.into_vec();
+        problems.retain(|problem| !self.found.iter().any(|found| found.problem.path == problem.path));
+        if let Err(problems) = Problems::check(problems) {
+            self.add_problems(problems);
+        }
+    }
+
     /// The number of problems not listed.
     pub(crate) fn omitted(&self) -> usize {
         self.omitted

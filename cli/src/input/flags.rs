@@ -46,7 +46,7 @@ pub(crate) struct Required;
 
 impl clap::builder::ArgExt for Required {}
 
-/// Marks an argument whose value names a local file or a command.
+/// Marks an argument that is about this machine: its value names a local file or a command, or it opens a browser.
 #[derive(Debug, Clone)]
 pub(crate) struct Local;
 

@@ -1,18 +1,16 @@
 //! Progress of a bulk job on standard error: a bar on a terminal, a line every 10 seconds in a log.
 
-use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use indicatif::{HumanCount, ProgressDrawTarget};
 use serde_json::json;
 
-use super::out::{Out, write_stderr, write_stderr_json};
+use super::out::Out;
+use super::progress::{LOG_INTERVAL, Shown, bar};
 use super::terminal::safe;
 use crate::settings::ProgressStyle;
 
-/// Time between two log lines.
-const LOG_INTERVAL: Duration = Duration::from_secs(10);
-/// Time between two objects, if `--progress json` asks for them.
+/// Time between two objects.
 const JSON_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The figures of a running job.
@@ -41,55 +39,29 @@ pub(crate) struct JobProgress {
     total: u64,
 }
 
-#[derive(Debug)]
-enum Shown {
-    Nothing,
-    Bar(ProgressBar),
-    Lines { json: bool, interval: Duration, last: Cell<Instant> },
-}
-
 impl JobProgress {
     /// Starts showing progress. A job takes long, so a log gets lines too unless they are turned off.
     pub(crate) fn new(style: ProgressStyle, out: &Out, total: u64) -> Self {
-        let lines = |json, interval| Shown::Lines { json, interval, last: Cell::new(Instant::now()) };
-        let json = out.messages_are_json();
-        let shown = match style {
-            _ if out.is_quiet() => Shown::Nothing,
-            ProgressStyle::None => Shown::Nothing,
-            ProgressStyle::Json => lines(true, JSON_INTERVAL),
-            ProgressStyle::Auto if !json && out.terminal.stderr => Shown::Bar(bar(total)),
-            ProgressStyle::Plain | ProgressStyle::Auto => lines(json, LOG_INTERVAL),
-        };
-        Self { shown, total }
+        let bar = || bar("{bar:20} {msg}", Some(total), ProgressDrawTarget::stderr());
+        Self { shown: Shown::new(style, out, true, bar), total }
     }
 
     /// Shows the figures.
     pub(crate) fn set(&self, figures: &Figures) {
-        match &self.shown {
-            Shown::Nothing => {}
-            Shown::Bar(bar) => {
-                bar.set_position(self.total.saturating_sub(figures.remaining));
-                bar.set_message(self.text(figures));
-            }
-            Shown::Lines { json, interval, last } => {
-                if last.get().elapsed() < *interval {
-                    return;
-                }
-                last.set(Instant::now());
-                if *json {
-                    write_stderr_json(&self.object(figures));
-                } else {
-                    write_stderr(&format!("{}\n", self.text(figures)));
-                }
-            }
+        if let Some(bar) = self.shown.bar() {
+            bar.set_position(self.total.saturating_sub(figures.remaining));
+            bar.set_message(self.text(figures));
         }
+        let interval = |json| if json { JSON_INTERVAL } else { LOG_INTERVAL };
+        let line = |json| if json { self.object(figures).to_string() } else { self.text(figures) };
+        self.shown.log(0, interval, line);
     }
 
     /// Prints something else while the bar is hidden.
     pub(crate) fn suspend(&self, print: impl FnOnce()) {
-        match &self.shown {
-            Shown::Bar(bar) => bar.suspend(print),
-            _ => print(),
+        match self.shown.bar() {
+            Some(bar) => bar.suspend(print),
+            None => print(),
         }
     }
 
@@ -141,23 +113,6 @@ impl JobProgress {
             "eta_seconds": figures.eta.map(|eta| eta.as_secs()),
         }})
     }
-}
-
-/// Erases the bar, also if the job is interrupted.
-impl Drop for JobProgress {
-    fn drop(&mut self) {
-        if let Shown::Bar(bar) = &self.shown {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn bar(total: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-    if let Ok(style) = BarStyle::with_template("{bar:20} {msg}") {
-        bar.set_style(style.progress_chars("━╸ "));
-    }
-    bar
 }
 
 /// `16:40`, `1:02:03`.

@@ -317,11 +317,19 @@ impl Out {
 
     /// Prints a trace of HTTP messages; shown even with `--quiet` because it was requested explicitly.
     pub(crate) fn trace(&self, lines: &str) {
-        for line in lines.lines() {
-            if self.messages_are_json() {
-                write_stderr_json(&json!({ "trace": { "message": line } }));
-            } else {
-                write_stderr(&format!("{}\n", safe(line)));
+        self.tracer()(lines);
+    }
+
+    /// A function that prints a trace and may outlive `self`.
+    pub(crate) fn tracer(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let json = self.messages_are_json;
+        move |lines| {
+            for line in lines.lines() {
+                if json {
+                    write_stderr_json(&json!({ "trace": { "message": line } }));
+                } else {
+                    write_stderr(&format!("{}\n", safe(line)));
+                }
             }
         }
     }

@@ -291,6 +291,7 @@ fn hints(fail: &Fail) -> Vec<String> {
         }
         (Kind::Auth, _) => {
             hints.extend(has_unknown_issuer(error).then(|| TRUST.to_owned()));
+            hints.extend(lacks_certificate(error).then(|| IDENTIFY.to_owned()));
             hints.extend(what_to_change(error).map(str::to_owned));
         }
         _ => {}
@@ -349,6 +350,13 @@ fn has_unknown_issuer(error: &idempost::Error) -> bool {
         && (cfg!(not(target_os = "linux")) || lost_by(lost).contains("UnknownIssuer"))
 }
 
+/// Whether the service or a gateway before it requires a client certificate.
+fn lacks_certificate(error: &idempost::Error) -> bool {
+    let idempost::Error::Unreachable(lost) = error else { return false };
+    lost.transport.kind() == TransportErrorKind::Tls && lost_by(lost).contains("CertificateRequired")
+}
+
+const IDENTIFY: &str = "it requires a client certificate: --client-cert FILE (PEM, with its private key)";
 const TRUST: &str = "to trust the authority that signed the service's certificate: --cacert FILE (PEM)";
 const CHECK_CONNECTION: &str = "check --base-url, the proxy and the certificates: idempost doctor";
 const LOG_IN: &str = "log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor";

@@ -15,12 +15,22 @@ use crate::diagnostics::Fail;
 use crate::literal::permit_local;
 
 /// JSON fields with credentials.
-const CREDENTIALS: [&str; 6] =
-    ["access_token", "api_key", "client_secret", "refresh_token", "signing_secret", "token"];
+const CREDENTIALS: [&str; 10] = [
+    "access_token",
+    "api_key",
+    "client_secret",
+    "code_verifier",
+    "device_code",
+    "id_token",
+    "refresh_token",
+    "registration_access_token",
+    "signing_secret",
+    "token",
+];
 /// JSON fields with other secrets, which commands may print as their result.
 const OTHERS: [&str; 2] = ["code", "download_url"];
 /// What replaces a secret.
-const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 /// A shorter text isn't looked for: it would hide words.
 const MIN_KNOWN: usize = 8;
 
@@ -136,7 +146,8 @@ pub(crate) fn cover_credentials(json: &mut Value) {
     cover_fields(json, &|name| CREDENTIALS.contains(&name));
 }
 
-fn is_secret(name: &str) -> bool {
+/// Whether a field contains a secret.
+pub(crate) fn is_secret(name: &str) -> bool {
     CREDENTIALS.contains(&name) || OTHERS.contains(&name)
 }
 

@@ -64,6 +64,9 @@ pub(super) enum Form {
 /// The ID of a resource.
 pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")];
 
+/// The time between two requests of a list that is followed.
+pub(crate) const INTERVAL: Field = Field::new("interval", "DURATION", "Polling interval [default: 2s]");
+
 /// HTML and text bodies, given as text, in a file or by a command.
 pub(crate) const BODIES: Field = Field { form: Form::Bodies, ..Field::new("html", "", "") };
 

@@ -14,9 +14,13 @@ use serde_json::Value;
 use super::Verb;
 use super::given::{Change, Given, Ids, Plan};
 use crate::actions::mutation::{self, Mutation, document};
-use crate::actions::{pages, trace};
+use crate::actions::pages::{self, Match};
+use crate::actions::tail::{self, View};
+use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Fail, repeatable_with};
+use crate::input::flags::Flags;
+use crate::output::record;
 
 /// A running command.
 pub(crate) type Done<'a> = Pin<Box<dyn Future<Output = Result<(), Fail>> + 'a>>;
@@ -107,6 +111,27 @@ pub(crate) struct ShowAs<T>(
 /// A list.
 pub(crate) struct Pages<T>(pub(crate) Paging, pub(crate) fn(&Client, &Given<'_>) -> List<T>);
 
+/// Selects items of a list.
+pub(crate) type Selects = Box<dyn Fn(&Value) -> Match>;
+
+/// Reads from the arguments which items of a list to show; `None` for all of them.
+pub(crate) type Selection = fn(&Given<'_>, &mut Flags) -> Option<Selects>;
+
+/// A list that the service can't filter, and the note if no item is selected.
+pub(crate) struct Filtered<T>(
+    pub(crate) fn(&Client) -> List<T>,
+    pub(crate) Selection,
+    pub(crate) &'static str,
+);
+
+/// Prints the items of a list as they appear: their name, and the fields of a line at a terminal.
+pub(crate) struct Tail<T>(
+    pub(crate) fn(&Client) -> List<T>,
+    pub(crate) Selection,
+    pub(crate) &'static str,
+    pub(crate) &'static [&'static str],
+);
+
 /// A change without a body.
 pub(crate) struct Act<T>(pub(crate) fn(&Client, &Ids<'_>) -> Call<T>);
 
@@ -156,73 +181,180 @@ pub(crate) struct Run(pub(crate) Takes, pub(crate) for<'a> fn(Given<'a>, &'a Con
 /// A command with a life of its own: its arguments and its function.
 pub(crate) struct Own<A>(pub(crate) for<'a> fn(A, &'a Context) -> Done<'a>);
 
-impl<T: DeserializeOwned + Send + 'static> Operation for Show<T> {
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { mutation::show(context, |client| self.0(client, &given.ids)).await })
-    }
+/// The response of an operation.
+pub(crate) trait Response: DeserializeOwned + Send + 'static {}
+
+impl<T: DeserializeOwned + Send + 'static> Response for T {}
+
+/// Implements an operation: the fields of its request, the arguments that follow from what it does, and what it does.
+macro_rules! operation {
+    (
+        [$($generics:tt)*] $name:ty, $fields:expr, $takes:expr,
+        |$operation:ident, $given:ident, $context:ident| $run:expr
+    ) => {
+        impl<$($generics)*> Operation for $name {
+            fn fields(&self) -> &'static [fields::Field] {
+                $fields
+            }
+
+            fn takes(&self) -> Takes {
+                let takes: fn(&Self) -> Takes = $takes;
+                takes(self)
+            }
+
+            fn run<'a>(&'a self, $given: Given<'a>, $context: &'a Context) -> Done<'a> {
+                let $operation = self;
+                Box::pin(async move { $run })
+            }
+        }
+    };
 }
 
-impl<T: DeserializeOwned + Send + 'static> Operation for ShowAs<T> {
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let client = context.client()?;
-            let document = document(&trace::execute(context, || self.0(&client, &given.ids)).await?);
-            context.out.result(&self.1(&document), &document)
-        })
-    }
+operation!([T: Response] Show<T>, &[], |_| Takes::Nothing, |operation, given, context| {
+    show(&given, |client| operation.0(client, &given.ids), record::lines, context).await
+});
+
+operation!([T: Response] ShowAs<T>, &[], |_| Takes::Nothing, |operation, given, context| {
+    show(&given, |client| operation.0(client, &given.ids), operation.1, context).await
+});
+
+/// Prints a list, of which a filter selects items.
+async fn list<T: Item>(
+    paging: Paging,
+    make: impl FnOnce(&Client, &Given<'_>) -> List<T>,
+    filter: Selection,
+    nothing: &str,
+    given: &Given<'_>,
+    context: &Context,
+) -> Result<(), Fail> {
+    let Some(table) = given.verb.table else { return Ok(()) };
+    let columns = table.columns(context)?;
+    let mut flags = given.flags(context).await;
+    let part = flags.take(paging.read(given.matches)?.plan());
+    let filter = filter(given, &mut flags);
+    flags.finish()?;
+    let Some(part) = part else { return Ok(()) };
+    let list = make(&context.client()?, given);
+    let shown = pages::show(list, &part, filter.as_deref(), &columns, context).await?;
+    pages::footer(&shown, if filter.is_some() { nothing } else { table.nothing }, context);
+    Ok(())
 }
 
-impl<T: Item> Operation for Pages<T> {
-    fn takes(&self) -> Takes {
-        Takes::Pages(self.0)
-    }
+operation!([T: Item] Pages<T>, &[], |operation| Takes::Pages(operation.0), |operation, given, context| {
+    list(operation.0, operation.1, |_, _| None, "", &given, context).await
+});
 
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let Some(table) = given.verb.table else { return Ok(()) };
-            let columns = table.columns(context)?;
-            let mut flags = given.body(&[], context).await.flags;
-            let part = flags.take(self.0.read(given.matches)?.plan());
-            flags.finish()?;
-            let Some(part) = part else { return Ok(()) };
-            let shown =
-                pages::show(self.1(&context.client()?, &given), &part, None, &columns, context).await?;
-            pages::footer(&shown, table.nothing, context);
-            Ok(())
-        })
-    }
-}
+operation!([T: Item] Filtered<T>, &[], |_| Takes::Pages(Paging::Usual), |operation, given, context| {
+    list(Paging::Usual, |client, _| operation.0(client), operation.1, operation.2, &given, context).await
+});
 
-impl<T: DeserializeOwned + Send + 'static> Operation for Act<T> {
-    fn takes(&self) -> Takes {
-        Takes::DryRun
-    }
+operation!([T: Item] Tail<T>, &[], |_| Takes::Nothing, |operation, given, context| {
+    let Some(table) = given.verb.table else { return Ok(()) };
+    let columns = table.columns(context)?;
+    let mut flags = given.flags(context).await;
+    let filter = operation.1(&given, &mut flags);
+    let interval = tail::interval(given.text("interval"), &mut flags);
+    flags.finish()?;
+    let client = context.client()?;
+    let selects = |row: &Value| filter.as_ref().is_none_or(|filter| filter(row) == Match::Yes);
+    let Tail(list, _, items, fields) = *operation;
+    let view = View { items, columns: &columns, fields, interval };
+    tail::follow(|| list(&client), selects, &view, context).await
+});
 
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let plan = given.plan_change(context).await?;
-            execute(&given, &plan, context, |client| self.0(client, &given.ids)).await
-        })
-    }
-}
+operation!([T: Response] Act<T>, &[], |_| Takes::DryRun, |operation, given, context| {
+    let plan = given.plan_change(context).await?;
+    execute(&given, &plan, context, |client| operation.0(client, &given.ids)).await
+});
 
-impl<T: DeserializeOwned + Send + 'static> Operation for Delete<T> {
-    fn takes(&self) -> Takes {
-        Takes::DryRun
-    }
+operation!([T: Response] Repeat<T>, &[], |_| Takes::Key, |operation, given, context| {
+    let plan = given.plan_change(context).await?;
+    execute(&given, &plan, context, |client| operation.0(client, &given.ids)).await
+});
 
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let make = |client: &Client| self.0(client, &given.ids);
-            let plan = given.plan_change(context).await?;
-            mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
-            execute(&given, &plan, context, make).await
-        })
+operation!([T: Response] Delete<T>, &[], |_| Takes::DryRun, |operation, given, context| {
+    let make = |client: &Client| operation.0(client, &given.ids);
+    let plan = given.plan_change(context).await?;
+    mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
+    execute(&given, &plan, context, make).await
+});
+
+operation!([T: Response] Name<T>, Named::FIELDS, |_| Takes::Body, |operation, given, context| {
+    let client = context.client_for_preview()?;
+    let check = |named: &Named| invalid(operation.0(&client, &given.ids, &named.name));
+    let read = |json: &Value, files| read_input(json, files, unattached, check);
+    let (named, plan) = given.plan(Change::Create, read, context).await?;
+    execute(&given, &plan, context, |client| operation.0(client, &given.ids, &named.name)).await
+});
+
+operation!([I: Input + 'static, T: Response] Create<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
+    change(Change::Create, unattached, operation.0, &given, context).await
+});
+
+operation!([I: Input + 'static, T: Response] Update<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
+    change(Change::Update, unattached, operation.0, &given, context).await
+});
+
+operation!(
+    [I: Input + 'static, T: Response] Compose<I, T>,
+    I::FIELDS,
+    |operation| match operation.0 {
+        Change::Create => Takes::Send,
+        Change::Update => Takes::Body,
+    },
+    |operation, given, context| change(operation.0, operation.1, operation.2, &given, context).await
+);
+
+operation!([I: Input + 'static] With<I>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
+    let read = |json: &Value, files| read_input(json, files, unattached, I::check);
+    let (input, plan) = given.plan(Change::Create, read, context).await?;
+    operation.0(input, plan, given, context).await
+});
+
+operation!([I: Input + 'static, T: Response] Parse<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
+    let (input, plan) = given.plan(Change::Create, |json, _| operation.0(json), context).await?;
+    execute(&given, &plan, context, |client| operation.1(client, &given.ids, &input)).await
+});
+
+operation!(
+    [I: Input + 'static, T: Response, U: Response] ShowOrUpdate<I, T, U>,
+    I::FIELDS,
+    |_| Takes::Body,
+    |operation, given, context| {
+        if given.is_empty() {
+            return show(&given, |client| operation.0(client, &given.ids), record::lines, context).await;
+        }
+        change(Change::Update, unattached, operation.1, &given, context).await
+    }
+);
+
+operation!([T: Response] Checked<T>, &[], |_| Takes::DryRun, |operation, given, context| {
+    let mut flags = given.flags(context).await;
+    let plan = given.flags_of_change(&mut flags);
+    flags.add_problems(invalid(operation.0(&context.client_for_preview()?, &given)));
+    flags.finish()?;
+    execute(&given, &plan, context, |client| operation.0(client, &given)).await
+});
+
+operation!([] Run, &[], |operation| operation.0, |operation, given, context| operation.1(given, context).await);
+
+/// Fetches and prints a record, or opens its page.
+pub(crate) async fn show<T: Response>(
+    given: &Given<'_>,
+    make: impl Fn(&Client) -> Call<T>,
+    lines: fn(&Value) -> Vec<String>,
+    context: &Context,
+) -> Result<(), Fail> {
+    let client = context.client()?;
+    let document = document(&trace::execute(context, || make(&client)).await?);
+    match given.verb.web.filter(|_| given.switch("web")) {
+        Some(page) => page.open(&document, &client, context).await,
+        None => context.out.result(&lines(&document), &document),
     }
 }
 
 /// Plans and executes a change.
-async fn change<I: Input, T: DeserializeOwned + Send + 'static>(
+async fn change<I: Input, T: Response>(
     kind: Change,
     attach: fn(I, Attachment) -> I,
     make: fn(&Client, &Ids<'_>, &I) -> Call<T>,
@@ -259,167 +391,6 @@ fn unattached<I>(input: I, _: Attachment) -> I {
     input
 }
 
-impl<T: DeserializeOwned + Send + 'static> Operation for Name<T> {
-    fn fields(&self) -> &'static [fields::Field] {
-        Named::FIELDS
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Body
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let client = context.client_for_preview()?;
-            let check = |named: &Named| invalid(self.0(&client, &given.ids, &named.name));
-            let (named, plan) = given
-                .plan(Change::Create, |json, files| read_input(json, files, unattached, check), context)
-                .await?;
-            execute(&given, &plan, context, |client| self.0(client, &given.ids, &named.name)).await
-        })
-    }
-}
-
-impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Create<I, T> {
-    fn fields(&self) -> &'static [fields::Field] {
-        I::FIELDS
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Body
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { change(Change::Create, unattached, self.0, &given, context).await })
-    }
-}
-
-impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Update<I, T> {
-    fn fields(&self) -> &'static [fields::Field] {
-        I::FIELDS
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Body
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { change(Change::Update, unattached, self.0, &given, context).await })
-    }
-}
-
-impl<I: Input + 'static> Operation for With<I> {
-    fn fields(&self) -> &'static [fields::Field] {
-        I::FIELDS
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Body
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let read = |json: &Value, files| read_input(json, files, unattached, I::check);
-            let (input, plan) = given.plan(Change::Create, read, context).await?;
-            self.0(input, plan, given, context).await
-        })
-    }
-}
-
-impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Compose<I, T> {
-    fn fields(&self) -> &'static [fields::Field] {
-        I::FIELDS
-    }
-
-    fn takes(&self) -> Takes {
-        match self.0 {
-            Change::Create => Takes::Send,
-            Change::Update => Takes::Body,
-        }
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { change(self.0, self.1, self.2, &given, context).await })
-    }
-}
-
-impl<I: Input + 'static, T: DeserializeOwned + Send + 'static> Operation for Parse<I, T> {
-    fn fields(&self) -> &'static [fields::Field] {
-        I::FIELDS
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Body
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let (input, plan) = given.plan(Change::Create, |json, _| self.0(json), context).await?;
-            execute(&given, &plan, context, |client| self.1(client, &given.ids, &input)).await
-        })
-    }
-}
-
-impl<T: DeserializeOwned + Send + 'static> Operation for Repeat<T> {
-    fn takes(&self) -> Takes {
-        Takes::Key
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let plan = given.plan_change(context).await?;
-            execute(&given, &plan, context, |client| self.0(client, &given.ids)).await
-        })
-    }
-}
-
-impl<I: Input + 'static, T: DeserializeOwned + Send + 'static, U: DeserializeOwned + Send + 'static> Operation
-    for ShowOrUpdate<I, T, U>
-{
-    fn fields(&self) -> &'static [fields::Field] {
-        I::FIELDS
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Body
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            if given.is_empty() {
-                return mutation::show(context, |client| self.0(client, &given.ids)).await;
-            }
-            change(Change::Update, unattached, self.1, &given, context).await
-        })
-    }
-}
-
-impl<T: DeserializeOwned + Send + 'static> Operation for Checked<T> {
-    fn takes(&self) -> Takes {
-        Takes::DryRun
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move {
-            let mut flags = given.flags(context).await;
-            let plan = given.flags_of_change(&mut flags);
-            flags.add_problems(invalid(self.0(&context.client_for_preview()?, &given)));
-            flags.finish()?;
-            execute(&given, &plan, context, |client| self.0(client, &given)).await
-        })
-    }
-}
-
-impl Operation for Run {
-    fn takes(&self) -> Takes {
-        self.0
-    }
-
-    fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        self.1(given, context)
-    }
-}
-
 impl<A: Args> Operation for Own<A> {
     fn augment(&self, _: &Verb, command: clap::Command) -> clap::Command {
         A::augment_args(command)
@@ -445,7 +416,7 @@ impl<S: Subcommand> Operation for Nested<S> {
 }
 
 /// Executes a change and prints the IDs in its response, or prints the request.
-pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
+pub(crate) async fn execute<T: Response>(
     given: &Given<'_>,
     plan: &Plan,
     context: &Context,
@@ -470,14 +441,11 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     };
     let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let document = document(&response);
-    let ids = match given.verb.prints {
-        Some(argument) => vec![given.ids[argument].to_owned()],
-        // A deleted contact has its ID in this field.
-        None => match document["contact"].as_str() {
-            Some(contact) if document["id"].is_null() => vec![contact.to_owned()],
-            _ => mutation::ids(&document),
-        },
-    };
+    let argument = given.verb.prints.map(|argument| given.ids[argument]);
+    // A link has a URL, and a deleted contact its ID in another field.
+    let contact = document["contact"].as_str().filter(|_| document["id"].is_null());
+    let text = argument.or(document["url"].as_str()).or(contact);
+    let ids = text.map_or_else(|| mutation::ids(&document), |text| vec![text.to_owned()]);
     mutation::report(context, || context.out.result(&ids, &document))?;
     match given.verb.then {
         Some(then) => then(given, plan, &document, context).await,

@@ -14,6 +14,9 @@ use crate::files;
 /// Larger configuration files are rejected as mistakes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// What the file may have at its top level.
+const TABLES: [&str; 4] = ["default_profile", "defaults", "profiles", "aliases"];
+
 /// The parsed file with positions.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigFile {
@@ -100,6 +103,12 @@ impl ConfigFile {
         self.table("profiles").map(|table| table.iter().map(|(name, _)| name).collect()).unwrap_or_default()
     }
 
+    /// The aliases and their command lines, in the order of the file.
+    pub(crate) fn aliases(&self) -> Vec<(String, String)> {
+        let aliases = self.table("aliases").into_iter().flat_map(|table| table.iter());
+        aliases.filter_map(|(name, command)| Some((name.to_owned(), command.as_str()?.to_owned()))).collect()
+    }
+
     /// A setting of a profile, or of `[defaults]` if no profile is named.
     pub(crate) fn get(&self, profile: Option<&str>, key: &str) -> Option<Entry> {
         let table = match profile {
@@ -123,9 +132,8 @@ impl ConfigFile {
     pub(crate) fn unknown(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for (name, _) in self.document.iter() {
-            if !["default_profile", "defaults", "profiles"].contains(&name) {
-                let known = ["default_profile", "defaults", "profiles"].into_iter();
-                let meant = keys::nearest(name, known);
+            if !TABLES.contains(&name) {
+                let meant = keys::nearest(name, TABLES);
                 let setting = keys::find(name).map(|_| "write settings under [defaults] or [profiles.NAME]");
                 let hint = setting
                     .map(str::to_owned)
@@ -209,6 +217,22 @@ pub(crate) fn without(
     };
     let removed = table.is_some_and(|table| table.remove(key).is_some());
     Ok(removed.then(|| document.to_string()))
+}
+
+/// The text of the file with an alias, or without it; `None` if it wasn't there.
+pub(crate) fn with_alias(
+    text: &str,
+    name: &str,
+    command: Option<&str>,
+) -> Result<Option<String>, toml_edit::TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    let Some(aliases) = child(document.as_table_mut(), "aliases", false) else { return Ok(None) };
+    match command {
+        Some(command) => put(aliases, name, command.into()),
+        None if aliases.remove(name).is_none() => return Ok(None),
+        None => {}
+    }
+    Ok(Some(document.to_string()))
 }
 
 /// The text of the file with a profile renamed, in the same place.

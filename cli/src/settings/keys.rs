@@ -67,6 +67,14 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         help: "PEM file of certificate authorities to trust besides the system's",
     },
     ConfigKey {
+        name: "client_cert",
+        kind: Kind::Text,
+        default: None,
+        env: Some("IDEMPOST_CLIENT_CERT"),
+        flag: Some("--client-cert"),
+        help: "PEM file with a client certificate and its private key, for a service or gateway that requires one",
+    },
+    ConfigKey {
         name: "proxy",
         kind: Kind::Proxy,
         default: None,
@@ -105,6 +113,22 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         env: None,
         flag: None,
         help: "OAuth client ID for logins",
+    },
+    ConfigKey {
+        name: "issuer",
+        kind: Kind::BaseUrl,
+        default: None,
+        env: None,
+        flag: None,
+        help: "OAuth authorization server for logins, if the service doesn't name it",
+    },
+    ConfigKey {
+        name: "trust_endpoints",
+        kind: Kind::Switch,
+        default: None,
+        env: None,
+        flag: None,
+        help: "accept endpoints of the authorization server at other origins",
     },
     ConfigKey {
         name: "scope",

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) base_url: Option<Setting<Url>>,
     /// A file of certificate authorities to trust.
     pub(crate) cacert: Option<Setting<PathBuf>>,
+    /// A file with the client's certificate and its key.
+    pub(crate) client_cert: Option<Setting<PathBuf>>,
     /// The proxy.
     pub(crate) proxy: Option<Setting<Url>>,
     /// The credential, if one was given that applies.
@@ -56,6 +58,10 @@ pub(crate) struct Settings {
     pub(crate) passed_over: Option<PassedOver>,
     /// The OAuth client ID.
     pub(crate) client_id: Option<Setting<String>>,
+    /// The OAuth authorization server for logins.
+    pub(crate) issuer: Option<Setting<Url>>,
+    /// Whether its endpoints may be at other origins.
+    pub(crate) trust_endpoints: Option<Setting<bool>>,
     /// The OAuth scope for logins.
     pub(crate) scope: Option<Setting<String>>,
     /// The credential store.
@@ -98,6 +104,7 @@ impl Settings {
     pub(crate) fn network(&self) -> Network {
         Network {
             cacert: self.cacert.as_ref().map(|cacert| cacert.value.clone()),
+            client_cert: self.client_cert.as_ref().map(|client_cert| client_cert.value.clone()),
             proxy: self.proxy.as_ref().map(|proxy| proxy.value.clone()),
         }
     }
@@ -127,10 +134,13 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let mut found = missing.into_iter().collect::<Vec<_>>();
 
     let base_url = layers.typed("base_url", keys::base_url, &mut found);
-    let cacert = layers.typed("cacert", |text| Ok(PathBuf::from(text)), &mut found);
+    let path = |text: &str| Ok(PathBuf::from(text));
+    let cacert = layers.typed("cacert", path, &mut found);
+    let client_cert = layers.typed("client_cert", path, &mut found);
     let proxy = layers.typed("proxy", keys::proxy, &mut found);
     let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
     let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
+    let issuer = layers.typed("issuer", keys::base_url, &mut found);
     let scope = layers.typed("scope", |text| Ok(text.to_owned()), &mut found);
     let store = layers.typed("store", word, &mut found);
     let recipients = layers.recipients(&mut found);
@@ -141,6 +151,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let progress = layers.typed("progress", word, &mut found);
     let flag = |text: &str| switch(text).ok_or_else(String::new);
     let no_input = layers.typed("no_input", flag, &mut found);
+    let trust_endpoints = layers.typed("trust_endpoints", flag, &mut found);
     let complete_ids = layers.typed("complete_ids", flag, &mut found);
     if let Some(width) =
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
@@ -167,10 +178,13 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         profile: layers.profile,
         base_url,
         cacert,
+        client_cert,
         proxy,
         credential,
         passed_over,
         client_id,
+        issuer,
+        trust_endpoints,
         scope,
         store,
         from,
@@ -248,11 +262,12 @@ impl<'a> Layers<'a> {
     fn recipients(&self, found: &mut Vec<Diagnostic>) -> RecipientGuard {
         let mut guard = RecipientGuard::new();
         for key in GUARD.iter().filter_map(|name| keys::find(name)) {
-            for (text, origin) in self.texts(key) {
-                match key.kind.narrow(guard.clone(), &text) {
+            for (setting, origin) in self.sources(key) {
+                match key.kind.narrow(guard.clone(), &setting.value) {
                     Ok(narrowed) => guard = narrowed,
                     Err(rule) => {
-                        let problem = Problem::new("", "setting", format!("{} {rule}", key.name)).found(text);
+                        let problem = Problem::new("", "setting", format!("{} {rule}", key.name));
+                        let problem = problem.found(setting.value);
                         found.push(Diagnostic { problem, origin: Some(origin), hint: None });
                     }
                 }
@@ -262,20 +277,34 @@ impl<'a> Layers<'a> {
     }
 
     /// The text of a setting in each source that has it.
-    fn texts(&self, key: &ConfigKey) -> Vec<(String, Origin)> {
-        let mut texts = Vec::new();
+    fn sources(&self, key: &ConfigKey) -> Vec<(Setting<String>, Origin)> {
+        let mut found = Vec::new();
         if let Some((_, text)) = self.flags.values.iter().find(|(name, _)| *name == key.name) {
-            texts.push((text.clone(), flag_origin(key.flag.unwrap_or(key.name), text)));
+            let flag = key.flag.unwrap_or(key.name);
+            let setting = Setting { value: text.clone(), source: Source::Flag(flag.to_owned()) };
+            found.push((setting, flag_origin(flag, text)));
         }
         if let Some((name, text)) = key.env.and_then(|name| Some((name, self.env.raw(name)?))) {
-            texts.push((text.to_string_lossy().into_owned(), env_origin(name)));
+            let value = text.to_string_lossy().into_owned();
+            found.push((Setting { value, source: Source::Env(name.to_owned()) }, env_origin(name)));
         }
         if let Some(file) = &self.file {
             let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
             let entries = [Some(profile), None].into_iter().filter_map(|table| file.get(table, key.name));
-            texts.extend(entries.map(|entry| (entry.text, file.origin(entry.span))));
+            found.extend(entries.map(|entry| {
+                let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
+                (Setting { value: entry.text, source }, file.origin(entry.span))
+            }));
         }
-        texts
+        found
+    }
+
+    /// What applies of a setting: its effective text, or that of each source for the recipient guard.
+    pub(crate) fn applying(&self, key: &ConfigKey) -> Vec<Setting<String>> {
+        if GUARD.contains(&key.name) {
+            return self.sources(key).into_iter().map(|(setting, _)| setting).collect();
+        }
+        self.text(key).map(|(setting, _)| setting).into_iter().collect()
     }
 
     /// The base URL of the profile that `--profile` names, which wins over the environment's.

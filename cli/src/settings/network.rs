@@ -1,4 +1,4 @@
-//! How the service is reached: the certificate authorities and the proxy of the settings.
+//! How the service is reached: the certificate authorities, the client's certificate and the proxy of the settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,16 @@ use super::env::Env;
 use super::keys;
 
 const CACERT: &str = "IDEMPOST_CACERT";
+const CLIENT_CERT: &str = "IDEMPOST_CLIENT_CERT";
 const PROXY: &str = "IDEMPOST_PROXY";
 /// A larger file isn't a bundle of certificates.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The certificate authorities to trust besides the system's, and the proxy instead of the environment's.
+/// The certificate authorities to trust besides the system's, the client's certificate, and the proxy instead of the environment's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Network {
     pub(crate) cacert: Option<PathBuf>,
+    pub(crate) client_cert: Option<PathBuf>,
     pub(crate) proxy: Option<Url>,
 }
 
@@ -25,26 +27,36 @@ impl Network {
     /// The settings that another process of this program [passed on](Self::variables).
     pub(crate) fn of_env(env: &Env) -> Self {
         let proxy = env.get(PROXY).and_then(|proxy| keys::proxy(proxy).ok());
-        Self { cacert: env.path(CACERT), proxy }
+        Self { cacert: env.path(CACERT), client_cert: env.path(CLIENT_CERT), proxy }
     }
 
     /// The variables that pass the settings on to another process of this program.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> {
-        let cacert = self.cacert.as_ref().map(|file| (CACERT, file.into()));
-        cacert.into_iter().chain(self.proxy.as_ref().map(|proxy| (PROXY, proxy.as_str().into())))
+        let files = [(CACERT, &self.cacert), (CLIENT_CERT, &self.client_cert)];
+        let files = files.into_iter().filter_map(|(name, file)| Some((name, file.as_ref()?.into())));
+        files.chain(self.proxy.as_ref().map(|proxy| (PROXY, proxy.as_str().into())))
     }
 
     /// The transport.
     ///
     /// # Errors
-    /// The rule that the file of the certificates breaks.
-    pub(crate) fn transport(&self) -> Result<ReqwestTransport, String> {
-        let transport = match &self.cacert {
-            Some(file) => {
-                let certificates = certificates(file)?;
-                ReqwestTransport::configured(move |http| http.tls_certs_merge(certificates.iter().cloned()))
-            }
-            None => ReqwestTransport::new(),
+    /// The setting that names an unusable file, and the rule that the file breaks.
+    pub(crate) fn transport(&self) -> Result<ReqwestTransport, (&'static str, String)> {
+        let trusted =
+            self.cacert.as_deref().map(certificates).transpose().map_err(|rule| ("cacert", rule))?;
+        let own = self.client_cert.as_deref().map(identity).transpose();
+        let own = own.map_err(|rule| ("client_cert", rule))?;
+        let transport = if trusted.is_none() && own.is_none() {
+            ReqwestTransport::new()
+        } else {
+            let trusted = trusted.unwrap_or_default();
+            ReqwestTransport::configured(move |http| {
+                let http = http.tls_certs_merge(trusted.iter().cloned());
+                match &own {
+                    Some(own) => http.identity(own.clone()),
+                    None => http,
+                }
+            })
         };
         Ok(match &self.proxy {
             Some(proxy) => transport.proxy(proxy.as_str()),
@@ -56,10 +68,7 @@ impl Network {
 /// The certificates in a PEM file.
 pub(crate) fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, String> {
     let shown = file.display();
-    let read = crate::files::read(file, MAX_BYTES, true);
-    let pem = read.map_err(|error| format!("couldn't read {shown}: {error}"))?;
-    let pem = pem.ok_or_else(|| format!("couldn't read {shown}: no such file"))?;
-    let found = reqwest::Certificate::from_pem_bundle(&pem).unwrap_or_default();
+    let found = reqwest::Certificate::from_pem_bundle(&read(file)?).unwrap_or_default();
     if found.is_empty() {
         return Err(format!("{shown} contains no certificate in PEM format"));
     }
@@ -68,6 +77,26 @@ pub(crate) fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Str
     let built = reqwest::Client::builder().tls_certs_only(found.iter().cloned()).build();
     built.map_err(|_| format!("{shown} contains an invalid certificate"))?;
     Ok(found)
+}
+
+/// The client's certificate and its key in a PEM file.
+fn identity(file: &Path) -> Result<reqwest::Identity, String> {
+    let shown = file.display();
+    let identity = reqwest::Identity::from_pem(&read(file)?).map_err(|_| {
+        format!("{shown} must contain a certificate and its private key, unencrypted, in PEM format")
+    })?;
+    // Whether the key belongs to the certificate is checked only by the builder.
+    install_crypto_provider();
+    let built = reqwest::Client::builder().tls_certs_only([]).identity(identity.clone()).build();
+    built.map_err(|_| format!("{shown} contains an invalid certificate, or the key of another one"))?;
+    Ok(identity)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    let shown = file.display();
+    let read = crate::files::read(file, MAX_BYTES, true);
+    let pem = read.map_err(|error| format!("couldn't read {shown}: {error}"))?;
+    pem.ok_or_else(|| format!("couldn't read {shown}: no such file"))
 }
 
 /// The file in `SSL_CERT_FILE`, which replaces the system's certificates, if it can't be read.

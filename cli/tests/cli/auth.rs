@@ -2,8 +2,10 @@
 
 #[cfg(unix)]
 mod at_a_terminal;
+mod elsewhere;
 mod in_two_commands;
 mod in_use;
+mod responses;
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -493,8 +495,14 @@ fn no_secret_of_a_login_is_ever_printed() {
     {
         assert!(secret.len() > 10 && !seen.contains(secret), "{secret}");
     }
-    assert!(
-        !seen.contains("code_verifier") && !seen.contains("sb_rt_") && !seen.contains("sb_code_"),
-        "{seen}"
-    );
+    assert!(!seen.contains("sb_rt_") && !seen.contains("sb_code_"), "{seen}");
+    // The requests of the login, of the refresh and of the logout are traced.
+    for traced in [
+        "&code=[redacted]&code_verifier=[redacted]&",
+        "grant_type=refresh_token&client_id=idempost-cli&refresh_token=[redacted]",
+        "token=[redacted]&token_type_hint=refresh_token",
+        r#""access_token":"[redacted]""#,
+    ] {
+        assert!(seen.contains(traced), "{traced}: {seen}");
+    }
 }

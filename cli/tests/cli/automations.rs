@@ -193,6 +193,13 @@ fn events_are_defined_changed_and_deleted_by_name() {
     let get = |more: &[&str]| service.idempost().run(&[&["events", "get", "user created/é"], more].concat());
     assert_eq!(get(&["--jq", ".id"]).ok(), id);
     assert_eq!(get(&["--json"]).json()["schema"], json!({"plan": "string", "seats": "number"}));
+    let file = r#"{"email": "bob@example.com", "payload": {"seats": 5}}"#;
+    let send = ["events", "send", "user.created", "--email", "ada@example.com", "--input", "-", "-n"];
+    let body = service.idempost().run_with(&send, file).json()["dry_run"]["body"].clone();
+    let expected = json!({"event": "user.created", "email": "ada@example.com", "payload": {"seats": 5}});
+    assert_eq!(body, expected);
+    let stderr = service.idempost().run_with(&send, r#"{"contact_id": "1", "payload": []}"#).fails(2);
+    assert!(stderr.contains("can't be used together") && stderr.contains("/payload"), "{stderr}");
     let send = ["events", "send", "user created/é", "--email", "ada@example.com", "--payload", "seats=5"];
     let refused = service.idempost().run(&send).fails(3);
     assert!(refused.contains("`payload.seats` must be a number"), "{refused}");

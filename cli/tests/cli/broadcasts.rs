@@ -169,8 +169,15 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
         let stderr = stage.service.idempost().run(&arguments).fails(2);
         assert!(stderr.contains("isn't interactive") && stderr.contains("--yes"), "{stderr}");
+        // Who isn't at a terminal sees what would be sent too.
+        assert!(
+            stderr.contains("Send \"Your week\" from news@acme.test to 1 contact of segment"),
+            "{stderr}"
+        );
     }
-    assert_eq!(stage.service.asked(), before, "nothing was sent");
+    let requests = stage.service.core().requests();
+    let reads = requests[before..].iter().filter(|request| request.method == "GET").count();
+    assert_eq!((requests.len() - before, stage.mails()), (reads, 0));
     let ran = stage.service.idempost().run(&["broadcasts", "send", &id, "--yes"]);
     assert_eq!(ran.ok().trim(), id);
     stage.service.idempost().run(&stage.create(&["--send", "-y"])).ok();

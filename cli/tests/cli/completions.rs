@@ -57,6 +57,15 @@ fn flag_values_and_profiles_are_completed_without_a_service() {
 }
 
 #[test]
+fn aliases_are_completed_with_the_arguments_of_their_command() {
+    let aliases = "[aliases]\ntopic = \"topics create\"\nemails = \"topics create\"\n";
+    let values = |words: &[&str]| complete(Idempost::new().config(aliases), words).1;
+    assert_eq!(values(&["topi"]), ["topic", "topics"]);
+    assert_eq!(values(&["topic", "--visibility", ""]), ["public", "private"]);
+    assert!(values(&["emails", "se"]).contains(&"send".to_owned()));
+}
+
+#[test]
 fn ids_come_from_the_service_and_are_cached_privately() {
     let service = Service::start();
     let id = service.idempost().run(&SEND).ok().trim().to_owned();

@@ -73,6 +73,7 @@ fn a_contact_is_created_shown_changed_and_deleted_by_address() {
     assert_eq!((&found["last_name"], &found["unsubscribed"]), (&Value::Null, &json!(true)));
     assert_eq!(found["properties"].as_object().unwrap().len(), 1);
     assert_eq!(emails(&service, &["contacts", "list", "--segment-id", &weekly]), [address]);
+    assert_eq!(emails(&service, &["contacts", "list", "--segment", &weekly]), [address]);
     assert_eq!(made(&service, &["contacts", "delete", address]), id);
     service.idempost().run(&["contacts", "get", address]).fails(5);
 }

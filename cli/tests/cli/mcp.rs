@@ -820,5 +820,5 @@ fn options_that_can_t_work_are_rejected() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("need a running one"), "{ran:?}");
     let ran = idempost.run(&["mcp", "--api-key-file", "-"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("standard input carries the protocol"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.stderr.contains("tools have no standard input"), "{ran:?}");
 }

@@ -54,6 +54,8 @@ fn only_service_commands_open_connections_and_only_to_the_service() {
         &["completions", "bash"],
         &["man"],
         &["man", "--install"],
+        &["skill"],
+        &["skill", "--install"],
         &["domains", "create", "acme.test", "-n"],
         &["domains", "delete", "d", "-n"],
         &dry_run,

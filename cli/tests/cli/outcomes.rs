@@ -179,6 +179,35 @@ fn a_wait_timeout_is_8_and_a_bounce_is_3() {
 }
 
 #[test]
+fn a_wait_with_json_prints_one_document_with_the_final_state() {
+    let service = Service::start();
+    for (to, more, code, state) in [
+        ("ada@example.com", &[][..], 0, json!("delivered")),
+        ("bounced@example.com", &[], 3, json!("bounced")),
+        ("ada@example.com", &["--scheduled-at", "in 1 hour", "--wait-timeout", "50ms"], 8, json!(null)),
+    ] {
+        let mut arguments = SEND[..10].to_vec();
+        arguments[5] = to;
+        let ran = service.idempost().run(&[&arguments[..], &["--wait", "--json"], more].concat());
+        let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((ran.code, &document["last_event"]), (Some(code), &state), "{ran:?}");
+        assert!(document["id"].is_string(), "{ran:?}");
+    }
+    // An interrupted wait still reports the ID.
+    #[cfg(unix)]
+    {
+        let wait = ["--scheduled-at", "in 1 hour", "--wait", "--json"];
+        let waiting = service.idempost().command().args([&SEND[..10], &wait].concat()).spawn().unwrap();
+        let sent = service.asked();
+        wait_until("the wait has begun", || service.asked() > sent + 1);
+        signal(&waiting, rustix::process::Signal::INT);
+        let error = Ran::of(waiting.finish()).error(130);
+        let id = service.idempost().run(&["emails", "list", "--limit", "1", "--jq", ".data[0].id"]).ok();
+        assert_eq!(error["ids"], json!([id.trim()]), "{error}");
+    }
+}
+
+#[test]
 fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
     //
     let service = Service::start();
@@ -515,7 +544,9 @@ fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
 }
 
 /// A proxy that reads the first request of each connection and responds with these bytes; returns its address and what it has read.
-fn proxy(response: &'static str) -> (std::net::SocketAddr, std::sync::Arc<std::sync::Mutex<String>>) {
+pub(crate) fn proxy(
+    response: &'static str,
+) -> (std::net::SocketAddr, std::sync::Arc<std::sync::Mutex<String>>) {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -571,7 +602,7 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
         assert!(!seen.contains("sentinel") && !seen.contains("ada@example.com"), "{seen}");
         assert_eq!(seen.matches("CONNECT ").count(), if address == refused { 0 } else { 3 }, "{seen}");
         drop(seen);
-        let direct = idempost.env("NO_PROXY", "service.invalid");
+        let direct = idempost.env("NO_PROXY", "service.invalid:443");
         let ran = direct.run(&send(&["--retries", "0"]));
         assert!(ran.code == Some(7) && !ran.stderr.contains(&address.to_string()), "{ran:?}");
     }
@@ -602,10 +633,13 @@ fn a_proxy_is_set_by_flag_variable_or_profile_except_for_no_proxy() {
         assert!(line.contains(&address.to_string()) && line.contains(source), "{line}");
         let list = idempost.run(&[&["config", "list", "--json"], flags].concat());
         assert!(!format!("{ran:?}{doctor:?}{list:?}").contains("sentinel"));
-        let direct = idempost.env("NO_PROXY", "service.invalid");
+        let other_port = idempost.env("NO_PROXY", "service.invalid:8443");
+        let ran = other_port.run(&[&send(&["--retries", "0"])[..], flags].concat());
+        assert_eq!(ran.code, Some(4), "{ran:?}");
+        let direct = other_port.env("NO_PROXY", "service.invalid:443");
         direct.run(&[&send(&["--retries", "0"])[..], flags].concat()).fails(7);
     }
-    assert_eq!(seen.lock().unwrap().matches("CONNECT api.service.invalid:443 ").count(), 3);
+    assert_eq!(seen.lock().unwrap().matches("CONNECT api.service.invalid:443 ").count(), 6);
     let stderr = remote().run(&send(&["--proxy", &with_password])).fails(2);
     assert!(stderr.contains("set IDEMPOST_PROXY") && !stderr.contains("sentinel"), "{stderr}");
     let stderr = remote().run(&send(&["--proxy", "ftp://p"])).fails(2);

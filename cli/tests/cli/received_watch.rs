@@ -45,6 +45,16 @@ fn printed(ran: Ran) -> Vec<String> {
     ran.ok().lines().map(str::to_owned).collect()
 }
 
+#[test]
+fn a_watch_prints_the_columns_of_the_list() {
+    let service = Service::start();
+    arrive(service.core(), 0..1);
+    let listed = service.idempost().run(&["received", "list"]).ok();
+    let watched = service.idempost().run(&["received", "watch", "--from-start", "--once"]).ok();
+    assert!(listed.contains("no 0"), "{listed}");
+    assert_eq!(watched, listed);
+}
+
 /// A running watch.
 struct Watching {
     child: Child,

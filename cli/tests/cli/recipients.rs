@@ -121,6 +121,38 @@ async fn every_source_of_the_guard_applies_to_every_way_of_sending() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_recipient_is_named_by_its_flag_beside_other_problems() {
+    let (server, idempost) = stage().await;
+    let flags = ["--to=ada@@acme.test", "--cc=ada@acme.test", "--cc=eve@evil.test", "--allow-to=*@acme.test"];
+    let error = send(&idempost, &[&flags[..], &["--json"]].concat()).error(2);
+    let problems = error["problems"].as_array().unwrap();
+    let named: Vec<_> = problems.iter().map(|problem| (&problem["path"], &problem["source"])).collect();
+    assert_eq!(named.len(), 2, "{error}");
+    let shown = send(&idempost, &flags).fails(2);
+    assert!(shown.contains("--> --to:1:5") && shown.contains("--cc (2nd)"), "{shown}");
+    assert!(shown.contains("eve@evil.test") && shown.contains("*@acme.test"), "{shown}");
+    assert_eq!(reached(&server), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_source_of_the_guard_is_listed() {
+    let (_server, idempost) = stage().await;
+    let idempost = idempost
+        .config("[defaults]\nallow_to = \"*@acme.test\"\n[profiles.default]\nallow_to = [\"ada@acme.test\", \"bob@acme.test\"]\n")
+        .env("IDEMPOST_ALLOW_TO", "ada@acme.test");
+    let flag = ["--allow-to", "ada@acme.test"];
+    let listed = idempost.run(&[&["config", "list", "--json"][..], &flag].concat()).json();
+    let settings = listed["settings"].as_array().unwrap().iter().filter(|row| row["name"] == "allow_to");
+    let sources: Vec<_> = settings.map(|row| row["source"].as_str().unwrap()).collect();
+    let [by_flag, by_variable, profile, defaults] = sources[..] else { panic!("{listed}") };
+    assert_eq!((by_flag, by_variable), ("--allow-to", "IDEMPOST_ALLOW_TO"));
+    assert!(profile.ends_with("config.toml:4") && defaults.ends_with("config.toml:2"), "{sources:?}");
+    let values = idempost.run(&["config", "get", "allow_to"]).ok();
+    assert_eq!(values, "ada@acme.test\nada@acme.test,bob@acme.test\n*@acme.test\n");
+    assert!(idempost.run(&["config", "list"]).ok().contains("redirect_to\t\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_flag_widens_a_guard_of_the_file_or_the_environment() {
     // G-13
     let (server, idempost) = stage().await;

@@ -1,7 +1,10 @@
 //! `sandbox …` and the flag `--sandbox`: real processes over real sockets.
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStderr, ChildStdout, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 #[cfg(unix)]
 use rustix::process::Signal;
@@ -10,7 +13,7 @@ use serde_json::json;
 
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{Finish as _, Idempost, Limited, exit_code};
+use crate::support::{Finish as _, Idempost, Limited, Ran, exit_code, wait_until};
 
 /// A sandbox that runs until dropped.
 pub(crate) struct Sandbox {
@@ -591,4 +594,46 @@ fn an_interrupted_wait_has_the_signal_s_exit_code() {
         assert_eq!(exit_code(&mut child), Some(code), "{which:?}");
         drop(asked);
     }
+}
+
+/// A proxy that closes each connection without a response after this time; returns its URL and counts what it has cut.
+fn cutting_proxy(target: String, after: Duration) -> (String, Arc<AtomicUsize>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let cut = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&cut);
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let mut server = std::net::TcpStream::connect(&target).unwrap();
+            server.set_read_timeout(Some(after)).unwrap();
+            let mut part = [0; 8192];
+            let read = client.read(&mut part).unwrap_or_default();
+            server.write_all(&part[..read]).unwrap();
+            let mut responded = false;
+            while let Ok(read @ 1..) = server.read(&mut part) {
+                responded = true;
+                client.write_all(&part[..read]).unwrap();
+            }
+            if !responded {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    (url, cut)
+}
+
+#[test]
+fn a_wait_for_an_email_continues_after_a_proxy_cuts_its_connection() {
+    let sandbox = Sandbox::start(&[]);
+    let target = sandbox.base_url.trim_start_matches("http://").to_owned();
+    let (url, cut) = cutting_proxy(target, Duration::from_millis(200));
+    let behind = Idempost::new().env("IDEMPOST_SANDBOX_URL", &url);
+    let wait = ["sandbox", "inbox", "wait", "--to", "ada@example.com", "--jq", ".subject", "--timeout"];
+    let waiting = behind.command().args(wait).arg("60s").spawn().unwrap();
+    wait_until("two connections are cut", || cut.load(Ordering::SeqCst) >= 2);
+    send(&sandbox.client(), "ada@example.com", "Late", &[]);
+    assert_eq!(Ran::of(waiting.finish()).ok(), "Late\n");
+    let error = behind.run(&["sandbox", "inbox", "wait", "--to", "nobody", "--timeout", "500ms"]).fails(8);
+    assert!(error.contains("timed out after 500 ms"), "{error}");
 }

@@ -23,6 +23,7 @@ struct Front {
     address: String,
     connections: Arc<AtomicUsize>,
     authority: tempfile::TempDir,
+    known: CertifiedIssuer<'static, KeyPair>,
     service: Service,
     _runtime: Runtime,
 }
@@ -121,7 +122,7 @@ impl Front {
                 });
             }
         });
-        Self { address, connections, authority: folder, service, _runtime: runtime }
+        Self { address, connections, authority: folder, known, service, _runtime: runtime }
     }
 
     fn send(&self) -> Ran {
@@ -194,6 +195,51 @@ fn a_service_that_demands_a_client_certificate_is_refused_without_a_retry() {
     let front = Front::configured(&certificate(), Signer::Known, None, true);
     front.is_refused("certificate");
     assert_eq!(front.send_with(&["--json"]).error(4)["outcome"], "not_sent");
+}
+
+#[test]
+fn a_client_certificate_is_sent_by_flag_variable_or_profile() {
+    let front = Front::configured(&certificate(), Signer::Known, None, true);
+    let folder = front.authority.path();
+    let file = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).unwrap();
+        folder.join(name).to_str().unwrap().to_owned()
+    };
+    let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let own = certificate().signed_by(&key, &front.known).unwrap();
+    let both = file("own.pem", &format!("{}{}", own.pem(), key.serialize_pem()));
+    let foreign = certificate().signed_by(&key, &authority("unknown")).unwrap();
+    let foreign = file("foreign.pem", &format!("{}{}", foreign.pem(), key.serialize_pem()));
+    let trusted = front.untrusted().env("IDEMPOST_CACERT", front.authority());
+    let stderr = trusted.run(&SEND).fails(4);
+    assert!(stderr.contains("--client-cert FILE"), "{stderr}");
+    let stderr = trusted.run(&[&SEND[..], &["--client-cert", &foreign]].concat()).fails(4);
+    assert!(!stderr.contains("--client-cert FILE"), "{stderr}");
+    assert_eq!(front.service.asked(), 0);
+    trusted.run(&[&SEND[..], &["--client-cert", &both]].concat()).ok();
+    let trusted = trusted.config(&format!("[defaults]\nclient_cert = {both:?}\n"));
+    trusted.run(&SEND).ok();
+    let trusted = trusted.config("").env("IDEMPOST_CLIENT_CERT", &both);
+    trusted.run(&SEND).ok();
+    assert_eq!(front.service.asked(), 3);
+    let checked = trusted.run(&["doctor"]).ok();
+    assert!(checked.contains("own.pem is the client's certificate (IDEMPOST_CLIENT_CERT)"), "{checked}");
+
+    for (name, text, rule) in [
+        ("none.pem", None, "no such file"),
+        ("only.pem", Some(own.pem()), "must contain a certificate and its private key"),
+        ("key.pem", Some(key.serialize_pem()), "must contain a certificate and its private key"),
+        ("text.pem", Some("hello".to_owned()), "must contain a certificate and its private key"),
+        ("other.pem", Some(format!("{}{}", own.pem(), other.serialize_pem())), "the key of another one"),
+    ] {
+        let path = match text {
+            Some(text) => file(name, &text),
+            None => folder.join(name).to_str().unwrap().to_owned(),
+        };
+        let stderr = trusted.run(&[&SEND[..], &["--client-cert", &path]].concat()).fails(2);
+        assert!(stderr.contains("--client-cert") && stderr.contains(rule), "{name}: {stderr}");
+        assert!(!stderr.contains("PRIVATE KEY"), "{stderr}");
+    }
 }
 
 #[test]

@@ -5,13 +5,15 @@
 //! |---|---|
 //! | `http` | one request to the authorization server, sent once over a new connection |
 //! | `server` | the authorization server's endpoints |
-//! | `metadata` | their discovery (RFC 8414) |
+//! | `metadata` | their discovery (RFC 8414, 9728) |
 //! | `authorization` | the authorization request and its redirect |
+//! | `device` | the device flow (RFC 8628) |
 //! | `token_response` | the classification of token responses: is the refresh token or code spent? |
 //! | `token_request` | the code exchange, the refresh and the revocation |
 //! | `register` | client registration (RFC 7591) |
 
 mod authorization;
+mod device;
 mod http;
 mod metadata;
 mod register;
@@ -22,6 +24,7 @@ mod token_response;
 pub(crate) use self::token_request::HttpTokenEndpoint;
 pub use self::{
     authorization::{AuthorizationCode, AuthorizationRequest, AuthorizationRequestBuilder},
+    device::{DeviceAuthorization, DeviceAuthorizationBuilder},
     metadata::Discovery,
     register::{NewOAuthClient, OAuthClient},
     server::AuthorizationServer,

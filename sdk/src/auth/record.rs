@@ -14,6 +14,9 @@ use crate::{
     },
 };
 
+/// The largest difference by which a clock that is kept in time is set back.
+const MAX_CORRECTION: Duration = Duration::from_secs(60);
+
 /// The version of the record format. A record of a later version is rejected and left unchanged.
 const FORMAT: u32 = 1;
 
@@ -31,6 +34,9 @@ pub struct TokenRecord {
     pub generation: u64,
     /// The only origin that the tokens may be sent to, such as `https://api.example.com`.
     pub origin: String,
+    /// The issuer of the tokens, if the server was discovered by its metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
     /// The URL of the token endpoint.
     pub token_endpoint: String,
     /// The URL of the revocation endpoint, if the service has one.
@@ -45,6 +51,9 @@ pub struct TokenRecord {
     /// When these tokens were requested. The lifetime is measured from before the request, so that it is never overestimated.
     #[serde(with = "instant")]
     pub obtained_at: SystemTime,
+    /// The same moment by the server's clock (`Date`), if its response stated it. It counts where the clock that wrote `obtained_at` was ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "served")]
+    pub served_at: Option<SystemTime>,
     /// The lifetime of the access token, from `obtained_at`. The service's is 900 s.
     #[serde(with = "seconds")]
     pub expires_in: Duration,
@@ -68,6 +77,35 @@ pub struct RefreshPending {
     pub since: SystemTime,
     /// The number of attempts with this refresh token, from 1.
     pub attempts: u32,
+}
+
+/// An optional time.
+mod served {
+    use std::time::SystemTime;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::instant;
+
+    #[derive(Deserialize)]
+    struct At(#[serde(with = "instant")] SystemTime);
+
+    #[expect(clippy::ref_option, reason = "serde passes the field")]
+    pub(super) fn serialize<S: Serializer>(
+        at: &Option<SystemTime>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match at {
+            Some(at) => instant::serialize(at, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<SystemTime>, D::Error> {
+        Ok(Option::<At>::deserialize(deserializer)?.map(|At(at)| at))
+    }
 }
 
 /// The serialized form of tokens in a record, the only place where they are serialized.
@@ -114,12 +152,14 @@ impl TokenRecord {
             form: FORMAT,
             generation: 1,
             origin: origin.into(),
+            issuer: None,
             token_endpoint: token_endpoint.into(),
             revocation_endpoint: None,
             client_id: client_id.into(),
             scope: String::new(),
             access_token: None,
             obtained_at: clock::wall(),
+            served_at: None,
             expires_in: Duration::ZERO,
             refresh_token,
             pending: None,
@@ -159,7 +199,15 @@ impl TokenRecord {
 
     /// Returns when the access token expires by the wall clock.
     pub fn expires_at(&self) -> SystemTime {
-        self.obtained_at.checked_add(self.expires_in).unwrap_or(self.obtained_at)
+        self.expires_at_by(clock::wall())
+    }
+
+    /// Returns the same for a clock that reads `now`. One that is behind `obtained_at` by more than a correction isn't the clock that wrote it,
+    /// so the server's time counts.
+    pub(crate) fn expires_at_by(&self, now: SystemTime) -> SystemTime {
+        let is_another = self.obtained_at.duration_since(now).is_ok_and(|behind| behind > MAX_CORRECTION);
+        let begun = self.served_at.filter(|_| is_another).unwrap_or(self.obtained_at);
+        begun.checked_add(self.expires_in).unwrap_or(begun)
     }
 }
 

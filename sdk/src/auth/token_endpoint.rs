@@ -1,6 +1,6 @@
 //! The token endpoint, and what its responses reveal about a refresh token.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::error::{AuthError, OAuthError};
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) enum RefreshOutcome {
     /// 200 with a new refresh token: the old one is spent, whatever else is wrong with the response. To a code, also 200 without one.
     Tokens(Tokens),
     /// 200 with an access token and no new refresh token: the old one remains valid (RFC 6749, section 6).
-    Kept { access_token: AccessToken, expires_in: Duration },
+    Kept { access_token: AccessToken, expires_in: Duration, served_at: Option<SystemTime> },
     /// Nothing reached the service (name resolution, connection, TLS, proxy): not spent.
     NotSent(TransportError),
     /// 429, or 503 with an OAuth error: rejected before any work, not spent.
@@ -57,6 +57,8 @@ pub(crate) struct Tokens {
     pub(crate) access_token: Option<AccessToken>,
     /// The response's value if it is valid; else 60 s.
     pub(crate) expires_in: Duration,
+    /// When they were requested, by the server's clock.
+    pub(crate) served_at: Option<SystemTime>,
     /// `None`: unchanged (RFC 6749, 5.1).
     pub(crate) scope: Option<String>,
     /// Deviations in the rest of the response, for a warning.

@@ -20,10 +20,10 @@ use crate::{
 };
 
 /// An operation whose input is valid and whose recipients the guard allows.
-pub(crate) struct Admitted(Operation);
+pub(crate) struct Admitted(Box<Operation>);
 
 impl Admitted {
-    pub(super) fn into_inner(self) -> Operation {
+    pub(super) fn into_inner(self) -> Box<Operation> {
         self.0
     }
 }
@@ -32,8 +32,12 @@ impl Admitted {
 pub(crate) type Read<'a> = dyn Fn(Operation) -> BoxFuture<'static, Result<Value>> + Send + Sync + 'a;
 
 /// Admits an operation, or fails before anything of it is sent.
-pub(crate) async fn admit(guard: &RecipientGuard, operation: Operation, read: &Read<'_>) -> Result<Admitted> {
-    let (operation, stored) = screen(guard, operation)?;
+pub(crate) async fn admit(
+    guard: &RecipientGuard,
+    mut operation: Box<Operation>,
+    read: &Read<'_>,
+) -> Result<Admitted> {
+    let stored = screen(guard, &mut operation)?;
     if let Some(stored) = stored {
         Lookup { guard, read, operation: &operation, problems: Vec::new() }.check(stored).await?;
     }
@@ -41,15 +45,15 @@ pub(crate) async fn admit(guard: &RecipientGuard, operation: Operation, read: &R
 }
 
 /// Checks and redirects the recipients in an operation's body. Returns which other ones the service would determine.
-pub(crate) fn screen(guard: &RecipientGuard, operation: Operation) -> Result<(Operation, Option<Stored>)> {
-    let mut operation = operation.ready()?;
+pub(crate) fn screen(guard: &RecipientGuard, operation: &mut Operation) -> Result<Option<Stored>> {
+    operation.ready()?;
     let reads = [Method::GET, Method::HEAD].contains(&operation.method) && operation.body.is_empty();
     if !guard.is_active() || operation.external_url.is_some() || reads {
-        return Ok((operation, None));
+        return Ok(None);
     }
     let mut problems = Vec::new();
     let mut stored = None;
-    match reach(&operation) {
+    match reach(operation) {
         Some(Reach::NoRecipient) => {}
         Some(Reach::Email(redirect)) => {
             if let (Redirect::Possible, true) = (redirect, guard.redirects()) {
@@ -83,7 +87,7 @@ pub(crate) fn screen(guard: &RecipientGuard, operation: Operation) -> Result<(Op
         }
     }
     Problems::check(problems)?;
-    Ok((operation, stored))
+    Ok(stored)
 }
 
 /// The recipients of a request.

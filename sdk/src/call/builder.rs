@@ -52,7 +52,8 @@ use crate::{
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
     core: Arc<Core>,
-    operation: Operation,
+    /// Boxed, since a call is moved by each of its options.
+    operation: Box<Operation>,
     decode: Decode<T>,
 }
 
@@ -61,7 +62,7 @@ impl<T> Call<T> {
     where
         T: DeserializeOwned,
     {
-        Self { core: Arc::clone(core), operation, decode: decode::<T> }
+        Self { core: Arc::clone(core), operation: Box::new(operation), decode: decode::<T> }
     }
 
     /// Sets the idempotency key. The service executes a send once per key, however many requests arrive (`SPEC.md`, POST /emails).
@@ -147,8 +148,9 @@ impl<T> Call<T> {
     ///
     /// # Errors
     /// Those of the call that are detected before anything is sent. Recipients that the service determines aren't read.
-    pub fn preview(self) -> Result<Preview> {
-        let (operation, _) = screen(&self.core.recipients, self.operation)?;
+    pub fn preview(mut self) -> Result<Preview> {
+        screen(&self.core.recipients, &mut self.operation)?;
+        let operation = *self.operation;
         Ok(Preview {
             url: execute::address(&self.core.base_url, &operation),
             headers: execute::headers(&self.core, &operation),
@@ -156,7 +158,7 @@ impl<T> Call<T> {
         })
     }
 
-    pub(super) fn into_parts(self) -> (Arc<Core>, Operation) {
+    pub(super) fn into_parts(self) -> (Arc<Core>, Box<Operation>) {
         (self.core, self.operation)
     }
 
@@ -180,7 +182,8 @@ impl<T: DeserializeOwned> Call<T> {
 impl Call<Bytes> {
     /// Creates a call whose response body is returned as bytes.
     pub(crate) fn download(core: &Arc<Core>, operation: Operation) -> Self {
-        Self { core: Arc::clone(core), operation, decode: |answer| Ok(answer.into_body()) }
+        let decode = |answer: http::Response<Bytes>| Ok(answer.into_body());
+        Self { core: Arc::clone(core), operation: Box::new(operation), decode }
     }
 }
 
@@ -201,7 +204,7 @@ impl<T> Call<T> {
     /// Sets a request body with the given media type. It replaces the body of the call, as [`json`](Self::json) does.
     pub fn body(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.replace_body();
-        self.operation = self.operation.with_body(Body::from(bytes.into()));
+        *self.operation = self.operation.with_body(Body::from(bytes.into()));
         self.header(header::CONTENT_TYPE, content_type)
     }
 
@@ -219,7 +222,7 @@ impl<T> Call<T> {
     /// ```
     pub fn json(mut self, value: &(impl Serialize + ?Sized)) -> Self {
         self.replace_body();
-        self.operation = self.operation.with_json(&value);
+        *self.operation = self.operation.with_json(&value);
         self
     }
 
@@ -242,13 +245,13 @@ impl<T> Call<T> {
     /// Sets a query parameter.
     pub(crate) fn with_query(mut self, name: &'static str, value: &str) -> Self {
         self.operation.query.retain(|(known, _)| known != name);
-        self.operation = self.operation.with_query(name, value);
+        *self.operation = self.operation.with_query(name, value);
         self
     }
 
     /// Sets a validated JSON body, replacing the present one.
     pub(crate) fn with_input(mut self, input: &(impl Serialize + Validate)) -> Self {
-        self.operation = self.operation.validated(input).with_json(input);
+        *self.operation = self.operation.validated(input).with_json(input);
         self
     }
 

@@ -1,10 +1,13 @@
 //! Decoding of responses.
 
-use std::{collections::BTreeMap, fmt};
+use std::{borrow::Cow, fmt};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::{Map, Value};
 
 use crate::error::{DecodeCause, DecodeError};
@@ -44,13 +47,11 @@ pub(crate) fn recognized(
     keyed: bool,
 ) -> Result<http::Response<Bytes>, Box<DecodeError>> {
     let fields: &[&str] = if keyed { &SENT_FIELDS } else { &RESPONSE_FIELDS };
-    // `None` is a null.
-    let found = serde_json::from_slice::<BTreeMap<String, Option<serde::de::IgnoredAny>>>(response.body());
+    let mut json = serde_json::Deserializer::from_slice(response.body());
+    let found = HasField(fields).deserialize(&mut json).and_then(|found| json.end().map(|()| found));
     let missing = match found {
-        Ok(found) if fields.iter().any(|field| matches!(found.get(*field), Some(Some(_)))) => {
-            return Ok(response);
-        }
-        Ok(_) => {
+        Ok(true) => return Ok(response),
+        Ok(false) => {
             let text = format!("the body has none of the fields {}", fields.join(", "));
             serde::de::Error::custom(text)
         }
@@ -58,6 +59,36 @@ pub(crate) fn recognized(
     };
     Err(undecoded(response, String::new(), missing))
 }
+
+/// Decodes whether an object has one of these fields, other than `null`.
+struct HasField<'a>(&'a [&'a str]);
+
+impl<'de> DeserializeSeed<'de> for HasField<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for HasField<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        let mut found = false;
+        while let Some((name, value)) = map.next_entry::<FieldName<'_>, Option<IgnoredAny>>()? {
+            found |= value.is_some() && self.0.contains(&name.0.as_ref());
+        }
+        Ok(found)
+    }
+}
+
+#[derive(Deserialize)]
+struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// What an unreadable body shows of its author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +124,9 @@ pub(crate) fn count_ids(
     response: http::Response<Bytes>,
     ids: usize,
 ) -> Result<http::Response<Bytes>, Box<DecodeError>> {
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct Named {
-        data: Vec<serde::de::IgnoredAny>,
+        data: Vec<IgnoredAny>,
     }
     match serde_json::from_slice::<Named>(response.body()) {
         Ok(named) if named.data.len() != ids => {

@@ -47,14 +47,18 @@ const MAX_ERROR_BYTES: usize = 1024 * 1024;
 pub(crate) type Running<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 /// Executes `operation` and decodes its response.
-pub(crate) fn run<T: Send + 'static>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Running<T> {
+pub(crate) fn run<T: Send + 'static>(
+    core: Arc<Core>,
+    operation: Box<Operation>,
+    decode: Decode<T>,
+) -> Running<T> {
     let span = trace::call(&operation);
     let work = decoded(core, operation, decode);
     // Boxed here, since moving a future into another one copies it whole.
     if span.is_disabled() { Box::pin(work) } else { Box::pin(work.instrument(span)) }
 }
 
-async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Result<T> {
+async fn decoded<T>(core: Arc<Core>, operation: Box<Operation>, decode: Decode<T>) -> Result<T> {
     let mut call = Execution::new(&core, admitted(&core, operation).await?);
     loop {
         let failure = match call.attempt().await {
@@ -69,7 +73,10 @@ async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) ->
 }
 
 /// Executes `operation` and returns the response once the service has accepted; its body is still to be read.
-pub(crate) async fn open(core: &Arc<Core>, operation: Operation) -> Result<http::Response<ResponseBody>> {
+pub(crate) async fn open(
+    core: &Arc<Core>,
+    operation: Box<Operation>,
+) -> Result<http::Response<ResponseBody>> {
     let span = trace::call(&operation);
     let work = async move {
         let mut call = Execution::new(core, admitted(core, operation).await?);
@@ -86,8 +93,8 @@ pub(crate) async fn open(core: &Arc<Core>, operation: Operation) -> Result<http:
     work.instrument(span).await
 }
 
-async fn admitted(core: &Arc<Core>, operation: Operation) -> Result<Admitted> {
-    let read = |operation| run(Arc::clone(core), operation, decode::<Value>);
+async fn admitted(core: &Arc<Core>, operation: Box<Operation>) -> Result<Admitted> {
+    let read = |operation| run(Arc::clone(core), Box::new(operation), decode::<Value>);
     admit(&core.recipients, operation, &read).await.inspect_err(trace::call_failed)
 }
 
@@ -148,7 +155,7 @@ impl From<Error> for Failure {
 /// The state of a running call.
 struct Execution<'a> {
     core: &'a Core,
-    operation: Operation,
+    operation: Box<Operation>,
     url: Url,
     policy: RetryPolicy,
     attempt_timeout: Duration,

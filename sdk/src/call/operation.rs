@@ -277,12 +277,12 @@ impl Operation {
 }
 
 impl Operation {
-    /// Returns the operation, unless problems keep it from being sent.
-    pub(crate) fn ready(mut self) -> Result<Self> {
+    /// Fails if problems keep the operation from being sent.
+    pub(crate) fn ready(&mut self) -> Result<()> {
         let faults = std::mem::take(&mut self.faults);
         match self.problems.take() {
             Some(problems) => Err(problems.preceded_by(faults).into()),
-            None => Problems::check(faults).map(|()| self).map_err(Into::into),
+            None => Problems::check(faults).map_err(Into::into),
         }
     }
 }

@@ -14,6 +14,10 @@ open_enum! {
     OAuthErrorCode {
         /// The user declined.
         AccessDenied = "access_denied",
+        /// The user hasn't decided yet (RFC 8628, 3.5).
+        AuthorizationPending = "authorization_pending",
+        /// The device code has expired (RFC 8628, 3.5).
+        ExpiredToken = "expired_token",
         /// The client is unknown or disabled.
         InvalidClient = "invalid_client",
         /// The code or refresh token is invalid or expired.
@@ -24,6 +28,8 @@ open_enum! {
         InvalidScope = "invalid_scope",
         /// The service failed.
         ServerError = "server_error",
+        /// The client polls too often (RFC 8628, 3.5).
+        SlowDown = "slow_down",
         /// The service is overloaded.
         TemporarilyUnavailable = "temporarily_unavailable",
         /// The client may not use this grant type.
@@ -151,18 +157,38 @@ pub enum AuthError {
         /// The duration of the wait.
         waited: Duration,
     },
-    /// The response to the code exchange was lost or held no refresh token. A code is valid for one use, so a new authorization is required.
-    #[error("the authorization code was sent, but no usable response arrived: {reason}; log in again")]
+    /// The response to the exchange of an authorization or device code was lost or is unusable. A code is valid for one use, so a new
+    /// authorization is required.
+    #[error("the code was sent, but no usable response arrived: {reason}; log in again")]
     CodeLost {
         /// Why the response is unusable.
         reason: String,
     },
+    /// The user didn't decide before the device code expired.
+    #[error("the device code has expired")]
+    DeviceCodeExpired,
+    /// The server has no device authorization endpoint.
+    #[error("the authorization server doesn't offer the device flow")]
+    NoDeviceFlow,
     /// The server publishes no authorization server metadata.
     #[error("the server publishes no authorization server metadata")]
     NoMetadata,
     /// The authorization server's metadata is invalid or unsupported.
     #[error("the authorization server's metadata can't be used: {0}")]
     Metadata(String),
+    /// The authorization server's metadata names an endpoint at another origin, which could receive a code or tokens of this server
+    /// (RFC 9700, section 4.4).
+    #[error(
+        "the authorization server's metadata can't be used: `{endpoint}` is at {origin}, not at {issuer}"
+    )]
+    ForeignEndpoint {
+        /// The name of the endpoint in the metadata.
+        endpoint: &'static str,
+        /// Its origin.
+        origin: String,
+        /// The origin of the issuer.
+        issuer: String,
+    },
     /// The server has no registration endpoint.
     #[error("the authorization server doesn't support client registration")]
     NoRegistration,

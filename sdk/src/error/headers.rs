@@ -1,6 +1,6 @@
 //! Response headers that errors use.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, header::RETRY_AFTER};
 
@@ -15,9 +15,13 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let until = httpdate::parse_http_date(text).ok()?;
-    let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
-    let now = date.and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or_else(clock::wall);
+    let now = date(headers).unwrap_or_else(clock::wall);
     Some(until.duration_since(now).unwrap_or_default())
+}
+
+/// Returns the time of the response by the server's clock.
+pub(crate) fn date(headers: &HeaderMap) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(http::header::DATE)?.to_str().ok()?).ok()
 }
 
 /// Returns the request ID.

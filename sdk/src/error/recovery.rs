@@ -7,7 +7,7 @@ use super::{ApiError, ApiErrorKind, Error, Outcome};
 /// What has to happen before a failed call can succeed, with the same message and the same idempotency key: [`Error::recovery`].
 ///
 /// A queue drops a message at [`Never`](Self::Never), schedules it again at [`Wait`](Self::Wait), and stops and calls an operator at
-/// [`Act`](Self::Act), since its other messages fail alike. (The specification is silent here.)
+/// [`Act`](Self::Act), since its other messages fail alike. Treat an answer that a later version adds as [`Act`](Self::Act).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Recovery {
@@ -15,7 +15,8 @@ pub enum Recovery {
     Never,
     /// Time alone: the service, the network, a rate limit or a quota recovers by itself.
     Wait,
-    /// An operator has to change the account, its domain, the credential or the settings.
+    /// An operator has to change the account, its domain, the credential or the settings. So it is after a response that isn't the API's, such
+    /// as an HTML page, and if a send finds no route or template: the base URL may be wrong.
     Act,
 }
 
@@ -40,22 +41,29 @@ impl Error {
 }
 
 fn of_response(error: &ApiError) -> Recovery {
-    match error.kind() {
-        ApiErrorKind::Authentication | ApiErrorKind::Permission | ApiErrorKind::Redirect => Recovery::Act,
+    let is_send = error.idempotency_key.is_some();
+    match (error.kind(), error.status) {
+        (ApiErrorKind::Authentication | ApiErrorKind::Permission | ApiErrorKind::Redirect, _) => {
+            Recovery::Act
+        }
+        // Responses of a proxy and of a network's login page.
+        (_, StatusCode::PROXY_AUTHENTICATION_REQUIRED | StatusCode::NETWORK_AUTHENTICATION_REQUIRED) => {
+            Recovery::Act
+        }
         // In response to a send, its domain isn't verified; to another operation, the record's state forbids it.
-        ApiErrorKind::Validation if error.idempotency_key.is_none() => Recovery::Never,
-        // The latter two are responses of a proxy and of a network's login page.
-        _ if [
-            StatusCode::FORBIDDEN,
-            StatusCode::PROXY_AUTHENTICATION_REQUIRED,
-            StatusCode::NETWORK_AUTHENTICATION_REQUIRED,
-        ]
-        .contains(&error.status) =>
+        (ApiErrorKind::Validation, StatusCode::FORBIDDEN) if !is_send => Recovery::Never,
+        (_, StatusCode::FORBIDDEN) => Recovery::Act,
+        (ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded, _) => Recovery::Wait,
+        _ if error.retryable => Recovery::Wait,
+        // Whoever wrote it, a smaller message may pass.
+        (_, StatusCode::PAYLOAD_TOO_LARGE) => Recovery::Never,
+        _ if error.is_html() => Recovery::Act,
+        // All sends have the same route, so it is the base URL's, or that of a template.
+        (_, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED)
+            if is_send =>
         {
             Recovery::Act
         }
-        ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded => Recovery::Wait,
-        _ if error.retryable => Recovery::Wait,
         _ => Recovery::Never,
     }
 }
@@ -72,9 +80,13 @@ mod tests {
     }
 
     fn response_to(key: Option<&str>, status: u16, name: &str, retryable: bool) -> Recovery {
+        let body = format!(r#"{{"statusCode":{status},"name":"{name}","message":"why"}}"#);
+        response_of(key, status, body, retryable)
+    }
+
+    fn response_of(key: Option<&str>, status: u16, body: String, retryable: bool) -> Recovery {
         let mut response = http::Response::new(());
         *response.status_mut() = StatusCode::from_u16(status).unwrap();
-        let body = Bytes::from(format!(r#"{{"statusCode":{status},"name":"{name}","message":"why"}}"#));
         let summary = CallSummary {
             operation: "emails.send",
             attempts: 1,
@@ -82,7 +94,7 @@ mod tests {
             outcome: Outcome::Rejected,
             retryable,
         };
-        let error = ApiError::from_response(response.into_parts().0, body).after(summary);
+        let error = ApiError::from_response(response.into_parts().0, Bytes::from(body)).after(summary);
         Error::Api(Box::new(error)).recovery()
     }
 
@@ -98,18 +110,33 @@ mod tests {
             (302, "", false, Recovery::Act),
             (407, "", false, Recovery::Act),
             (511, "", false, Recovery::Act),
-            (501, "", false, Recovery::Never),
+            (501, "", false, Recovery::Act),
+            (405, "method_not_allowed", false, Recovery::Act),
+            (413, "", false, Recovery::Never),
             (409, "concurrent_idempotent_requests", true, Recovery::Wait),
             (409, "invalid_idempotent_request", false, Recovery::Never),
             (429, "rate_limit_exceeded", true, Recovery::Wait),
             (429, "daily_quota_exceeded", false, Recovery::Wait),
             (429, "monthly_quota_exceeded", false, Recovery::Wait),
             (503, "service_unavailable", true, Recovery::Wait),
-            (404, "not_found", false, Recovery::Never),
+            (404, "not_found", false, Recovery::Act),
         ] {
             assert_eq!(response(status, name, retryable), recovery, "{status} {name}");
         }
         assert_eq!(response_to(None, 403, "validation_error", false), Recovery::Never);
         assert_eq!(response_to(None, 403, "invalid_permission", false), Recovery::Act);
+        assert_eq!(response_to(None, 404, "not_found", false), Recovery::Never);
+    }
+
+    #[test]
+    fn a_page_calls_an_operator_unless_time_or_a_smaller_message_helps() {
+        for key in [None, Some("k")] {
+            for status in [400, 404, 405, 409, 410, 422, 501] {
+                let recovery = response_of(key, status, "<html>Not the API</html>".into(), false);
+                assert_eq!(recovery, Recovery::Act, "{status} {key:?}");
+            }
+            assert_eq!(response_of(key, 503, "<html>".into(), true), Recovery::Wait);
+            assert_eq!(response_of(key, 413, "<html>".into(), false), Recovery::Never);
+        }
     }
 }

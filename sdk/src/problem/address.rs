@@ -66,7 +66,7 @@ pub(crate) fn mailbox(text: &str) -> Option<Mailbox> {
 fn named(text: &str) -> Option<(&str, &str)> {
     let named = text.strip_suffix('>')?;
     // A quote that nothing closes belongs to the name.
-    let open = if is_unclosed(named) {
+    let open = if !named.contains('"') || is_unclosed(named) {
         named.rfind('<')?
     } else {
         unquoted(named).filter(|(_, c)| *c == '<').last()?.0

@@ -24,6 +24,8 @@ pub(super) struct ProxyVariables {
     https: Variable,
     /// Intercepts the URLs that `NO_PROXY` doesn't exclude.
     proxied: Matcher,
+    /// The same for each entry with a port, which reqwest doesn't know: `example.com:8443`.
+    ports: Vec<(Matcher, u16)>,
     /// The environment of a CGI script: `HTTP_PROXY` may be a header of the request, so that no variable counts.
     is_cgi: bool,
 }
@@ -47,14 +49,21 @@ impl ProxyVariables {
             names.into_iter().find_map(|name| get(name).map(|value| (name, value)))
         };
         let no_proxy = first(["NO_PROXY", "no_proxy"]).map(|(_, value)| value).unwrap_or_default();
+        let no_proxy = no_proxy.to_string_lossy().into_owned();
+        let all_but = |hosts: String| Matcher::builder().all("http://proxy.invalid").no(hosts).build();
+        let ports = no_proxy.split(',').filter_map(|entry| {
+            let (host, port) = entry.trim().rsplit_once(':')?;
+            let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            // An address of IPv6 without brackets has no port.
+            let host = address.or(Some(host).filter(|host| !host.contains(':')))?;
+            Some((all_but(host.to_owned()), port.parse().ok()?))
+        });
         Self {
             all: first(["ALL_PROXY", "all_proxy"]),
             http: first(["HTTP_PROXY", "http_proxy"]),
             https: first(["HTTPS_PROXY", "https_proxy"]),
-            proxied: Matcher::builder()
-                .all("http://proxy.invalid")
-                .no(no_proxy.to_string_lossy().into_owned())
-                .build(),
+            ports: ports.collect(),
+            proxied: all_but(no_proxy),
             is_cgi: get("REQUEST_METHOD").is_some(),
         }
     }
@@ -69,9 +78,17 @@ impl ProxyVariables {
         self.applying_to(url).map(|(name, value)| (*name, masked(&value.to_string_lossy())))
     }
 
+    /// Whether `NO_PROXY` excludes the host of `url` with its port.
+    pub(super) fn excludes_port_of(&self, url: &Url) -> bool {
+        let port = url.port_or_known_default();
+        let excludes =
+            |proxied: &Matcher| url.as_str().parse().is_ok_and(|uri| proxied.intercept(&uri).is_none());
+        self.ports.iter().any(|(proxied, excluded)| port == Some(*excluded) && excludes(proxied))
+    }
+
     fn applying_to(&self, url: &Url) -> Option<&(&'static str, OsString)> {
         let uri = url.as_str().parse().ok()?;
-        if self.is_cgi || self.proxied.intercept(&uri).is_none() {
+        if self.is_cgi || self.proxied.intercept(&uri).is_none() || self.excludes_port_of(url) {
             return None;
         }
         let of_scheme = if url.scheme() == "http" { &self.http } else { &self.https };
@@ -181,6 +198,7 @@ mod tests {
             &[("HTTPS_PROXY", "proxy.test:3128"), ("ALL_PROXY", BAD)],
             &[("HTTPS_PROXY", "https://[::1]:3128/"), ("ALL_PROXY", BAD)],
             &[("HTTPS_PROXY", BAD), ("NO_PROXY", "other.test, example.com")],
+            &[("HTTPS_PROXY", BAD), ("NO_PROXY", "api.example.com:80,example.com:443")],
             &[("ALL_PROXY", BAD), ("no_proxy", "*")],
             &[("ALL_PROXY", BAD), ("REQUEST_METHOD", "GET")],
         ] {
@@ -190,9 +208,14 @@ mod tests {
             &[("HTTPS_PROXY", ""), ("ALL_PROXY", BAD)][..],
             &[("https_proxy", BAD), ("ALL_PROXY", GOOD)],
             &[("ALL_PROXY", BAD), ("NO_PROXY", "ample.com")],
+            &[("ALL_PROXY", BAD), ("NO_PROXY", "example.com:8443, ample.com:443, example.com:, :443")],
         ] {
             assert!(checked(variables, SERVICE).is_some(), "{variables:?}");
         }
         assert!(checked(&[("http_proxy", BAD)], "http://api.example.com").is_some());
+        let address =
+            |no_proxy| checked(&[("ALL_PROXY", BAD), ("NO_PROXY", no_proxy)], "https://[2001:db8::1]:8443");
+        assert_eq!(address("[2001:db8::1]:8443"), None);
+        assert!(address("[2001:db8::1]:443").is_some() && address("2001:db8::8443").is_some());
     }
 }

@@ -24,9 +24,10 @@ use super::{
 /// A connection over HTTP/2 is checked by pings while requests are in flight. One on which a request got no response until its time limit is
 /// not used again.
 ///
-/// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions. If the value that applies
-/// to a request isn't the URL of an HTTP proxy (with the feature `socks`, or of a SOCKS proxy), or the proxy requires a password that the value lacks, the request isn't sent and its call fails
-/// with [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call isn't retried.
+/// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions: domains with their
+/// subdomains and addresses, both also with a port, networks, or `*`. If the value that applies to a request isn't the URL of an HTTP proxy (with
+/// the feature `socks`, or of a SOCKS proxy), or the proxy requires a password that the value lacks, the request isn't sent and its call fails with
+/// [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call isn't retried.
 ///
 /// One transport can serve a client with its session, and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to
 /// each.
@@ -51,7 +52,7 @@ use super::{
 /// ```
 #[derive(Default)]
 pub struct ReqwestTransport {
-    pools: [Pool; 6],
+    pools: [Pool; 8],
     proxy_variables: OnceLock<ProxyVariables>,
     configure: Option<Configure>,
     connect_timeout: Option<Duration>,
@@ -65,11 +66,12 @@ const PING: Duration = Duration::from_secs(10);
 
 type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
-/// How the peer is reached. Loopback addresses are never proxied; plain http needs no certificates, which take as long to load as sending two
+/// How the peer is reached. Loopback addresses are never proxied, and neither is a port that `NO_PROXY` excludes; plain http needs no certificates, which take as long to load as sending two
 /// hundred emails.
 #[derive(Clone, Copy)]
 enum Route {
     Remote,
+    Direct,
     Loopback,
     LoopbackPlain,
 }
@@ -126,11 +128,15 @@ impl ReqwestTransport {
         if let Some(client) = &self.given {
             return Ok(Pooled::given(client.clone()));
         }
-        let route = Route::to(url);
+        let mut route = Route::to(url);
         if matches!(route, Route::Remote) {
-            self.proxy_variables.get_or_init(ProxyVariables::from_env).check(url).map_err(|error| {
+            let variables = self.proxy_variables.get_or_init(ProxyVariables::from_env);
+            variables.check(url).map_err(|error| {
                 TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).caused_by(error)
             })?;
+            if variables.excludes_port_of(url) {
+                route = Route::Direct;
+            }
         }
         let pool = &self.pools[2 * route as usize + usize::from(new_connection)];
         pool.get(|| self.build(route, new_connection)).map_err(|error| {
@@ -156,15 +162,18 @@ impl ReqwestTransport {
             .http2_keep_alive_interval(PING)
             .http2_keep_alive_timeout(PING)
             .connect_timeout(self.connect_timeout.unwrap_or(Duration::from_secs(10)));
+        if matches!(route, Route::Direct) {
+            builder = builder.no_proxy();
+        }
         if let Some(configure) = &self.configure {
             builder = configure(builder);
         }
-        if let Some(proxy) = &self.proxy {
+        if let (Some(proxy), Route::Remote) = (&self.proxy, route) {
             builder = builder.proxy(reqwest::Proxy::all(proxy)?.no_proxy(reqwest::NoProxy::from_env()));
         }
         builder =
             builder.redirect(reqwest::redirect::Policy::none()).retry(reqwest::retry::never()).referer(false);
-        if !matches!(route, Route::Remote) {
+        if matches!(route, Route::Loopback | Route::LoopbackPlain) {
             builder = builder.no_proxy();
         }
         #[cfg(any(feature = "rustls", feature = "rustls-no-provider"))]

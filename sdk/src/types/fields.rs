@@ -155,6 +155,19 @@ impl Reader<'_> {
         value.and_then(|value| self.value(name, value)).unwrap_or_else(|| T::from(""))
     }
 
+    /// Whether the input has a field.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        present(self.json, name).is_some()
+    }
+
+    /// Reports a problem with a field, or with the whole input if the name is empty.
+    pub(crate) fn report(&mut self, name: &str, code: &'static str, rule: &str) {
+        match name {
+            "" => self.v.report(code, rule),
+            name => self.v.field(name, |v| v.report(code, rule)),
+        }
+    }
+
     /// A field that may be missing.
     pub(crate) fn optional<T: FieldValue>(&mut self, name: &str) -> Option<T> {
         self.value(name, present(self.json, name)?)
@@ -238,6 +251,14 @@ impl FieldValue for bool {
             v.wrong_type("expected true or false", value);
         }
         value.as_bool()
+    }
+}
+
+impl FieldValue for Map<String, Value> {
+    const KIND: Kind = Kind::Json;
+
+    fn read(v: &mut Validator, value: &Value) -> Option<Self> {
+        v.object(value, "the value").cloned()
     }
 }
 

@@ -3,6 +3,7 @@
 use idempost::{
     api_keys::NewApiKey,
     contacts::{ContactPatch, NewContact},
+    events::EventOccurrence,
     inboxes::{InboxDraftPatch, InboxForward, InboxReply},
     problem::Problems,
     templates::NewTemplate,
@@ -136,4 +137,18 @@ fn a_domain_of_an_api_key_requires_the_permission_to_send_only() {
     }
     let key = json!({ "name": "x", "domain_id": "d", "permission": "root" });
     assert_eq!(places(key), at(&["/permission"], "type"));
+}
+
+#[test]
+fn an_event_to_send_concerns_one_contact() {
+    let event = json!({ "event": "user.created", "email": "ada@example.com", "payload": { "plan": "pro" } });
+    assert_eq!(sent::<EventOccurrence>(&event), event);
+    let event = json!({ "event": "user.created", "contact_id": "c1" });
+    assert_eq!(sent::<EventOccurrence>(&event), event);
+    let none = json!({ "event": "user.created" });
+    assert_eq!(problems::<EventOccurrence>(&none), at(&[""], "required"));
+    let two = json!({ "event": "user.created", "contact_id": "c1", "email": "ada@example.com" });
+    assert_eq!(problems::<EventOccurrence>(&two), at(&["/email"], "exclusive"));
+    let wrong = json!({ "event": 1, "email": 2, "payload": [] });
+    assert_eq!(problems::<EventOccurrence>(&wrong), at(&["/event", "/email", "/payload"], "type"));
 }

@@ -171,6 +171,22 @@ async fn a_code_is_sent_once_whatever_the_response() {
     assert!(matches!(error, AuthError::Unreachable(_)) && error.is_retryable(), "{error:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn concurrent_exchanges_of_one_code_send_it_once() {
+    // TOK-03: a reused code revokes the grant.
+    let tokens =
+        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
+    let script = Script::of([Reply::json(200, tokens).after(Duration::from_secs(1))]).odd();
+    let server = server(&script);
+    let (authorization, code) = authorized(&server);
+    let again = code.clone();
+    let (first, second) =
+        tokio::join!(server.exchange(&authorization, &code), server.exchange(&authorization, &again));
+    assert_eq!(first.unwrap().to_json(), second.unwrap().to_json());
+    server.exchange(&authorization, &code).await.unwrap();
+    assert_eq!(script.seen().len(), 1);
+}
+
 #[tokio::test]
 async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
     // TOK-33, C-14

@@ -10,7 +10,7 @@ from faults import (
     DEAD, GOAWAY, HANGS, KILL, MAINTENANCE, NOTHING, PAUSE, REFUSED, RELOAD, RELOAD_H2, STOPPED, flag, inner, outer, proxy_user,
 )  # fmt: skip
 
-OK, INPUT, REJECTED, AUTH, NOT_FOUND, LIMITED, RETRY, UNKNOWN, PARTIAL = {0}, {2}, {3}, {4}, {5}, {6}, {7}, {9}, {10}
+OK, INPUT, REJECTED, AUTH, LIMITED, RETRY, UNKNOWN, PARTIAL = {0}, {2}, {3}, {4}, {6}, {7}, {9}, {10}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ NGINX = [
     Cell("nginx", "kill", DISTURBED, KILL, many=True, delay=0.1),
     Cell("nginx", "200 HTML", codes(UNKNOWN, bulk=RETRY, keyed=UNKNOWN), flag("200")),
     Cell("nginx", "302 HTML", codes(AUTH, bulk=AUTH), flag("302")),
-    Cell("nginx", "404 HTML", codes(NOT_FOUND, bulk=PARTIAL), flag("404")),
+    Cell("nginx", "404 HTML", codes(AUTH, bulk=AUTH), flag("404")),
     Cell("nginx", "413", codes(REJECTED, bulk=PARTIAL), settings={"largest": "8k"}, bytes=20_000, permanent=True),
     Cell("nginx", "429 HTML at 5/s", codes(OK | LIMITED, bulk=OK), settings={"rate": "5r/s", "burst": ""}, many=True),
     Cell("nginx", "502", ALL_UNKNOWN, flag("502")),
@@ -133,6 +133,17 @@ SQUID = [
     Cell("squid", "kill", DISTURBED, KILL, many=True, delay=0.1),
 ]
 
+# Reads what it forwards, with certificates of its own.
+MITMPROXY = [
+    Cell("mitmproxy", "authority trusted", ALL_OK),
+    Cell("mitmproxy", "authority trusted, large", ALL_OK, bytes=40_000),
+    Cell("mitmproxy", "authority unknown", codes(AUTH, bulk=AUTH), settings={"authority": "stranger"}, permanent=True),
+    Cell("mitmproxy", "502, service down", ALL_UNKNOWN, REFUSED),
+    Cell("mitmproxy", "response lost", ALL_OK, inner("executed", "rst")),
+    Cell("mitmproxy", "service cuts a response", ALL_OK, inner("response-body", "cut")),
+    Cell("mitmproxy", "kill", DISTURBED, KILL, many=True, delay=0.1),
+]
+
 
 def always(stage):
     """The exit codes if every exchange fails at this stage."""
@@ -153,4 +164,4 @@ DIRECT = [
     Cell("", "service stopped", codes(UNKNOWN), STOPPED, timeout="3s"),
     Cell("", "service stopped and continued", DISTURBED, PAUSE, many=True, delay=0.1),
 ]  # fmt: skip
-CELLS = NGINX + HAPROXY + STUNNEL + SQUID + DIRECT
+CELLS = NGINX + HAPROXY + STUNNEL + SQUID + MITMPROXY + DIRECT

@@ -13,7 +13,7 @@ from parts import Network, certificates
 
 # Most of a cell's time is waiting.
 AT_ONCE = 4
-COLUMNS = "{:<9}{:<32}{:<8}{:>6}{:>7}{:>7}{:>8}{:>9}{:>7}  {}"
+COLUMNS = "{:<10}{:<32}{:<8}{:>6}{:>7}{:>7}{:>8}{:>9}{:>7}  {}"
 
 
 def run(cell, number, operation, program, folder):

@@ -37,8 +37,11 @@ DEFAULTS = {
     "haproxy": {"options": "", "bind": "", "rules": "", "retry": ""},
     "squid": {"rules": ""},
     "stunnel": {},
+    "mitmproxy": {"authority": "authority"},
 }
-FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "squid": "squid.conf", "stunnel": "stunnel.conf"}
+FILES = {"nginx": "nginx.conf", "haproxy": "haproxy.cfg", "squid": "squid.conf", "stunnel": "stunnel.conf", "mitmproxy": "mitmproxy.py"}
+# What the program's environment names as its proxy; the others stand before the service.
+FORWARD = ("squid", "mitmproxy")
 
 _ports = itertools.count(20000 + os.getpid() % 8000)
 _lock = threading.Lock()
@@ -63,14 +66,16 @@ def wait_for(port, process=None):
 
 
 def certificates(folder):
-    """An authority, and a certificate for this machine and `service.test`."""
+    """An authority, another one, and a certificate of the first for this machine and `service.test`."""
     new = ["openssl", "req", "-x509", "-config", HERE / "certificates.cnf", "-nodes", "-days", "2"]
     new += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    for name, more in (("authority", []), ("leaf", ["-CA", folder / "authority.pem", "-CAkey", folder / "authority.key"])):
+    by = ["-CA", folder / "authority.pem", "-CAkey", folder / "authority.key"]
+    for name, section, more in (("authority", "authority", []), ("stranger", "authority", []), ("leaf", "leaf", by)):
         files = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"]
-        subprocess.run([*new, *more, "-extensions", name, *files], check=True, capture_output=True)
-    # haproxy reads both from one file.
-    (folder / "both.pem").write_text((folder / "leaf.pem").read_text() + (folder / "leaf.key").read_text())
+        subprocess.run([*new, *more, "-extensions", section, *files], check=True, capture_output=True)
+    # haproxy and mitmproxy read both from one file.
+    for name, file in (("leaf", "both.pem"), ("authority", "authority-both.pem"), ("stranger", "stranger-both.pem")):
+        (folder / file).write_text((folder / f"{name}.pem").read_text() + (folder / f"{name}.key").read_text())
 
 
 class Network:
@@ -81,8 +86,8 @@ class Network:
         self.processes = {}
         self.cables = []
         folder.mkdir(parents=True)
-        for file in ("authority.pem", "leaf.pem", "leaf.key", "both.pem"):
-            shutil.copy(authority / file, folder)
+        for file in authority.glob("*.*"):
+            shutil.copy(file, folder)
         self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -102,10 +107,10 @@ class Network:
         if kind in ("nginx", "haproxy", "stunnel"):
             front = self.to(self.proxy(kind, front))
         scheme = "https" if tls or kind == "stunnel" else "http"
-        if kind == "squid":
+        if kind in FORWARD:
             # The service is behind TLS, as every remote one.
             service = self.proxy("stunnel", front)
-            self.front = self.to(self.proxy("squid", None))
+            self.front = self.to(self.proxy(kind, None))
             self.set_proxy(self.cell.user)
             self.environment["IDEMPOST_BASE_URL"] = f"https://service.test:{service}"
             return
@@ -141,7 +146,13 @@ class Network:
             "haproxy": ["haproxy", "-W", "-f", file],
             "squid": ["squid", "-N", "-f", file],
             "stunnel": ["stunnel4", file],
-        }
+            "mitmproxy": [
+                "mitmdump", "--listen-host", "127.0.0.1", "--listen-port", number, "--scripts", file, "--set", f"confdir={self.folder}",
+                "--set", f"ssl_verify_upstream_trusted_ca={self.folder}/authority.pem",
+            ],
+        }  # fmt: skip
+        if kind == "mitmproxy":
+            shutil.copy(self.folder / f"{settings['authority']}-both.pem", self.folder / "mitmproxy-ca.pem")
         if kind == "squid":
             self.prepare_squid()
         self.start(kind, commands[kind], number)

@@ -25,13 +25,14 @@ enum Door {
 }
 
 impl ReferenceServer {
-    /// Starts with the default settings and repeatable IDs.
+    /// Starts with the default settings and repeatable IDs, as [`with`](Self::with) does.
     #[cfg(feature = "wiremock")]
     pub async fn start() -> Self {
         Self::with(Settings { seed: Some(0), ..Settings::default() }).await
     }
 
-    /// Starts with these settings, behind `wiremock`: requests are handled one at a time.
+    /// Starts with these settings, behind `wiremock`: requests are handled one at a time. What happens as time passes, such as deliveries and webhooks, happens
+    /// when a request arrives or the clock is moved; [`over_http`](Self::over_http) doesn't wait for that.
     #[cfg(feature = "wiremock")]
     pub async fn with(settings: Settings) -> Self {
         Self::over_wiremock(Service::new(settings)).await

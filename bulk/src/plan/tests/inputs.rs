@@ -105,6 +105,16 @@ async fn rows_of_the_application_are_emails_with_variables() {
     assert!(error.to_string().starts_with("row 1 doesn't serialize to JSON: "), "{error}");
 }
 
+#[tokio::test]
+async fn a_row_that_cannot_be_read_plans_no_job() {
+    let folder = Folder::new();
+    let rows = futures_util::stream::iter([Ok(json!({"to": "a@x.test"})), Err("connection lost")]);
+    let error = Input::try_rows(rows, &folder.jobs()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the rows can't be read");
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "connection lost");
+    assert_eq!(fs::read_dir(folder.jobs()).unwrap().count(), 0, "no copy of the rows is left");
+}
+
 #[test]
 fn a_mistake_in_the_header_is_one_error_and_leaves_no_job() {
     let folder = Folder::new();

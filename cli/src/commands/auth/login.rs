@@ -4,16 +4,18 @@
 //! changed anywhere, and Ctrl-C exits at once; afterwards it waits until the login is stored.
 //!
 //! Without a terminal and a browser, one command prints the page's URL, and another one finishes the login with the URL that the page redirects to.
+//! In the device flow, the user enters a code on a page that any device can open.
 //!
 //! A second login doesn't revoke the grant of the first one: some services keep one grant per user and client, and revoking it would end the
 //! new login.
 
 mod client;
 mod countdown;
+mod device;
 mod paste;
+mod server;
 mod unfinished;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use idempost::auth::{
@@ -22,9 +24,9 @@ use idempost::auth::{
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use url::Url;
 
 use self::countdown::Countdown;
+use self::server::Target;
 use super::{failed, of_store, profile};
 use crate::actions::browser;
 use crate::actions::confirm::{confirm_locally, is_interactive};
@@ -44,13 +46,18 @@ const SCOPE: &str = "emails:send";
 /// The redirect URI if no port can be opened: the browser fails there, and shows the URL to paste.
 const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 
-/// Log in through a browser
+/// Log in through a browser, or with --device through a page on any device
 ///
 /// Prints the URL of the consent page, opens it in a browser if there is one, and waits until you allow or deny access. On a machine without a browser,
 /// open the page anywhere and paste the URL that it redirects to, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
 ///
 /// Without a terminal and a browser, the command prints the page's URL and exits; finish with `auth login --callback-url URL` on the same machine within
-/// ten minutes. Pass the URL that the page redirects to, even if the browser can't load it.
+/// ten minutes. Pass the URL that the page redirects to, even if the browser can't load it. If the authorization server offers the device flow,
+/// --device needs no second command: it prints a page and a code to enter there, and waits.
+///
+/// The authorization server is the one that the service names, or else the service itself; --issuer sets another one. Its endpoints must be at its
+/// own origin, because its metadata could direct the login of one server to another; pass --trust-endpoints for providers with several hosts. Both
+/// flags are saved for the next login.
 ///
 /// Tokens are stored in the system keyring and refreshed when needed. --api-key-file takes precedence over a login, and so does IDEMPOST_API_KEY unless
 /// --profile names the login.
@@ -62,9 +69,12 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
     idempost auth login\n  \
     idempost --profile work auth login --scope full_access\n  \
     idempost auth login --no-browser --store file\n  \
+    idempost auth login --device\n  \
+    idempost auth login --issuer https://login.example.com\n  \
     idempost auth login --callback-url 'http://127.0.0.1/callback?code=…&state=…'\n  \
     idempost auth login --with-token < key.txt"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "these are command-line flags")]
 pub(crate) struct Args {
     /// Scope to request: emails:send or full_access; repeatable
     #[arg(long = "scope", value_name = "SCOPE", value_parser = Choices(&["emails:send", "full_access"]), hide_possible_values = true)]
@@ -72,6 +82,15 @@ pub(crate) struct Args {
     /// OAuth client ID [default: client_id of the profile, else discovered or registered]
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
+    /// Authorization server [default: issuer of the profile, else discovered]
+    #[arg(long, value_name = "URL")]
+    issuer: Option<String>,
+    /// Accept endpoints of the authorization server at other origins
+    #[arg(long)]
+    trust_endpoints: bool,
+    /// Print a page and a code to enter there on any device
+    #[arg(long)]
+    device: bool,
     /// Print the page's URL without opening a browser
     #[arg(long)]
     no_browser: bool,
@@ -94,7 +113,9 @@ pub(crate) struct Args {
 
 /// A validated login.
 struct Plan {
-    base_url: Url,
+    target: Target,
+    /// The settings that flags set, to save with the login.
+    saves: Vec<(String, String)>,
     scopes: Vec<String>,
     client_id: Option<String>,
     store: Option<StoreKind>,
@@ -118,12 +139,16 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         store_key(&plan, &credentials, store, context).await?
     } else {
         // The redirect's URL can't be pasted, and no port is forwarded to.
-        let alone = args.port.is_none() && !context.out.terminal.stdin;
+        let alone = !args.device && args.port.is_none() && !context.out.terminal.stdin;
         if alone && browser::reason_not_to_open(args.no_browser, context).is_some() {
             return unfinished::begin(&plan, store, &credentials, context).await;
         }
-        let grant = authorize(&plan, args.no_browser, context).await?;
-        let record = grant.store_in(credentials.store(Some(store))).await?;
+        let place = credentials.store(Some(store));
+        let record = if args.device {
+            device::log_in(&plan, place, context).await?
+        } else {
+            authorize(&plan, args.no_browser, context).await?.store_in(place).await?
+        };
         warn_about_scope(&plan, &record, context);
         metadata(&record)
     };
@@ -156,6 +181,9 @@ pub(super) async fn widen(
     let args = Args {
         scopes,
         client_id: Some(client_id),
+        issuer: None,
+        trust_endpoints: false,
+        device: false,
         no_browser,
         callback_url: None,
         port: None,
@@ -203,16 +231,20 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         flags.wrong("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
         Duration::default()
     });
-    if args.with_token {
-        for (name, is_set) in [
-            ("--scope", !args.scopes.is_empty()),
-            ("--client-id", args.client_id.is_some()),
-            ("--port", args.port.is_some()),
-            ("--no-browser", args.no_browser),
-        ] {
-            if is_set {
-                let problem =
-                    Problem::new("", "exclusive", format!("{name} can't be used with --with-token"));
+    for (name, is_set, with_token, device) in [
+        ("--scope", !args.scopes.is_empty(), true, false),
+        ("--client-id", args.client_id.is_some(), true, false),
+        ("--issuer", args.issuer.is_some(), true, false),
+        ("--trust-endpoints", args.trust_endpoints, true, false),
+        ("--device", args.device, true, false),
+        ("--port", args.port.is_some(), true, true),
+        ("--no-browser", args.no_browser, true, false),
+    ] {
+        for (other, is_exclusive) in
+            [("--with-token", args.with_token && with_token), ("--device", args.device && device)]
+        {
+            if is_set && is_exclusive {
+                let problem = Problem::new("", "exclusive", format!("{name} can't be used with {other}"));
                 flags.push(Diagnostic { problem, origin: None, hint: None });
             }
         }
@@ -231,9 +263,20 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     if settings.base_url.is_none() {
         flags.missing("--base-url, IDEMPOST_BASE_URL or `base_url` in the profile");
     }
+    let issuer = args.issuer.as_deref().and_then(|text| match keys::base_url(text) {
+        Ok(issuer) => Some(issuer),
+        Err(rule) => {
+            flags.wrong("setting", format!("--issuer {rule}"), "--issuer", text);
+            None
+        }
+    });
     flags.finish()?;
+    let target = Target::new(issuer, args.trust_endpoints, context)?;
+    let issuer = args.issuer.iter().map(|issuer| ("issuer".to_owned(), issuer.clone()));
+    let trust = args.trust_endpoints.then(|| ("trust_endpoints".to_owned(), true.to_string()));
     Ok(Plan {
-        base_url: context.base_url()?.clone(),
+        target,
+        saves: issuer.chain(trust).collect(),
         scopes,
         client_id: args.client_id.clone().or_else(|| settings.client_id.as_ref().map(|id| id.value.clone())),
         store,
@@ -293,7 +336,7 @@ async fn store_key(
         write_stderr("\n");
     }
     let key = key.map_err(Fail::Usage)?;
-    let origin = plan.base_url.origin().ascii_serialization();
+    let origin = plan.target.base_url.origin().ascii_serialization();
     credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
@@ -322,7 +365,7 @@ impl Grant {
 
 /// Obtains an authorization code through the browser.
 async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
-    let server = server(&plan.base_url, context).await?;
+    let server = plan.target.discover(context).await?;
     let may_paste = is_interactive(context)?;
     let receiver = match RedirectListener::bind_to(plan.port).await {
         Ok(receiver) => {
@@ -366,26 +409,12 @@ async fn request(
     plan: &Plan,
     context: &Context,
 ) -> Result<AuthorizationRequest, Fail> {
-    let last = context.credentials()?.overview().ok().flatten().map(|last| last.metadata);
-    let last = last.filter(|last| last.origin == server.origin() && !last.client_id.is_empty());
-    let last = last.as_ref().map(|last| last.client_id.as_str());
-    let client_id = client::resolve(server, plan.client_id.as_deref(), last).await?;
+    let client_id = client::resolve(server, plan.client_id.as_deref(), context).await?;
     let mut authorizing = server.authorize(client_id, redirect_uri);
     for scope in &plan.scopes {
         authorizing = authorizing.scope(Scope::from(scope.clone()));
     }
     Ok(authorizing.build()?)
-}
-
-/// The endpoints from the service's metadata, or the specification's defaults.
-async fn server(base_url: &Url, context: &Context) -> Result<AuthorizationServer, Fail> {
-    let transport = context.transport()?;
-    match AuthorizationServer::discovery().transport(Arc::clone(&transport)).issuer(base_url.as_str()).await {
-        Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
-            Ok(AuthorizationServer::new(base_url.as_str())?.transport(transport))
-        }
-        found => found.map_err(failed),
-    }
 }
 
 /// Prints the page's URL: always, since a failing opener may not report it.
@@ -432,9 +461,11 @@ fn metadata(record: &TokenRecord) -> Value {
     json!({
         "kind": "login",
         "origin": record.origin,
+        "issuer": record.issuer,
         "scope": record.scope,
         "client_id": record.client_id,
         "expires_at": Timestamp::try_from(record.expires_at()).ok().map(|at| format!("{at:.0}")),
+        "refreshable": record.refresh_token.is_some(),
     })
 }
 
@@ -468,9 +499,11 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
     };
     let kept = written(Some(name)).or_else(|| written(None));
     let mut values = Vec::new();
-    if kept.as_ref() != Some(&plan.base_url) || !profile::is_written(context)? {
-        values.push(("base_url", plan.base_url.as_str().trim_end_matches('/')));
+    let base_url = &plan.target.base_url;
+    if kept.as_ref() != Some(base_url) || !profile::is_written(context)? {
+        values.push(("base_url", base_url.as_str().trim_end_matches('/')));
     }
+    values.extend(plan.saves.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     if plan.chosen || plan.store.is_none() && store != StoreKind::default() {
         values.push(("store", store.word()));
     }
@@ -479,10 +512,12 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
     }
     // The defaults of other profiles stay.
     let target = match profile::named(context)? {
-        None if written(None).is_some_and(|base_url| base_url != plan.base_url) => Some(name),
+        None if written(None).is_some_and(|kept| kept != *base_url) => Some(name),
         named => named,
     };
-    let path = profile::write(target, &values, context).inspect_err(|_| {
+    // What belonged to another base URL doesn't stay.
+    let stale = if values.iter().any(|(name, _)| *name == "base_url") { &server::BOUND[..] } else { &[] };
+    let path = profile::write(target, stale, &values, context).inspect_err(|_| {
         context
             .out
             .warn("the login is stored, but its settings couldn't be written to the configuration file");
@@ -503,9 +538,12 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
     let origin = metadata["origin"].as_str().unwrap_or_default();
     let line = if metadata["kind"] == "login" {
         let expires = metadata["expires_at"].as_str().map(|at| relative(at, Timestamp::now()));
-        let expires = expires
-            .map(|at| format!(" · access token expires {at}, refreshed automatically"))
-            .unwrap_or_default();
+        let then = if metadata["refreshable"] == true {
+            ", refreshed automatically"
+        } else {
+            "; the login ends then, because the server issued no refresh token"
+        };
+        let expires = expires.map(|at| format!(" · access token expires {at}{then}")).unwrap_or_default();
         let scope = metadata["scope"].as_str().unwrap_or_default();
         format!("logged in as profile `{name}` to {origin} · scope {scope}{expires} · {place}")
     } else {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::settings::keys;
 use crate::settings::profiles::DEFAULT;
 use crate::settings::store::ConfigStore;
+use crate::settings::{file, keys};
 
 /// The active profile, if one is named.
 pub(super) fn named(context: &Context) -> Result<Option<&str>, Fail> {
@@ -25,14 +25,18 @@ pub(super) fn is_written(context: &Context) -> Result<bool, Fail> {
     Ok(settings.file.as_ref().is_some_and(|file| file.profiles().contains(&name)))
 }
 
-/// Writes settings to this profile, or to `[defaults]`.
+/// Writes settings to this profile, or to `[defaults]`, in place of those that it removes.
 pub(super) fn write(
     profile: Option<&str>,
+    removed: &[&str],
     values: &[(&str, &str)],
     context: &Context,
 ) -> Result<PathBuf, Fail> {
     // Read again: the login may have taken minutes in the browser.
     let store = ConfigStore::lock(&context.env)?;
+    for name in removed {
+        store.update(|text| file::without(text, profile, name))?;
+    }
     store.set(profile, values)?;
     Ok(store.path().to_owned())
 }

@@ -130,6 +130,7 @@ pub(super) fn described(overview: &Overview) -> Value {
         "account": metadata.account,
         "state": state_of(Ok(overview)),
         "scope": login.then_some(&metadata.scope),
+        "issuer": metadata.issuer,
         "client_id": login.then_some(&metadata.client_id),
         "expires_at": metadata.expires_at().and_then(rfc3339),
         "obtained_at": metadata.obtained_at,

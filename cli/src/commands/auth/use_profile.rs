@@ -24,7 +24,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if args.name != DEFAULT && !profiles.contains(&args.name) {
         return Err(profile::unknown(&args.name, &profiles));
     }
-    profile::write(None, &[("default_profile", &args.name)], context)?;
+    profile::write(None, &[], &[("default_profile", &args.name)], context)?;
     let is_stored =
         Credentials::of(&context.env, Some(&args.name)).and_then(|credentials| credentials.overview());
     if is_stored.map_err(|error| of_store(&error))?.is_none() {

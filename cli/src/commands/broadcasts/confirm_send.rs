@@ -42,7 +42,7 @@ impl SendSummary {
 pub(super) async fn confirm(summary: &SendSummary, context: &Context) -> Result<(), Fail> {
     let SendSummary { subject, from, segment, when } = summary;
     let when = when.as_ref().map(|when| format!(", {when}")).unwrap_or_default();
-    let readers = if context.global.yes || !confirm::is_interactive(context)? {
+    let readers = if context.global.yes {
         "all contacts".to_owned()
     } else {
         contacts(&context.client()?, segment).await

@@ -50,7 +50,11 @@ pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
         };
         match read.await.map_err(failure::of) {
             Ok(row) => rows.push(row),
-            Err(fail) => context.out.warn(&crate::output::report::message(&fail)),
+            Err(fail) => {
+                context.out.warn(&crate::output::report::message(&fail));
+                let job = path.file_name().map(|name| name.to_string_lossy());
+                rows.push(json!({ "object": "bulk_job", "job": job, "state": "damaged", "folder": path }));
+            }
         }
     }
     let nothing = rows.is_empty();

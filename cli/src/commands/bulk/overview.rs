@@ -40,7 +40,7 @@ impl<'a> Overview<'a> {
 
     /// The estimate as a sentence: `1,000,000 rows = 10,000 requests; 17 min at 10 requests/s`.
     pub(super) fn estimate_line(&self) -> String {
-        let requests = count(self.plan.batches().into(), "request");
+        let requests = count(self.plan.batches(), "request");
         let rows = count(self.plan.counts().valid, "row");
         format!("{rows} = {requests}; {} at {} requests/s", duration(self.estimate()), self.rps)
     }

@@ -8,6 +8,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::CompleteEnv;
 
 use super::{VARIABLE, cache};
+use crate::commands::alias;
 use crate::context;
 use crate::settings::env::Env;
 use crate::settings::file::ConfigFile;
@@ -74,9 +75,19 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
         let (words, env) = (words.to_vec(), env.clone());
         ArgValueCandidates::new(move || ids(noun, &words, &env))
     };
-    root.mut_subcommands(|noun| {
+    let root = root.mut_subcommands(|noun| {
         let name = noun.get_name().to_owned();
         with_ids(noun, &name, &ids)
+    });
+    // An alias takes the arguments of its command.
+    alias::all(env).into_iter().fold(root, |root, (name, line)| {
+        let Some((command, _)) =
+            alias::target(&line, &root).ok().filter(|_| root.find_subcommand(&name).is_none())
+        else {
+            return root;
+        };
+        let command = command.clone().name(name).visible_alias(None).about(format!("Alias of {line}"));
+        root.subcommand(command)
     })
 }
 
@@ -111,17 +122,19 @@ fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
 }
 
 fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
-    let [profile, api_key_file, base_url, cacert, proxy] = [
+    let [profile, api_key_file, base_url, cacert, client_cert, proxy] = [
         ("--profile", Some('p')),
         ("--api-key-file", None),
         ("--base-url", None),
         ("--cacert", None),
+        ("--client-cert", None),
         ("--proxy", None),
     ]
     .map(|(flag, short)| value(flag, short, words));
     // The shell would change these.
     let is_quoted = |value: &String| value.contains(['\'', '"', '\\', '$', '`', '~']);
-    if [&profile, &api_key_file, &base_url, &cacert, &proxy].into_iter().flatten().any(is_quoted) {
+    let given = [&profile, &api_key_file, &base_url, &cacert, &client_cert, &proxy];
+    if given.into_iter().flatten().any(is_quoted) {
         return None;
     }
     let flags = Flags {
@@ -140,6 +153,7 @@ fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(S
         ("--api-key-file", flags.api_key_file.as_deref()),
         ("--base-url", flags.values.first().map(|(_, url)| url.as_str())),
         ("--cacert", cacert.as_deref()),
+        ("--client-cert", client_cert.as_deref()),
         ("--proxy", proxy.as_deref()),
     ];
     let mut child = Command::new(std::env::current_exe().ok()?);

@@ -11,6 +11,8 @@ use crate::settings::merge::Layers;
 use crate::settings::secrets::masked;
 
 /// List the effective settings
+///
+/// The settings of the recipient guard, allow_to and redirect_to, have a row for each source, because all of them apply.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  idempost config list --origin\n  idempost --profile work config list")]
 pub(crate) struct Args {
@@ -50,11 +52,15 @@ pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
     // The list shows the active profile, whatever selected it.
     let name =
         if args.key == "profile" || known(&args.key)?.is_none() { "profile" } else { args.key.as_str() };
-    let rows = rows(context)?;
-    let row = rows.iter().find(|row| row["name"] == name).filter(|row| !row["value"].is_null());
-    match row {
-        Some(row) => context.out.result(&[at(row, "/value")], row),
-        None => Err(Fail::NotFound { message: format!("`{}` isn't set", args.key), hint: None }),
+    let mut rows = rows(context)?;
+    rows.retain(|row| row["name"] == name && !row["value"].is_null());
+    match rows.as_slice() {
+        [] => Err(Fail::NotFound { message: format!("`{}` isn't set", args.key), hint: None }),
+        [row] => context.out.result(&[at(row, "/value")], row),
+        rows => {
+            let values: Vec<_> = rows.iter().map(|row| at(row, "/value")).collect();
+            context.out.result(&values, &json!({ "settings": rows }))
+        }
     }
 }
 
@@ -69,11 +75,12 @@ fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
         "source": settings.profile.as_ref().map(|profile| profile.source.to_string()),
     })];
     for key in KEYS {
-        let setting = layers.text(key).map(|(setting, _)| setting);
-        rows.push(json!({
-            "name": key.name,
-            "value": setting.as_ref().map(|setting| masked(&setting.value)),
-            "source": setting.as_ref().map(|setting| setting.source.to_string()),
+        let applying = layers.applying(key);
+        if applying.is_empty() {
+            rows.push(json!({ "name": key.name, "value": null, "source": null }));
+        }
+        rows.extend(applying.iter().map(|setting| {
+            json!({ "name": key.name, "value": masked(&setting.value), "source": setting.source.to_string() })
         }));
     }
     if let Some(credential) = &settings.credential {

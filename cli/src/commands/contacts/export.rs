@@ -12,7 +12,7 @@ use crate::actions::export::{Sink, csv_lines};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
-use crate::output::rows::Rows;
+use crate::output::progress::Rows;
 
 /// Fields that every contact has; a property with such a name can't have its own column.
 const FIELDS: [&str; 4] = ["email", "first_name", "last_name", "unsubscribed"];

@@ -9,9 +9,10 @@ use crate::actions::mutation;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::output::record;
 use crate::rows::field::Field;
 use crate::rows::given::{Given, Plan};
-use crate::rows::operation::{Act, Run, Takes, With};
+use crate::rows::operation::{self, Act, Run, Takes, With};
 use crate::rows::{Noun, Verb};
 
 /// The commands.
@@ -88,7 +89,7 @@ async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     if let Some(timeout) = given.plan_change(context).await?.wait {
         until_completed(timeout, id, context).await?;
     }
-    mutation::show(context, |client| client.domains().get_claim(id)).await
+    operation::show(&given, |client| client.domains().get_claim(id), record::lines, context).await
 }
 
 async fn verified(id: &str, timeout: Option<Duration>, context: &Context) -> Result<(), Fail> {

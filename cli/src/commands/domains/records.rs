@@ -8,26 +8,9 @@ use crate::actions::mutation::document;
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
 use crate::output::table::{Column, Columns, Kind};
+use crate::rows::given::Given;
 use crate::settings::Form;
-
-/// Show a domain's DNS records
-///
-/// --format zone prints zone file lines (RFC 1035), for name servers and providers that import those.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: record, name, type, value, priority, ttl, status\n\n\
-    Examples:\n  \
-    idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206\n  \
-    idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206 --format zone >> acme.test.zone")]
-pub(crate) struct Args {
-    /// ID of the domain
-    #[arg(value_name = "ID")]
-    id: String,
-    /// Output format: table or zone
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: String,
-}
 
 /// Columns are never shortened: a truncated value couldn't be copied.
 const COLUMNS: [Column; 7] = [
@@ -42,16 +25,12 @@ const COLUMNS: [Column; 7] = [
 /// Wide enough for any record: a name has at most 253 characters, and most texts are shorter.
 const WIDTH: usize = 1_000;
 
-pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
-    let zone = args.format == "zone";
-    if !zone && args.format != "table" {
-        flags.wrong("type", "the format must be table or zone", "--format", &args.format);
-    }
-    flags.finish()?;
+pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail> {
+    given.flags(context).await.finish()?;
+    let zone = given.text("format") == Some("zone");
     let columns = context.out.columns(&COLUMNS)?;
     let client = context.client()?;
-    let domain = trace::execute(context, || client.domains().get(args.id.as_str())).await?;
+    let domain = trace::execute(context, || client.domains().get(given.ids[0])).await?;
     let records = document(&domain).get("records").cloned().unwrap_or_else(|| json!([]));
     let envelope = json!({ "object": "list", "data": records, "has_more": false });
     if zone && !context.out.is_json() {

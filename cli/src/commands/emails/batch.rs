@@ -10,13 +10,13 @@ use idempost::{
 };
 use serde_json::Value;
 
-use super::count;
 use crate::actions::html_command;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, repeatable_with};
 use crate::input::flags::{Choices, DryRun};
 use crate::input::{body_builder::flag_origin, documents::Documents};
+use crate::output::count;
 
 /// Send up to 100 emails in one request
 ///

@@ -12,13 +12,13 @@ use serde_json::Value;
 
 pub(crate) use plan::plan;
 
-use super::count;
 use crate::actions::dry_run::Content;
 use crate::actions::mutation::{self, Mutation};
 use crate::actions::wait::TimeoutFlag;
 use crate::context::Context;
 use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::flags::{Choices, DryRun, Local, Required};
+use crate::output::count;
 use crate::output::progress::Upload;
 
 /// Send one email
@@ -149,6 +149,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH")]
     input: Option<String>,
     /// Wait until the email is delivered; exits with 3 if it fails
+    ///
+    /// With JSON output, the result is printed after the wait and has the final state as `last_event`, or null if it isn't reached in time.
     #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered", value_parser = Choices(&["delivered"]), hide_possible_values = true)]
     wait: Option<String>,
     #[command(flatten)]
@@ -223,6 +225,9 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     upload.finish();
     let Some((client, accepted)) = done? else { return Ok(()) };
     let id = accepted.value.id.as_str();
+    if let (Some(timeout), true) = (plan.wait, context.out.is_json()) {
+        return wait::and_print(timeout, &client, &accepted, context).await;
+    }
     mutation::print(id, &accepted, context)?;
     let recipients = count(plan.recipients, "recipient");
     context.out.note(&match context.show_command(id) {
@@ -230,7 +235,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         None => format!("accepted for {recipients}"),
     });
     match plan.wait {
-        Some(timeout) => wait::until_final(timeout, &client, accepted.value.id, context).await,
+        Some(timeout) => wait::until_final(timeout, &client, &accepted.value.id, |_| {}, context).await,
         None => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
+use super::TOKEN;
 use super::tools::{Kind, Parameter, Tool};
 use crate::literal;
 use crate::output::secret;
@@ -62,6 +63,7 @@ impl Runner {
             .args(command_line)
             .env(literal::VARIABLE, "1")
             .env_remove("IDEMPOST_FORCE_TTY")
+            .env_remove(TOKEN)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -26,7 +26,8 @@ const CONFIRM: &str = "confirm";
 /// The maximum number of unanswered questions. One more forgets them all; their answers are then asked for again.
 const MAX_PENDING: usize = 100;
 
-struct Server {
+/// What all sessions share.
+pub(super) struct Server {
     catalog: Catalog,
     runner: Runner,
     confirm: Confirm,
@@ -49,8 +50,7 @@ enum Gate {
 }
 
 /// Serves until the application closes standard input.
-pub(super) async fn serve(catalog: Catalog, runner: Runner, confirm: Confirm) -> Result<(), Fail> {
-    let server = Server { catalog, runner, confirm, pending: Mutex::default() };
+pub(super) async fn serve(server: Server) -> Result<(), Fail> {
     let failed = |error: &dyn std::fmt::Display| Fail::Local {
         message: format!("the Model Context Protocol session failed: {error}"),
         source: None,
@@ -118,6 +118,10 @@ impl ServerHandler for Server {
 }
 
 impl Server {
+    pub(super) fn new(catalog: Catalog, runner: Runner, confirm: Confirm) -> Self {
+        Self { catalog, runner, confirm, pending: Mutex::default() }
+    }
+
     async fn run(&self, tool: &Tool, command_line: Vec<std::ffi::OsString>) -> CallToolResponse {
         match self.runner.run(command_line).await {
             Ran::Failed(error) if tool.returns_content() => {

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::diagnostics::{Fail, repeatable_with};
 use crate::input::bodies::{self, Bodies};
 use crate::input::flags::{Choices, DryRun, Flags, Required};
+use crate::output::count;
 
 /// The email to send
 #[derive(Debug, clap::Args)]
@@ -115,10 +116,7 @@ impl Plan {
         let id = accepted.value.id.as_str();
         mutation::print(id, &accepted, context)?;
         let fields = email.fields();
-        let recipients = match fields.to.len() + fields.cc.len() + fields.bcc.len() {
-            1 => "1 recipient".to_owned(),
-            several => format!("{several} recipients"),
-        };
+        let recipients = count(fields.to.len() + fields.cc.len() + fields.bcc.len(), "recipient");
         context.out.note(&match context.show_command(id) {
             Some(look) => format!("accepted for {recipients} · view it: {look}"),
             None => format!("accepted for {recipients}"),

@@ -88,7 +88,7 @@ enum Start {
 /// Runs the watch.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan(&args)?;
-    let columns = context.out.columns(TABLE.columns)?;
+    let columns = TABLE.columns(context)?;
     let client = context.client()?;
     let mut cursor = if context.global.has_sandbox() {
         // This command's own sandbox ends with it, and so does everything a cursor could refer to.

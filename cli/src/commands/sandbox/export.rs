@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, messages};
 use super::{client, unreachable};
-use crate::commands::emails::count as counted;
 use crate::commands::received::file_name::{numbered, safe};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files::{self, Output};
 use crate::input::flags::{Choices, Flags};
+use crate::output::count as counted;
 use crate::output::table::at;
 
 /// Maximum bytes of mail per request, unless a single mail is larger.

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum as _};
 use http::{Method, StatusCode};
+use idempost::transport::RequestDelivery;
 use idempost::{Client, Error, call::RetryPolicy, problem::path_segment};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::wait::{deadline, limit, shown};
 use super::{client, patient_client, unreachable};
@@ -147,6 +148,8 @@ pub(crate) struct WaitArgs {
 
 /// The maximum wait of one request.
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
+/// The pause after a lost connection.
+const PAUSE: Duration = Duration::from_millis(100);
 /// The maximum number of links that an error names, and of the characters of each.
 const MAX_NAMED: usize = 10;
 const MAX_NAME: usize = 60;
@@ -271,6 +274,8 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
                     });
                 }
             }
+            // A proxy in between cuts connections that are silent for long.
+            Err(error) if is_cut(&error) && !left.is_zero() => sleep(PAUSE.min(left)).await,
             Err(error) => return Err(unreachable(error)),
         }
     };
@@ -281,6 +286,21 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
         Some(wanted) => show_link(&mail, wanted, context),
         None if args.how.raw => show(&at(&mail, "/id"), args.how, &client, context).await,
         None => show_mail(&mail, context),
+    }
+}
+
+/// Whether the connection ended before the response, or a proxy says so.
+fn is_cut(error: &Error) -> bool {
+    match error {
+        Error::Unreachable(lost) | Error::OutcomeUnknown(lost) => {
+            lost.transport.delivery() == RequestDelivery::Unknown
+        }
+        Error::Api(error) => {
+            let gateway =
+                [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
+            gateway.contains(&error.status)
+        }
+        _ => false,
     }
 }
 

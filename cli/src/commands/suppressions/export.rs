@@ -10,7 +10,7 @@ use crate::actions::export::{Sink, csv_lines};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
-use crate::output::rows::Rows;
+use crate::output::progress::Rows;
 
 /// The columns of the CSV.
 const COLUMNS: [&str; 5] = ["email", "origin", "created_at", "source_id", "id"];

@@ -9,7 +9,7 @@ use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::Flags;
-use crate::output::rows::Rows;
+use crate::output::progress::Rows;
 
 /// Add the addresses of a file to the suppression list
 ///

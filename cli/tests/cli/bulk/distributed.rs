@@ -11,14 +11,14 @@ use super::{Bench, MESSAGE};
 use crate::support::{Finish as _, Idempost, Ran, signal, wait_until};
 
 /// A NATS server that syncs each record. It is killed when this value is dropped.
-struct Queue {
+pub(crate) struct Queue {
     child: Child,
     port: u16,
     _folder: TempDir,
 }
 
 impl Queue {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let store = folder.path().join("store");
@@ -36,7 +36,7 @@ impl Queue {
         queue
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
 }

@@ -31,6 +31,22 @@ fn jobs_are_listed_and_named_by_prefix_or_folder() {
 }
 
 #[test]
+fn a_damaged_job_is_listed() {
+    let bench = Bench::with(3);
+    bench.send(&[]).ok();
+    let folder = bench.bulk(&["list", "--json"]).json()["data"][0]["folder"].as_str().unwrap().to_owned();
+    let journal = std::path::Path::new(&folder).join("journal");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let damaged = bytes.len() / 3;
+    bytes[damaged] ^= 1;
+    std::fs::write(&journal, bytes).unwrap();
+    let listed = bench.bulk(&["list", "--columns", "state,folder"]);
+    assert!(listed.stderr.contains("damaged at byte"), "{}", listed.stderr);
+    assert_eq!(listed.ok(), format!("damaged\t{folder}\n"));
+    assert_eq!(bench.bulk(&["list", "--json"]).json()["data"][0]["state"], "damaged");
+}
+
+#[test]
 fn a_report_has_every_row_with_its_id() {
     let bench = Bench::with(120);
     assert_eq!(bench.send(&["-q"]).ok().lines().next().map(|line| line.ends_with(": 120 sent")), Some(true));

@@ -9,10 +9,9 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::server::AuthorizationServer;
+use super::{server::AuthorizationServer, token_request::Exchange};
 use crate::{
-    auth::{record::TokenRecord, scope::Scope},
-    clock::JoinHandle,
+    auth::scope::Scope,
     error::{AuthError, CallbackError, OAuthError, OAuthErrorCode, Result, printable},
     problem::SettingsError,
 };
@@ -241,16 +240,13 @@ impl fmt::Debug for AuthorizationRequest {
     }
 }
 
-pub(super) type Exchange = JoinHandle<Result<TokenRecord, AuthError>>;
-
 /// An authorization code: valid for one exchange within 10 minutes.
 ///
 /// `Debug` prints `[redacted]`.
 #[derive(Clone)]
 pub struct AuthorizationCode {
     code: SecretString,
-    /// The exchange in flight, which goes on if its caller is dropped.
-    pub(super) exchange: Arc<Mutex<Option<Exchange>>>,
+    pub(super) exchange: Arc<Mutex<Exchange>>,
 }
 
 impl AuthorizationCode {

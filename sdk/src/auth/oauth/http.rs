@@ -1,6 +1,10 @@
 //! One request to the authorization server: sent once, over a new connection.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -9,7 +13,7 @@ use url::Url;
 use crate::{
     body::Body,
     clock::Instant,
-    error::{AuthError, retry_after},
+    error::{AuthError, date, retry_after},
     transport::{Collected, Transport, TransportError, TransportRequest, send_until},
 };
 
@@ -28,6 +32,8 @@ pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Collected,
+    /// When the request was sent, by the server's clock (`Date`).
+    pub(crate) served_at: Option<SystemTime>,
 }
 
 impl HttpResponse {
@@ -97,12 +103,14 @@ impl HttpClient {
             new_connection: true,
             ..TransportRequest::new(method, url.clone())
         };
-        let deadline = Instant::now() + TIMEOUT;
+        let sent = Instant::now();
+        let deadline = sent + TIMEOUT;
         // The timeout ends the wait for the head, and later the body; what has arrived of the body is kept.
         let response = send_until(Some(deadline), &*self.0, request, url).await?;
         let (head, body) = response.into_parts();
+        let served_at = date(&head.headers).and_then(|date| date.checked_sub(sent.elapsed()));
         let body = body.collect(MAX_RESPONSE, Some(deadline)).await;
-        Ok(HttpResponse { status: head.status, headers: head.headers, body })
+        Ok(HttpResponse { status: head.status, headers: head.headers, body, served_at })
     }
 }
 
@@ -132,8 +140,11 @@ impl Transport for NoTransport {
         _: TransportRequest,
     ) -> crate::transport::BoxFuture<'_, Result<http::Response<crate::transport::ResponseBody>, TransportError>>
     {
-        let error = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Other)
-            .caused_by("no transport: without the feature `reqwest` the application brings its own");
+        let error = TransportError::new(
+            crate::transport::RequestDelivery::NotSent,
+            crate::transport::TransportErrorKind::Other,
+        )
+        .caused_by("no transport: without the feature `reqwest` the application brings its own");
         Box::pin(async { Err(error) })
     }
 }

@@ -1,6 +1,6 @@
-//! Authorization server metadata (RFC 8414, and OpenID Connect Discovery).
+//! Authorization server metadata (RFC 8414, and OpenID Connect Discovery), and the metadata of the API that names the server (RFC 9728).
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use serde::{Deserialize, de::DeserializeOwned};
 use url::Url;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     auth::scope::Scope,
-    error::{AuthError, Result, printable},
+    error::{AuthError, Error, Result, printable},
     transport::{
         Transport,
         endpoint::{self, origin},
@@ -25,6 +25,7 @@ struct Metadata {
     token_endpoint: String,
     revocation_endpoint: Option<String>,
     registration_endpoint: Option<String>,
+    device_authorization_endpoint: Option<String>,
     #[serde(default)]
     scopes_supported: Vec<Scope>,
     #[serde(default)]
@@ -47,7 +48,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it has another
-    /// issuer, an endpoint of another origin or without encryption, or lacks PKCE with S256.
+    /// issuer, an endpoint without encryption, or lacks PKCE with S256; [`AuthError::ForeignEndpoint`] if an endpoint is at another origin.
     pub async fn discover(issuer: &str) -> Result<Self> {
         Self::discovery().issuer(issuer).await
     }
@@ -95,26 +96,84 @@ impl Discovery {
         Err(AuthError::NoMetadata.into())
     }
 
-    /// Discovers the authorization server of an API, whose tokens are then bound to the API's origin: the first one that
-    /// `/.well-known/oauth-protected-resource` names (RFC 9728), or the API itself if it has no such page.
+    /// Discovers the authorization server of an API, whose tokens are then bound to the API's origin: the first one that the API's metadata
+    /// names (RFC 9728), or the API itself if it has none. The metadata is at `/.well-known/oauth-protected-resource`, or where the API's 401
+    /// response to a request without a credential says (`WWW-Authenticate: Bearer resource_metadata="…"`).
     ///
     /// # Errors
-    /// Those of [`AuthorizationServer::discover`]; [`AuthError::Metadata`] also if the page describes another API or names no server.
+    /// Those of [`AuthorizationServer::discover`]; [`AuthError::Metadata`] also if the metadata describes another API, or names no server or
+    /// one without metadata.
     pub async fn api(self, base_url: &str) -> Result<AuthorizationServer> {
         let base = endpoint::address(base_url)?;
-        let url = well_known(&base, "oauth-protected-resource");
-        let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
-        let Some(page) = read::<ResourceMetadata>(response, &url)? else {
-            return self.issuer(base_url).await;
-        };
-        let named = page.resource.trim_end_matches('/');
+        let mut found = self.resource(&well_known(&base, "oauth-protected-resource")).await?;
+        if found.is_none()
+            && let Some(named) = self.challenge(&base).await?
+        {
+            let url = endpoint::oauth(&named)
+                .map_err(|error| AuthError::Metadata(format!("`resource_metadata`: {error}")))?;
+            found = self.resource(&url).await?;
+            if found.is_none() {
+                return Err(AuthError::Metadata(format!("{url} has none of the API")).into());
+            }
+        }
+        let Some(metadata) = found else { return self.issuer(base_url).await };
+        let named = metadata.resource.trim_end_matches('/');
         if named != base.as_str().trim_end_matches('/') {
             return Err(AuthError::Metadata(format!("its resource is {}", printable(named, 200))).into());
         }
-        let Some(issuer) = page.authorization_servers.first() else {
+        let Some(issuer) = metadata.authorization_servers.first() else {
             return Err(AuthError::Metadata("it names no authorization server".to_owned()).into());
         };
-        self.issuer(issuer).await?.for_api(base_url)
+        match self.issuer(issuer).await {
+            Err(Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
+                let issuer = printable(issuer, 200);
+                Err(AuthError::Metadata(format!("the authorization server {issuer} publishes none")).into())
+            }
+            found => found?.for_api(base_url),
+        }
+    }
+
+    async fn resource(&self, url: &Url) -> Result<Option<ResourceMetadata>, AuthError> {
+        let response = self.http.get(url).await.map_err(AuthError::Unreachable)?;
+        read(response, url)
+    }
+
+    /// The URL of the metadata in the response to a request without a credential.
+    async fn challenge(&self, base: &Url) -> Result<Option<String>, AuthError> {
+        let mut url = base.clone();
+        url.set_path(&format!("{}/emails", base.path().trim_end_matches('/')));
+        let response = self.http.get(&url).await.map_err(AuthError::Unreachable)?;
+        Ok(resource_metadata(&response.headers).filter(|_| response.status == StatusCode::UNAUTHORIZED))
+    }
+}
+
+/// The parameter `resource_metadata` of the challenges in a 401 (RFC 9728, 5.1).
+fn resource_metadata(headers: &HeaderMap) -> Option<String> {
+    let challenges = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    challenges.into_iter().find_map(|text| parameter(text, "resource_metadata"))
+}
+
+/// A parameter of the challenges in a header: `name=token` or `name="quoted string"` (RFC 9110, 11.6.1).
+fn parameter(mut rest: &str, wanted: &str) -> Option<String> {
+    loop {
+        let (before, after) = rest.split_once('=')?;
+        let name = before.trim_end().rsplit([' ', '\t', ',']).next().unwrap_or_default();
+        let mut value = String::new();
+        rest = after.trim_start();
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut characters = quoted.chars();
+            // A string without its end has no value.
+            while let Some(character) = characters.next().filter(|character| *character != '"') {
+                value.push(if character == '\\' { characters.next()? } else { character });
+            }
+            rest = characters.as_str();
+        } else {
+            let (token, after) = rest.split_at(rest.find([' ', '\t', ',', '=']).unwrap_or(rest.len()));
+            (value, rest) = (token.to_owned(), after.trim_start_matches('='));
+        }
+        if name.eq_ignore_ascii_case(wanted) {
+            return Some(value);
+        }
     }
 }
 
@@ -135,6 +194,8 @@ fn metadata_urls(issuer: &Url) -> [Url; 2] {
 /// Parses the metadata in a response; `None` if the server has none at this URL.
 fn read<T: DeserializeOwned>(response: HttpResponse, url: &Url) -> Result<Option<T>, AuthError> {
     match response.status {
+        // A page, with which some applications answer any path.
+        StatusCode::OK if response.body.bytes.trim_ascii_start().starts_with(b"<") => return Ok(None),
         StatusCode::OK => {}
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
         _ => return Err(response.unexpected(url)),
@@ -158,22 +219,26 @@ fn server(
     if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
         return Err(AuthError::Metadata("PKCE with S256 is not supported".to_owned()));
     }
-    let address = |name: &str, given: &str| {
+    let address = |name: &'static str, given: &str| {
         let url =
             endpoint::oauth(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))?;
         // Else the metadata could send codes and tokens of one server to another (RFC 9700, section 4.4).
         if !trusts_endpoints && origin(&url) != origin(base) {
-            let (found, own) = (origin(&url), origin(base));
-            return Err(AuthError::Metadata(format!("`{name}` is at {found}, not at {own}")));
+            let (origin, issuer) = (origin(&url), origin(base));
+            return Err(AuthError::ForeignEndpoint { endpoint: name, origin, issuer });
         }
         Ok(url)
     };
-    let maybe = |name: &str, given: Option<&str>| given.map(|given| address(name, given)).transpose();
+    let maybe = |name: &'static str, given: Option<&str>| given.map(|given| address(name, given)).transpose();
     Ok(AuthorizationServer {
         authorization: address("authorization_endpoint", &metadata.authorization_endpoint)?,
         token: address("token_endpoint", &metadata.token_endpoint)?,
         revocation: maybe("revocation_endpoint", metadata.revocation_endpoint.as_deref())?,
         registration: maybe("registration_endpoint", metadata.registration_endpoint.as_deref())?,
+        device_authorization: maybe(
+            "device_authorization_endpoint",
+            metadata.device_authorization_endpoint.as_deref(),
+        )?,
         issuer_in_redirect: metadata.authorization_response_iss_parameter_supported,
         issuer: Some(metadata.issuer),
         scopes: metadata.scopes_supported,
@@ -245,7 +310,7 @@ mod tests {
         let url = Url::parse("https://api.example.com/.well-known/oauth-authorization-server").unwrap();
         let found = |status| {
             let body = Collected { bytes: Bytes::new(), missing: None };
-            read::<Metadata>(HttpResponse { status, headers: http::HeaderMap::new(), body }, &url)
+            read::<Metadata>(HttpResponse { status, headers: HeaderMap::new(), body, served_at: None }, &url)
         };
         for status in [StatusCode::NOT_FOUND, StatusCode::UNAUTHORIZED, StatusCode::GONE] {
             assert!(matches!(found(status), Ok(None)), "{status}");
@@ -279,7 +344,10 @@ mod tests {
                 .await
                 .unwrap_err();
             let crate::Error::Auth(error) = error else { panic!("{error:?}") };
-            assert!(matches!(*error, AuthError::Metadata(_)), "{field}: {error:?}");
+            assert!(
+                matches!(*error, AuthError::Metadata(_) | AuthError::ForeignEndpoint { .. }),
+                "{field}: {error:?}"
+            );
         }
     }
 
@@ -330,6 +398,72 @@ mod tests {
         ] {
             assert!(find(wrong.clone()).await.is_err(), "{wrong}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_api_names_its_metadata_in_a_401() {
+        // RFC 9728, 5.1
+        let find = async |challenge: &'static str| {
+            let resource = serde_json::json!({
+                "resource": "https://api.example.com", "authorization_servers": ["https://login.example.com"],
+            });
+            let server = serde_json::json!({
+                "issuer": "https://login.example.com",
+                "authorization_endpoint": "https://login.example.com/authorize",
+                "token_endpoint": "https://login.example.com/token",
+                "code_challenge_methods_supported": ["S256"],
+            });
+            let pages = ScriptedTransport::from_fn(move |request| match request.path() {
+                "/emails" => {
+                    assert_eq!(request.header("authorization"), "");
+                    Reply::bytes(401, "").header("www-authenticate", challenge)
+                }
+                "/meta" => Reply::json(200, resource.clone()),
+                RFC if request.url.host_str() == Some("login.example.com") => {
+                    Reply::json(200, server.clone())
+                }
+                // An application of one page.
+                _ => Reply::bytes(200, "<!doctype html>"),
+            });
+            AuthorizationServer::discovery().transport(pages).api("https://api.example.com").await
+        };
+        let found = find(
+            r#"Basic realm="a, resource_metadata=\"no\"", Bearer resource_metadata="https://api.example.com/meta""#,
+        );
+        let found = found.await.unwrap();
+        assert_eq!(
+            (found.issuer(), found.origin()),
+            (Some("https://login.example.com"), "https://api.example.com")
+        );
+        let error = find("Bearer").await.unwrap_err();
+        assert!(matches!(error, Error::Auth(error) if matches!(*error, AuthError::NoMetadata)));
+        for wrong in
+            ["Bearer resource_metadata=\"http://api.example.com/meta\"", "Bearer resource_metadata=/other"]
+        {
+            let error = find(wrong).await.unwrap_err();
+            assert!(
+                matches!(error, Error::Auth(error) if matches!(*error, AuthError::Metadata(_))),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn parameters_of_challenges_are_read_as_the_rfc_writes_them() {
+        for (challenges, found) in [
+            ("Bearer resource_metadata=\"https://a.test/x\"", Some("https://a.test/x")),
+            ("bearer error=\"invalid_token\", RESOURCE_METADATA = \"a\\\"b\", x=1", Some("a\"b")),
+            ("Basic abc==, DPoP resource_metadata=plain,x=y", Some("plain")),
+            ("Bearer x=\"resource_metadata=\\\"no\\\"\"", None),
+            ("Bearer resource_metadata=\"\"", Some("")),
+            ("Bearer resource_metadata", None),
+            ("Bearer a=\"b", None),
+            ("=", None),
+            ("", None),
+        ] {
+            assert_eq!(parameter(challenges, "resource_metadata").as_deref(), found, "{challenges}");
+        }
+        proptest::proptest!(|(text in "[ -~]{0,40}")| drop(parameter(&text, "resource_metadata")));
     }
 
     #[tokio::test]

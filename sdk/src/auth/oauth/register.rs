@@ -6,7 +6,11 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{server::AuthorizationServer, token_response::oauth_error};
+use super::{
+    device::DEVICE_GRANT,
+    server::AuthorizationServer,
+    token_response::{oauth_error, rejection},
+};
 use crate::{
     auth::scope::Scope,
     error::{AuthError, OAuthErrorCode, Result, printable},
@@ -19,7 +23,7 @@ use crate::{
 pub struct NewOAuthClient {
     client_name: String,
     redirect_uris: Vec<String>,
-    grant_types: [&'static str; 2],
+    grant_types: Vec<&'static str>,
     response_types: [&'static str; 1],
     token_endpoint_auth_method: &'static str,
     application_type: &'static str,
@@ -39,7 +43,7 @@ impl NewOAuthClient {
             client_name: client_name.into(),
             application_type: application_type(&redirect_uri),
             redirect_uris: vec![redirect_uri],
-            grant_types: ["authorization_code", "refresh_token"],
+            grant_types: vec!["authorization_code", "refresh_token"],
             response_types: ["code"],
             token_endpoint_auth_method: "none",
             scope: None,
@@ -55,6 +59,12 @@ impl NewOAuthClient {
             self.application_type = "web";
         }
         self.redirect_uris.push(redirect_uri);
+        self
+    }
+
+    /// Allows the client the device flow too ([`AuthorizationServer::authorize_device`]).
+    pub fn device_flow(mut self) -> Self {
+        self.grant_types.push(DEVICE_GRANT);
         self
     }
 
@@ -148,8 +158,7 @@ impl AuthorizationServer {
                 .into()
             });
         }
-        let error = oauth_error(&response).filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS);
-        Err(error.map_or_else(|| response.unexpected(endpoint), AuthError::Rejected).into())
+        Err(rejection(&response, endpoint).into())
     }
 }
 

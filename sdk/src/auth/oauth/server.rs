@@ -46,6 +46,7 @@ pub struct AuthorizationServer {
     pub(crate) token: Url,
     pub(crate) revocation: Option<Url>,
     pub(crate) registration: Option<Url>,
+    pub(crate) device_authorization: Option<Url>,
     pub(crate) scopes: Vec<Scope>,
     pub(crate) origin: String,
     pub(crate) http: HttpClient,
@@ -71,6 +72,7 @@ impl AuthorizationServer {
             token: at("/oauth/token"),
             revocation: Some(at("/oauth/revoke")),
             registration: Some(at("/oauth/register")),
+            device_authorization: None,
             scopes: vec![Scope::FullAccess, Scope::EmailsSend],
             origin: origin(&base),
             http: HttpClient::default(),
@@ -108,6 +110,11 @@ impl AuthorizationServer {
     /// Returns whether the server supports client registration.
     pub fn supports_registration(&self) -> bool {
         self.registration.is_some()
+    }
+
+    /// Returns whether the server offers the device flow ([`authorize_device`](Self::authorize_device)).
+    pub fn supports_device_flow(&self) -> bool {
+        self.device_authorization.is_some()
     }
 
     /// Returns the origin that the tokens are bound to.

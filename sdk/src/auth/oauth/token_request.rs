@@ -3,23 +3,43 @@
 //! The forms are built here instead of by the oauth2 crate, which discards a response that it can't parse completely, and with it possibly the
 //! only copy of a refresh token.
 
+use std::time::SystemTime;
+
 use url::Url;
 
 use super::{
     authorization::{AuthorizationCode, AuthorizationRequest},
     http::HttpClient,
     server::AuthorizationServer,
-    token_response::{classify, oauth_error},
+    token_response::{classify, rejection},
 };
 use crate::{
     auth::{
         record::TokenRecord,
         token_endpoint::{RefreshOutcome, TokenEndpoint},
     },
-    clock::{self, spawn},
+    clock::{self, JoinHandle, spawn},
     error::{AuthError, Result},
     transport::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, endpoint},
 };
+
+/// Why an exchange has no outcome: its runtime has ended, or it panicked.
+pub(super) const INTERRUPTED: &str = "the exchange was interrupted";
+
+/// The exchange of a code: it goes on if its caller is dropped, and all later callers get its tokens.
+#[derive(Default)]
+pub(super) enum Exchange {
+    #[default]
+    NotSent,
+    Running(JoinHandle<Result<TokenRecord, AuthError>>),
+    Done(Box<TokenRecord>),
+}
+
+/// The outcome of one request for the tokens of a login, and when it was sent.
+pub(super) struct Requested {
+    pub(super) outcome: RefreshOutcome,
+    pub(super) obtained_at: SystemTime,
+}
 
 impl AuthorizationServer {
     /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code is valid for one use. Dropping the
@@ -35,12 +55,19 @@ impl AuthorizationServer {
         code: &AuthorizationCode,
     ) -> Result<TokenRecord> {
         let mut exchange = code.exchange.lock().await;
-        let running = exchange
-            .get_or_insert_with(|| spawn(self.clone().exchange_once(authorization.clone(), code.clone())));
-        let outcome = running.await;
-        *exchange = None;
-        let interrupted = |_| AuthError::CodeLost { reason: "the exchange was interrupted".to_owned() };
-        Ok(outcome.map_err(interrupted)??)
+        if let Exchange::NotSent = *exchange {
+            *exchange =
+                Exchange::Running(spawn(self.clone().exchange_once(authorization.clone(), code.clone())));
+        }
+        let outcome = match &mut *exchange {
+            Exchange::Running(running) => running.await,
+            Exchange::Done(record) => return Ok(TokenRecord::clone(record)),
+            Exchange::NotSent => Ok(Err(AuthError::CodeLost { reason: INTERRUPTED.to_owned() })),
+        };
+        *exchange = Exchange::NotSent;
+        let record = outcome.map_err(|_| AuthError::CodeLost { reason: INTERRUPTED.to_owned() })??;
+        *exchange = Exchange::Done(Box::new(record.clone()));
+        Ok(record)
     }
 
     async fn exchange_once(
@@ -48,7 +75,6 @@ impl AuthorizationServer {
         authorization: AuthorizationRequest,
         code: AuthorizationCode,
     ) -> Result<TokenRecord, AuthError> {
-        let obtained_at = clock::wall();
         let form = [
             ("grant_type", "authorization_code"),
             ("code", code.expose()),
@@ -56,8 +82,25 @@ impl AuthorizationServer {
             ("redirect_uri", authorization.redirect_uri()),
             ("client_id", authorization.client_id()),
         ];
-        let response = self.http.post_form(&self.token, &form).await;
-        let tokens = match classify(response, &self.token, None) {
+        let requested = self.request_tokens(&form).await;
+        self.record(requested, authorization.client_id(), authorization.scope())
+    }
+
+    /// Sends one request for the tokens of a login.
+    pub(super) async fn request_tokens(&self, form: &[(&str, &str)]) -> Requested {
+        let obtained_at = clock::wall();
+        let response = self.http.post_form(&self.token, form).await;
+        Requested { outcome: classify(response, &self.token, None), obtained_at }
+    }
+
+    /// The record of a login, if its tokens can be used.
+    pub(super) fn record(
+        &self,
+        Requested { outcome, obtained_at }: Requested,
+        client_id: &str,
+        scope: &str,
+    ) -> Result<TokenRecord, AuthError> {
+        let tokens = match outcome {
             RefreshOutcome::Tokens(tokens) => tokens,
             RefreshOutcome::NotSent(error) => return Err(AuthError::Unreachable(error)),
             RefreshOutcome::Throttled { status, retry_after } => {
@@ -82,16 +125,14 @@ impl AuthorizationServer {
         for deviation in &tokens.deviations {
             tracing::warn!(deviation, "the token response deviates from the specification");
         }
-        let mut record = TokenRecord::with(
-            self.origin.clone(),
-            self.token.as_str(),
-            authorization.client_id(),
-            tokens.refresh_token,
-        );
+        let mut record =
+            TokenRecord::with(self.origin.clone(), self.token.as_str(), client_id, tokens.refresh_token);
+        record.issuer.clone_from(&self.issuer);
         record.revocation_endpoint = self.revocation.as_ref().map(ToString::to_string);
-        record.scope = tokens.scope.unwrap_or_else(|| authorization.scope().to_owned());
+        record.scope = tokens.scope.unwrap_or_else(|| scope.to_owned());
         record.access_token = tokens.access_token;
         record.obtained_at = obtained_at;
+        record.served_at = tokens.served_at;
         record.expires_in = tokens.expires_in;
         Ok(record)
     }
@@ -122,7 +163,7 @@ async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError
     if response.status.is_success() && !is_page {
         return Ok(());
     }
-    Err(oauth_error(&response).map_or_else(|| response.unexpected(&url), AuthError::Rejected))
+    Err(rejection(&response, &url))
 }
 
 /// Sends refresh requests to the token endpoint in the record.

@@ -12,8 +12,8 @@ use url::Url;
 use super::http::HttpResponse;
 use crate::{
     auth::token_endpoint::{RefreshOutcome, Tokens},
-    error::{OAuthError, OAuthErrorCode, chain, printable, retry_after},
-    transport::{Collected, RequestDelivery, TransportError},
+    error::{AuthError, OAuthError, OAuthErrorCode, chain, printable, retry_after},
+    transport::{RequestDelivery, TransportError},
     types::{AccessToken, RefreshToken},
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn classify(
     };
     let status = response.status;
     if status.is_success() {
-        return success(&response.body, sent);
+        return success(&response, sent);
     }
     let pause = retry_after(&response.headers);
     let throttled = RefreshOutcome::Throttled { status: status.as_u16(), retry_after: pause };
@@ -88,7 +88,17 @@ pub(crate) fn oauth_error(response: &HttpResponse) -> Option<OAuthError> {
     })
 }
 
-fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
+/// The error for a response that an endpoint other than the token endpoint rejects a request with.
+pub(super) fn rejection(response: &HttpResponse, url: &Url) -> AuthError {
+    let error = oauth_error(response).filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS);
+    error.map_or_else(|| response.unexpected(url), AuthError::Rejected)
+}
+
+fn success(
+    HttpResponse { body, served_at, .. }: &HttpResponse,
+    sent: Option<&RefreshToken>,
+) -> RefreshOutcome {
+    let served_at = *served_at;
     let incomplete = body.missing.as_ref().map(|error| format!(": {}", chain(error))).unwrap_or_default();
     let body = &body.bytes;
     let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(body) else {
@@ -97,6 +107,7 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
                 refresh_token: Some(refresh_token),
                 access_token: None,
                 expires_in: DEFAULT_LIFETIME,
+                served_at,
                 scope: None,
                 deviations: vec![format!("only its refresh token could be read{incomplete}")],
             }),
@@ -111,12 +122,12 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
     let is_new = refresh_token.as_ref().is_some_and(|token| !same(token, sent));
     if sent.is_some() && !is_new {
         return match access_token {
-            Some(access_token) => RefreshOutcome::Kept { access_token, expires_in },
+            Some(access_token) => RefreshOutcome::Kept { access_token, expires_in, served_at },
             None => unknown(format!("the response has no new token: {}", deviations.join(", "))),
         };
     }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
-    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, scope, deviations })
+    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, served_at, scope, deviations })
 }
 
 fn unknown(reason: String) -> RefreshOutcome {
@@ -177,7 +188,7 @@ mod tests {
     use http::{HeaderMap, HeaderValue};
 
     use super::*;
-    use crate::transport::TransportErrorKind;
+    use crate::transport::{Collected, TransportErrorKind};
 
     fn received(status: u16, body: &str, missing: Option<TransportErrorKind>) -> HttpResponse {
         let missing = missing.map(|kind| TransportError::new(RequestDelivery::Unknown, kind));
@@ -185,6 +196,7 @@ mod tests {
             status: StatusCode::from_u16(status).unwrap(),
             headers: HeaderMap::new(),
             body: Collected { bytes: Bytes::copy_from_slice(body.as_bytes()), missing },
+            served_at: None,
         }
     }
 
@@ -265,7 +277,7 @@ mod tests {
         for refresh in ["", r#""refresh_token":"","#, r#""refresh_token":"old","#] {
             let body = format!(r#"{{{refresh}"access_token":"at","token_type":"Bearer","expires_in":900}}"#);
             match answer(200, &body) {
-                RefreshOutcome::Kept { access_token, expires_in } => {
+                RefreshOutcome::Kept { access_token, expires_in, .. } => {
                     assert_eq!((access_token.expose(), expires_in.as_secs()), ("at", 900));
                 }
                 other => panic!("{other:?}"),

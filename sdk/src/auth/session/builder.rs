@@ -42,7 +42,47 @@ impl Session {
     }
 }
 
-/// Builds a [`Session`].
+/// Builds a [`Session`], from the tokens of a login or from a store that has them.
+///
+/// A login at any OAuth server takes three steps: find the server, let the user decide, start the session.
+///
+/// | step | with a browser on this machine | without one |
+/// |---|---|---|
+/// | find the server | [`AuthorizationServer::discover`] by its issuer, or [`Discovery::api`] by the API that names it | the same |
+/// | let the user decide | [`AuthorizationServer::authorize`], a [`RedirectListener`] or a route of the application, [`AuthorizationServer::exchange`] | [`AuthorizationServer::authorize_device`], [`AuthorizationServer::exchange_device`] |
+/// | start the session | [`Session::start`] or [`SessionBuilder::start`] | the same |
+///
+/// Afterwards, [`SessionBuilder::open`] continues it from its store, in any process. The session works with servers that replace refresh
+/// tokens, keep them or issue none. Lifetimes count from the request; the server's `Date` counts where another clock obtained the tokens.
+///
+/// ```no_run
+/// # async fn example() -> idempost::Result<()> {
+/// use idempost::{
+///     Client,
+///     auth::{AuthorizationServer, FileStore, Session},
+/// };
+///
+/// let server = AuthorizationServer::discovery().api("https://api.example.com").await?;
+/// let device = server.authorize_device("my-client-id").send().await?;
+/// println!("Open {} and enter {}.", device.verification_uri(), device.user_code());
+/// let tokens = server.exchange_device(&device).await?;
+/// let session = Session::builder()
+///     .on_event(|event| eprintln!("{event}"))
+///     .start(FileStore::new("/var/lib/shop/login"), &tokens)
+///     .await?;
+/// let client = Client::builder().base_url("https://api.example.com").session(session).build()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`AuthorizationServer::discover`]: crate::auth::AuthorizationServer::discover
+/// [`AuthorizationServer::authorize`]: crate::auth::AuthorizationServer::authorize
+/// [`AuthorizationServer::exchange`]: crate::auth::AuthorizationServer::exchange
+/// [`AuthorizationServer::authorize_device`]: crate::auth::AuthorizationServer::authorize_device
+/// [`AuthorizationServer::exchange_device`]: crate::auth::AuthorizationServer::exchange_device
+/// [`Discovery::api`]: crate::auth::Discovery::api
+#[cfg_attr(feature = "redirect-listener", doc = "[`RedirectListener`]: crate::auth::RedirectListener")]
+#[cfg_attr(not(feature = "redirect-listener"), doc = "[`RedirectListener`]: crate::auth")]
 #[must_use]
 #[derive(Default)]
 pub struct SessionBuilder {
@@ -96,8 +136,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Registers a callback for events. It runs after the refreshed tokens have been saved and the store's lock has been released; its panics are
-    /// caught. Every event is also a `tracing` event.
+    /// Registers a callback for events. It runs after the refreshed tokens have been saved and the store's lock has been released, or while a
+    /// refresh waits; its panics are caught. Every event is also a `tracing` event.
     pub fn on_event(mut self, listener: impl Fn(&SessionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self

@@ -6,7 +6,7 @@ use std::{
     pin::pin,
     sync::Arc,
     task::Poll,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use super::{
@@ -24,7 +24,11 @@ use crate::{
     },
     clock::sleep,
     error::{AuthError, EndReason, Ended, StoreError},
+    types::AccessToken,
 };
+
+/// The shortest pause that is reported.
+const NOTED_PAUSE: Duration = Duration::from_secs(2);
 
 /// One refresh. It runs in its own task, so it continues when its caller stops waiting.
 pub(super) struct Run {
@@ -46,7 +50,7 @@ pub(super) struct Run {
 
 enum Received {
     Tokens(Tokens),
-    AccessToken(crate::types::AccessToken, Duration),
+    AccessToken { access_token: AccessToken, expires_in: Duration, served_at: Option<SystemTime> },
 }
 
 impl Run {
@@ -100,7 +104,15 @@ impl Run {
             Command::Exchange => self.exchange().await,
             Command::Pause(pause) => {
                 let resting = &self.shared.resting;
-                resting.send_replace(self.shared.unsaved().is_none());
+                let is_resting = self.shared.unsaved().is_none();
+                if is_resting && pause >= NOTED_PAUSE {
+                    let reason = self.trouble.as_ref().map_or_else(
+                        || "the response to the previous token refresh was lost".to_owned(),
+                        |trouble| crate::error::chain(trouble),
+                    );
+                    self.shared.notify(&SessionEvent::Waiting { reason, pause });
+                }
+                resting.send_replace(is_resting);
                 sleep(pause).await;
                 resting.send_replace(false);
                 Event::Resumed
@@ -159,21 +171,22 @@ impl Run {
             Change::Tokens | Change::AccessToken => {
                 let Some((received, at)) = &self.received else { return Event::Failed };
                 record.obtained_at = at.wall;
-                asked = Some(at.monotonic);
+                asked = Some(*at);
                 match received {
                     Received::Tokens(tokens) => {
                         record.generation = record.generation.saturating_add(1);
                         record.refresh_token.clone_from(&tokens.refresh_token);
                         record.access_token.clone_from(&tokens.access_token);
                         record.expires_in = tokens.expires_in;
+                        record.served_at = tokens.served_at;
                         record.pending = None;
                         if let Some(scope) = &tokens.scope {
                             record.scope.clone_from(scope);
                         }
                     }
-                    Received::AccessToken(token, expires_in) => {
-                        record.access_token = Some(token.clone());
-                        record.expires_in = *expires_in;
+                    Received::AccessToken { access_token, expires_in, served_at } => {
+                        record.access_token = Some(access_token.clone());
+                        (record.expires_in, record.served_at) = (*expires_in, *served_at);
                         if !is_replaced(&record) {
                             record.pending = None;
                         }
@@ -270,12 +283,12 @@ impl Run {
                 self.trouble = Some(AuthError::Rejected(error));
                 Outcome::InvalidGrant
             }
-            RefreshOutcome::Kept { access_token, expires_in } => {
+            RefreshOutcome::Kept { access_token, expires_in, served_at } => {
                 if is_replaced(&record) {
                     let reason = "the response has no new refresh token".to_owned();
                     self.events.push(SessionEvent::ResponseLost { reason });
                 }
-                self.received = Some((Received::AccessToken(access_token, expires_in), asked));
+                self.received = Some((Received::AccessToken { access_token, expires_in, served_at }, asked));
                 Outcome::Kept { left: expires_in }
             }
             RefreshOutcome::Unknown { reason } => {

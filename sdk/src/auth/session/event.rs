@@ -1,13 +1,14 @@
 //! Events of a session, and requests to its delegate.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     auth::scope::Scope,
     error::{AuthError, chain},
 };
 
-/// A noteworthy event of a refresh; the call continues. Delivered after the new tokens have been saved.
+/// A noteworthy event of a refresh; the call continues. Delivered after the new tokens have been saved, except for
+/// [`Waiting`](Self::Waiting).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SessionEvent {
@@ -25,6 +26,13 @@ pub enum SessionEvent {
         /// The new scope.
         now: String,
     },
+    /// The refresh waits before it sends a request, which takes up to [`max_wait`](super::SessionBuilder::max_wait).
+    Waiting {
+        /// The reason.
+        reason: String,
+        /// The time that it waits.
+        pause: Duration,
+    },
     /// The token response deviates from the specification; the tokens were saved.
     Deviation(String),
 }
@@ -38,6 +46,13 @@ impl fmt::Display for SessionEvent {
             }
             Self::ScopeChanged { before, now } => {
                 write!(f, "the scope of the login changed from `{before}` to `{now}`")
+            }
+            Self::Waiting { reason, pause } => {
+                write!(
+                    f,
+                    "{reason}; waiting {:.0} s before another token refresh",
+                    pause.as_secs_f64().ceil()
+                )
             }
             Self::Deviation(what) => write!(f, "the token response deviates from the specification: {what}"),
         }

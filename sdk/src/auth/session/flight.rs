@@ -12,7 +12,7 @@ use super::{
     state::{Decision, Outcome},
     token::Token,
 };
-use crate::{clock, error::AuthError};
+use crate::{auth::record::TokenRecord, clock, error::AuthError};
 
 /// What a call does next.
 pub(super) enum Ready {
@@ -99,6 +99,11 @@ impl Shared {
         let token = self.known(record);
         if self.left(&token).is_zero() {
             reported?;
+            // The delegate has just refreshed, by a clock that is ahead of this one.
+            if !token.same(before) && token.header.is_some() {
+                let now = self.clocks.now();
+                return Ok(Token::new(TokenRecord::clone(&token.record), now, Some(now)));
+            }
             return Err(match token.record.pending {
                 Some(_) => AuthError::OutcomeUnknown { retry_after: self.policy.settle },
                 None => AuthError::NoAccessToken,

@@ -67,20 +67,24 @@ pub(crate) struct Token {
     /// The value of `Authorization`, if there is an access token.
     pub(crate) header: Option<HeaderValue>,
     /// When it was first seen, and its maximum remaining lifetime from then.
-    seen: Duration,
+    seen: Now,
     max: Duration,
 }
 
 impl Token {
     /// `since`: when its tokens were requested, if this process did.
-    pub(crate) fn new(record: TokenRecord, now: Now, since: Option<Duration>) -> Self {
+    pub(crate) fn new(record: TokenRecord, now: Now, since: Option<Now>) -> Self {
         let header = record.access_token.as_ref().map(crate::types::AccessToken::header);
-        let seen = since.unwrap_or(now.monotonic);
-        let mut token = Self { max: record.expires_in, record: Arc::new(record), header, seen };
-        if since.is_none() {
-            token.max = token.by_wall(now.wall);
-        }
-        token
+        let max = match since {
+            Some(_) => record.expires_in,
+            // Never longer than the lifetime: a clock that is behind both the writer's and the server's proves nothing.
+            None => record
+                .expires_at_by(now.wall)
+                .duration_since(now.wall)
+                .unwrap_or_default()
+                .min(record.expires_in),
+        };
+        Self { record: Arc::new(record), header, seen: since.unwrap_or(now), max }
     }
 
     /// Returns the same tokens in a record that was written again.
@@ -93,8 +97,9 @@ impl Token {
         if self.header.is_none() {
             return Duration::ZERO;
         }
-        let by_monotonic = self.max.saturating_sub(now.monotonic.saturating_sub(self.seen));
-        by_monotonic.min(self.by_wall(now.wall))
+        // A clock that was set back proves nothing; the other clock and the service's 401 still do.
+        let by_wall = now.wall.duration_since(self.seen.wall).unwrap_or_default();
+        self.max.saturating_sub(now.monotonic.saturating_sub(self.seen.monotonic).max(by_wall))
     }
 
     /// The hard and the soft limit of its lifetime; a token that can't be refreshed is used to the end.
@@ -103,12 +108,6 @@ impl Token {
             Some(_) => clocks.limits(self.record.expires_in),
             None => (Duration::ZERO, Duration::ZERO),
         }
-    }
-
-    fn by_wall(&self, wall: SystemTime) -> Duration {
-        // A clock that was set back, or is behind the one that wrote the record, proves nothing; the other clock and the service's 401 still do.
-        let elapsed = wall.duration_since(self.record.obtained_at).unwrap_or_default();
-        self.record.expires_in.saturating_sub(elapsed)
     }
 
     /// Returns whether this is the same access token of the same grant.
@@ -145,6 +144,21 @@ mod tests {
             let by_wall = wall.saturating_sub(1_000);
             prop_assert_eq!(left, Duration::from_secs(900_u64.saturating_sub(by_wall.max(monotonic))));
         }
+    }
+
+    #[test]
+    fn the_server_s_time_counts_if_the_clock_that_obtained_a_token_was_ahead() {
+        let mut token = token(at(13_600, 0));
+        let record = Arc::get_mut(&mut token.record).unwrap();
+        record.served_at = Some(at(10_000, 0).wall);
+        let left = |wall| Token::new(TokenRecord::clone(&token.record), at(wall, 0), None).left(at(wall, 0));
+        // The clock has been corrected, or is still ahead.
+        for (wall, seconds) in
+            [(10_000, 900), (10_100, 800), (10_900, 0), (13_500, 0), (13_700, 800), (14_500, 0)]
+        {
+            assert_eq!(left(wall).as_secs(), seconds, "{wall}");
+        }
+        assert_eq!(token.record.expires_at_by(at(10_100, 0).wall), at(10_900, 0).wall);
     }
 
     #[test]

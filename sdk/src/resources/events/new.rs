@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::record::{PayloadType, validate_schema};
 use crate::{
-    problem::{Validator, address_fault},
+    problem::{Problems, Validator, address_fault},
     types::ContactId,
+    types::fields::{Field, Input, Reader},
 };
 
 /// The prefix of the service's own events.
@@ -110,6 +111,35 @@ validate! {
     /// Only the service can validate the payload against the event's schema.
     ///
     EventOccurrence
+}
+
+impl Input for EventOccurrence {
+    const FIELDS: &'static [Field] = &[
+        Field::required::<String>("event"),
+        Field::optional::<ContactId>("contact_id"),
+        Field::optional::<String>("email"),
+        Field::optional::<Map<String, Value>>("payload"),
+    ];
+
+    fn read(json: &Value) -> (Self, Result<(), Problems>) {
+        Reader::input(json, |fields| {
+            let event = fields.required("event");
+            match (fields.has("contact_id"), fields.has("email")) {
+                (true, true) => {
+                    let rule =
+                        "`contact_id` and `email` can't be used together: an event concerns one contact";
+                    fields.report("email", "exclusive", rule);
+                }
+                (false, false) => fields.report("", "required", "`contact_id` or `email` is required"),
+                _ => {}
+            }
+            let contact = fields.optional("contact_id").map(Subject::Contact);
+            let subject = contact.or(fields.optional("email").map(Subject::Email));
+            // A placeholder for what is reported above.
+            let subject = subject.unwrap_or_else(|| Subject::Contact("-".into()));
+            Self { event, subject, payload: fields.optional("payload") }
+        })
+    }
 }
 
 impl Serialize for EventOccurrence {

@@ -1,5 +1,6 @@
 // A user with a browser: opens a URL, submits every form on the way with its default values (or a name) by its first button, and
-// follows the redirects to the end, which is the page of the program. `visit` is for scripts; as a program it takes the URL.
+// follows the redirects to the end, which is the page of the program. `visit` is for scripts; as a program it takes
+// the URL, and optionally the start of the one to stop at and print.
 import { request } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
@@ -68,4 +69,8 @@ export async function visit(address, stop) {
   return page.url;
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) await visit(process.argv[2]);
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [address, end] = process.argv.slice(2);
+  const last = await visit(address, end && ((url) => url.startsWith(end)));
+  if (end) console.log(last);
+}

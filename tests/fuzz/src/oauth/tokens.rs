@@ -1,4 +1,5 @@
-//! Responses of the authorization server: to refreshes, to exchanges of codes, its metadata, and registrations. And stored records.
+//! Responses of the authorization server: to refreshes, to exchanges of codes, its metadata and that of its API, registrations, and device
+//! authorizations. And stored records.
 //!
 //! ```text
 //! STATUS ["broken"]
@@ -78,7 +79,22 @@ async fn others(answer: &Answer) {
         Ok(server) => {
             assert_eq!(server.issuer().map(|issuer| issuer.trim_end_matches('/')), Some(ORIGIN));
             assert_eq!(server.origin(), ORIGIN);
+            match server.authorize_device("client").send().await {
+                // A person types the code, and opens the page.
+                Ok(device) => {
+                    assert!(
+                        !device.user_code().chars().any(char::is_control) && !device.user_code().is_empty()
+                    );
+                    assert!(matches!(device.verification_uri().scheme(), "http" | "https"));
+                }
+                Err(error) => shown(error),
+            }
         }
+        Err(error) => shown(error),
+    }
+    // The metadata of the API, at its well-known URL or where a challenge says.
+    match AuthorizationServer::discovery().transport(answer.clone()).api(ORIGIN).await {
+        Ok(server) => assert_eq!(server.origin(), ORIGIN),
         Err(error) => shown(error),
     }
     let request =

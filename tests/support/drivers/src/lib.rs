@@ -1,4 +1,4 @@
-//! A browser and a terminal that tests drive.
+//! A browser, a terminal and a client of the Model Context Protocol that tests drive.
 //!
 //! A crate of its own, because Cargo unites the features of ordinary dependencies throughout the workspace, but not those of
 //! dependencies for tests: `cargo test` would build again most of what `cargo run` has built.
@@ -9,4 +9,4 @@
 mod chromium;
 
 pub use chromium::{Browser, TIMEOUT};
-pub use {rexpect, thirtyfour};
+pub use {rexpect, rmcp, thirtyfour};

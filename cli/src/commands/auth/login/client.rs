@@ -3,6 +3,7 @@
 use idempost::auth::{AuthorizationServer, NewOAuthClient};
 
 use crate::commands::auth::failed;
+use crate::context::Context;
 use crate::diagnostics::Fail;
 
 /// The client ID that services may have registered for this program in advance.
@@ -15,16 +16,32 @@ const REDIRECTS: [&str; 2] = ["http://127.0.0.1/callback", "http://[::1]/callbac
 pub(super) async fn resolve(
     server: &AuthorizationServer,
     given: Option<&str>,
-    last: Option<&str>,
+    context: &Context,
 ) -> Result<String, Fail> {
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    for known in last.into_iter().chain([DEFAULT_CLIENT_ID]) {
-        if server.is_registered(known).await.map_err(failed)? {
-            return Ok(known.to_owned());
+    for known in known(server, context)? {
+        if server.is_registered(&known).await.map_err(failed)? {
+            return Ok(known);
         }
     }
+    register(server).await
+}
+
+/// The client IDs that the server may know: that of the profile's last login there, and the default one.
+pub(super) fn known(server: &AuthorizationServer, context: &Context) -> Result<Vec<String>, Fail> {
+    let last = context.credentials()?.overview().ok().flatten().map(|last| last.metadata);
+    let last = last.filter(|last| {
+        last.origin == server.origin()
+            && last.issuer.as_deref() == server.issuer()
+            && !last.client_id.is_empty()
+    });
+    Ok(last.into_iter().map(|last| last.client_id).chain([DEFAULT_CLIENT_ID.to_owned()]).collect())
+}
+
+/// Registers this program.
+pub(super) async fn register(server: &AuthorizationServer) -> Result<String, Fail> {
     if !server.supports_registration() {
         return Err(Fail::Auth {
             message: "the service doesn't know this program and doesn't support dynamic client registration; nothing was stored"
@@ -32,6 +49,9 @@ pub(super) async fn resolve(
             hint: Some("ask the service's operator for a client ID, and log in with --client-id ID".to_owned()),
         });
     }
-    let client = NewOAuthClient::new("idempost", REDIRECTS[0]).redirect_uri(REDIRECTS[1]);
+    let mut client = NewOAuthClient::new("idempost", REDIRECTS[0]).redirect_uri(REDIRECTS[1]);
+    if server.supports_device_flow() {
+        client = client.device_flow();
+    }
     Ok(server.register(&client).await.map_err(failed)?.client_id)
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{Args, Grant, PASTE_REDIRECT_URI, Plan, paste};
+use super::{Args, Grant, PASTE_REDIRECT_URI, Plan, Target, paste};
 use crate::commands::auth::{of_store, profile, refused};
 use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
@@ -26,7 +26,9 @@ const MAX_BYTES: u64 = 16 * 1024;
 #[derive(Serialize, Deserialize)]
 struct Unfinished {
     begun_at: Timestamp,
-    base_url: Url,
+    target: Target,
+    /// The settings that flags set, to save with the login.
+    saves: Vec<(String, String)>,
     store: StoreKind,
     /// Whether the store has to be written to the configuration file.
     chosen: bool,
@@ -41,11 +43,12 @@ pub(super) async fn begin(
     credentials: &Credentials,
     context: &Context,
 ) -> Result<(), Fail> {
-    let server = super::server(&plan.base_url, context).await?;
+    let server = plan.target.discover(context).await?;
     let request = super::request(&server, PASTE_REDIRECT_URI.to_owned(), plan, context).await?;
     let unfinished = Unfinished {
         begun_at: Timestamp::now(),
-        base_url: plan.base_url.clone(),
+        target: plan.target.clone(),
+        saves: plan.saves.clone(),
         store,
         chosen: plan.chosen || plan.store.is_none() && store != StoreKind::default(),
         scopes: plan.scopes.clone(),
@@ -78,6 +81,9 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
     for (name, is_set) in [
         ("--scope", !args.scopes.is_empty()),
         ("--client-id", args.client_id.is_some()),
+        ("--issuer", args.issuer.is_some()),
+        ("--trust-endpoints", args.trust_endpoints),
+        ("--device", args.device),
         ("--port", args.port.is_some()),
         ("--store", args.store.is_some()),
         ("--no-browser", args.no_browser),
@@ -108,7 +114,7 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
             "the login was begun more than 10 minutes ago, and its code has expired".to_owned(),
         ));
     }
-    check_base_url(&unfinished.base_url, context)?;
+    check_base_url(&unfinished.target.base_url, context)?;
     let given = if given == "-" { read()? } else { given.to_owned() };
     let code = match request.code_from(&given) {
         Ok(code) => code,
@@ -121,16 +127,17 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
             return Err(refused(&error));
         }
     };
-    let server = super::server(&unfinished.base_url, context).await?;
+    let server = unfinished.target.discover(context).await?;
     // A code is sent at most once: its reuse would revoke the grant.
     if !credentials.take_unfinished().map_err(|error| of_store(&error))? {
         return Err(none("another command is finishing this login".to_owned()));
     }
-    let Unfinished { base_url, store, chosen, scopes, .. } = unfinished;
+    let Unfinished { target, saves, store, chosen, scopes, .. } = unfinished;
     let record =
         Grant { server, authorization: request, code }.store_in(credentials.store(Some(store))).await?;
     let plan = Plan {
-        base_url,
+        target,
+        saves,
         scopes,
         client_id: None,
         store: Some(store),

@@ -14,7 +14,7 @@ use super::{ImportOptions, OnConflict};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Kind};
 use crate::literal::permit_local;
-use crate::output::rows::Rows;
+use crate::output::progress::Rows;
 
 /// The outcome of one row.
 enum RowOutcome {

@@ -176,6 +176,10 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if !no_validate && let Err(problems) = Problems::merge(shape_errors, email.check()) {
         builder.add_problems(problems);
     }
+    // The client would reject them too, but knows no flags.
+    if let Err(problems) = context.settings()?.recipients.apply(&mut builder.value()) {
+        builder.add_further(problems);
+    }
     let recipients =
         ["to", "cc", "bcc"].into_iter().filter_map(|field| builder.fields().get(field)).map(addresses).sum();
     for warning in email.warnings() {

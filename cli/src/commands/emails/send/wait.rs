@@ -1,12 +1,15 @@
 //! `--wait`: waits until the email is delivered or has failed.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use idempost::{
     Client, EmailId,
-    emails::{LastEvent, SentEmail},
+    call::WithResponse,
+    emails::{Accepted, LastEvent, SentEmail},
 };
 
+use crate::actions::mutation;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -21,11 +24,12 @@ fn end(email: &SentEmail) -> End {
     }
 }
 
-/// Waits until the email is delivered.
+/// Waits until the email is delivered. `seen` gets its final state.
 pub(super) async fn until_final(
     timeout: Duration,
     client: &Client,
-    id: EmailId,
+    id: &EmailId,
+    seen: impl Fn(Option<String>),
     context: &Context,
 ) -> Result<(), Fail> {
     let words = Messages {
@@ -35,5 +39,24 @@ pub(super) async fn until_final(
         failed: "the email was accepted, but delivery failed".to_owned(),
         check: format!("idempost emails get {id}"),
     };
+    let end = |email: &SentEmail| {
+        seen(email.last_event.as_ref().map(ToString::to_string));
+        end(email)
+    };
     wait::until(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
+}
+
+/// The same, and then prints the response with the final state, as one document.
+pub(super) async fn and_print(
+    timeout: Duration,
+    client: &Client,
+    accepted: &WithResponse<Accepted>,
+    context: &Context,
+) -> Result<(), Fail> {
+    let (id, last_event) = (&accepted.value.id, RefCell::new(None));
+    let waited = until_final(timeout, client, id, |state| drop(last_event.replace(state)), context).await;
+    let mut document = mutation::document(accepted);
+    document["last_event"] = last_event.take().into();
+    mutation::report(context, || context.out.result(&[id.to_string()], &document))?;
+    waited
 }

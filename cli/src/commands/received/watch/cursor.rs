@@ -15,6 +15,7 @@ use crate::commands::received::file_name::safe;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::files;
+use crate::output::hex;
 use crate::output::table::at;
 use crate::settings::paths;
 
@@ -173,7 +174,7 @@ fn default_path(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
     hash.update(profile);
     hash.update([0]);
     hash.update(service.as_str());
-    let hash = hash.finalize().iter().take(8).fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let hash = hex(&hash.finalize()[..8]);
     Ok(folder.join("received").join(format!("{}-{hash}.json", safe(profile))))
 }
 

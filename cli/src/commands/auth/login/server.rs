@@ -1,0 +1,67 @@
+//! The authorization server of a login: the one of `--issuer` or of the profile, or the one that the API names.
+
+use idempost::auth::{AuthError, AuthorizationServer};
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::commands::auth::failed;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::settings::profiles::DEFAULT;
+use crate::settings::{Settings, keys};
+
+/// The API that a login is for, and how to find its authorization server.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Target {
+    pub(super) base_url: Url,
+    /// `None`: the one that the API names.
+    issuer: Option<Url>,
+    trust_endpoints: bool,
+}
+
+impl Target {
+    /// With the flags, or else with the settings that belong to this base URL.
+    pub(super) fn new(issuer: Option<Url>, trust_endpoints: bool, context: &Context) -> Result<Self, Fail> {
+        let (settings, base_url) = (context.settings()?, context.base_url()?);
+        let saved = settings.issuer.as_ref().filter(|_| belongs("issuer", base_url, settings));
+        let trusted = settings.trust_endpoints.as_ref().is_some_and(|setting| setting.value);
+        Ok(Self {
+            issuer: issuer.or_else(|| saved.map(|issuer| issuer.value.clone())),
+            trust_endpoints: trust_endpoints || trusted && belongs("trust_endpoints", base_url, settings),
+            base_url: base_url.clone(),
+        })
+    }
+
+    /// The server, with the endpoints of its metadata, or the specification's defaults if there is neither metadata nor an issuer.
+    pub(super) async fn discover(&self, context: &Context) -> Result<AuthorizationServer, Fail> {
+        let transport = context.login_transport()?;
+        let mut discovery = AuthorizationServer::discovery().transport(transport.clone());
+        if self.trust_endpoints {
+            discovery = discovery.trust_endpoints();
+        }
+        let api = self.base_url.as_str();
+        let Some(issuer) = &self.issuer else {
+            return match discovery.api(api).await {
+                Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
+                    Ok(AuthorizationServer::new(api)?.transport(transport))
+                }
+                found => found.map_err(failed),
+            };
+        };
+        let found = discovery.issuer(issuer.as_str()).await.map_err(failed)?;
+        Ok(found.for_api(api)?)
+    }
+}
+
+/// The settings of a profile that belong to its base URL.
+pub(super) const BOUND: [&str; 2] = ["issuer", "trust_endpoints"];
+
+/// Whether a setting of the configuration file belongs to this base URL: to the one in the same table, or else in `[defaults]`. The tokens of
+/// an issuer must not reach another API.
+fn belongs(key: &str, base_url: &Url, settings: &Settings) -> bool {
+    let Some(file) = &settings.file else { return false };
+    let name = Some(settings.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str()));
+    let table = name.filter(|name| file.get(Some(name), key).is_some());
+    let written = |table| keys::base_url(&file.get(table, "base_url")?.text).ok();
+    written(table).or_else(|| written(None)).is_none_or(|written| written == *base_url)
+}

@@ -1,0 +1,128 @@
+//! The filters of `emails list` and `emails tail`.
+
+use idempost::emails::LastEvent;
+use idempost::types::fields::Kind;
+use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
+use serde_json::Value;
+
+use crate::actions::pages::Match;
+use crate::input::flags::Flags;
+use crate::output::table::at;
+use crate::output::time;
+use crate::rows::field::Field;
+use crate::rows::given::Given;
+use crate::rows::operation::Selects;
+
+pub(super) const TO: Field =
+    Field::new("to", "TEXT", "Part of the address or name of a recipient: to, cc or bcc");
+pub(super) const FROM: Field = Field::new("from", "TEXT", "Part of the sender's address or name");
+pub(super) const SUBJECT: Field = Field::new("subject", "TEXT", "Part of the subject");
+pub(super) const STATUS: Field =
+    Field::new("status", "EVENT", "Last event, such as delivered or bounced; several separated by commas")
+        .list(&Kind::Choice(LastEvent::KNOWN))
+        .delimited();
+pub(super) const SINCE: Field = Field::new(
+    "since",
+    "TIME",
+    "Only emails created since then: a time, a date (UTC) or an age, such as 2h or 7d",
+);
+
+/// Which emails to show; all conditions must match.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Filter {
+    /// Names of text fields, and what one of them contains, in lower case.
+    parts: Vec<(&'static [&'static str], String)>,
+    status: Vec<String>,
+    since: Option<Timestamp>,
+}
+
+/// Reads the flags.
+pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
+    let since = given.text("since").and_then(|text| {
+        let read = since(text, Timestamp::now());
+        if read.is_none() {
+            let rule =
+                "--since must be a time such as 2026-11-26T09:00:00Z, a date, or an age such as 2h or 7d";
+            flags.wrong("type", rule, "--since", text);
+        }
+        read
+    });
+    let parts = parts(["to", "from", "subject"].map(|flag| given.text(flag)));
+    let filter = Filter { parts, status: given.texts("status"), since };
+    (filter != Filter::default()).then(|| Box::new(move |email: &Value| filter.check(email)) as _)
+}
+
+/// The text fields of `--to`, `--from` and `--subject`, and what one of them has to contain.
+fn parts(texts: [Option<&str>; 3]) -> Vec<(&'static [&'static str], String)> {
+    let fields: [&[&str]; 3] = [&["to", "cc", "bcc"], &["from"], &["subject"]];
+    fields.into_iter().zip(texts).filter_map(|(fields, text)| Some((fields, text?.to_lowercase()))).collect()
+}
+
+impl Filter {
+    fn check(&self, email: &Value) -> Match {
+        let created_at = || time::read(&at(email, "/created_at"));
+        if let Some(since) = self.since
+            && created_at().is_some_and(|created_at| created_at < since)
+        {
+            return Match::TooOld;
+        }
+        let has = |field: &str, part: &str| match &email[field] {
+            Value::String(text) => text.to_lowercase().contains(part),
+            Value::Array(texts) => {
+                texts.iter().filter_map(Value::as_str).any(|text| text.to_lowercase().contains(part))
+            }
+            _ => false,
+        };
+        let is_kept = self.parts.iter().all(|(fields, part)| fields.iter().any(|field| has(field, part)))
+            && (self.status.is_empty() || self.status.contains(&at(email, "/last_event")));
+        if is_kept { Match::Yes } else { Match::No }
+    }
+}
+
+/// Parses a time, the beginning of a date in UTC, or an age.
+fn since(text: &str, now: Timestamp) -> Option<Timestamp> {
+    let in_utc = now.to_zoned(TimeZone::UTC);
+    let date = || Some(text.parse::<jiff::civil::Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    let age = || text.parse::<Span>().ok().filter(|age| age.is_positive());
+    let back = || Some(in_utc.checked_sub(age()?).ok()?.timestamp());
+    text.parse().ok().or_else(date).or_else(back)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_beginning_is_a_time_a_date_or_an_age() {
+        let now: Timestamp = "2026-11-26T09:00:00Z".parse().unwrap();
+        for (text, expected) in [
+            ("2026-11-25T10:00:00+01:00", "2026-11-25T09:00:00Z"),
+            ("2026-11-25", "2026-11-25T00:00:00Z"),
+            ("7d", "2026-11-19T09:00:00Z"),
+            ("2h 30m", "2026-11-26T06:30:00Z"),
+        ] {
+            assert_eq!(since(text, now), expected.parse().ok(), "{text}");
+        }
+        for wrong in ["", "soon", "-2h", "0s", "7", "2026-13-01"] {
+            assert_eq!(since(wrong, now), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_email_must_match_every_filter() {
+        let parts = parts([Some("ADA@"), None, Some("week")]);
+        let filter = Filter { parts, status: vec!["sent".into()], since: None };
+        let email = json!({"to": ["bob@example.com"], "cc": ["Ada <ada@example.com>"], "subject": "Week 47", "last_event": "sent"});
+        assert_eq!(filter.check(&email), Match::Yes);
+        for (field, value) in
+            [("cc", json!(null)), ("subject", json!("Month")), ("last_event", json!("opened"))]
+        {
+            let mut other = email.clone();
+            other[field] = value;
+            assert_eq!(filter.check(&other), Match::No, "{other}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The protocol over HTTP, for applications that connect to a URL: streamable HTTP on a loopback address, for those who have the token.
+
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use super::TOKEN;
+use super::server::Server;
+use crate::context::Context;
+use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::files;
+
+/// The only path.
+const PATH: &str = "/mcp";
+/// The lengths that a given token may have.
+const TOKEN_LENGTH: std::ops::RangeInclusive<usize> = 16..=256;
+/// The maximum number of connections; further ones wait.
+const MAX_CONNECTIONS: usize = 256;
+/// How long the headers of a request may take to arrive.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
+/// A session that is silent for longer ends. A question may wait for its user that long.
+const KEEP_ALIVE: Duration = Duration::from_hours(1);
+/// The pause after a failed `accept`, as with too many open files.
+const PAUSE: Duration = Duration::from_millis(50);
+
+// No doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct Args {
+    /// Serve HTTP on this port of 127.0.0.1 instead of standard input and output [default: 4011]
+    ///
+    /// For applications that connect to a URL (streamable HTTP). Each request needs a token, which is printed at the start unless --token-file or
+    /// IDEMPOST_MCP_TOKEN gives it. 0 picks any free port. Ctrl-C ends it.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "4011")]
+    http: Option<u16>,
+    /// File with the token of --http
+    #[arg(long, value_name = "PATH", requires = "http")]
+    token_file: Option<PathBuf>,
+}
+
+type Handler = StreamableHttpService<Arc<Server>, LocalSessionManager>;
+
+/// What every connection needs.
+struct Endpoint {
+    handler: Handler,
+    /// The digest of the token: comparing digests takes no time that depends on the token.
+    token: [u8; 32],
+}
+
+impl Args {
+    /// The port to serve HTTP on.
+    pub(super) fn port(&self) -> Option<u16> {
+        self.http
+    }
+}
+
+/// Serves until the program ends.
+pub(super) async fn serve(server: Server, port: u16, args: &Args, context: &Context) -> Result<(), Fail> {
+    let given = given_token(args, context)?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let (listener, port) = listener
+        .and_then(|listener| listener.local_addr().map(|address| (listener, address.port())))
+        .map_err(|error| Fail::Local {
+            message: format!("couldn't listen on 127.0.0.1:{port}"),
+            source: Some(Box::new(error)),
+            hint: Some("choose another port with --http PORT, or any free one with --http 0".to_owned()),
+        })?;
+    let token = given.clone().unwrap_or_else(|| Uuid::new_v4().simple().to_string());
+    let endpoint = Arc::new(Endpoint { handler: handler(server, port), token: digest(&token) });
+    let url = format!("http://127.0.0.1:{port}{PATH}");
+    let new = given.is_none().then_some(&token);
+    let mut lines = vec![url.clone()];
+    lines.extend(new.map(|token| format!("Authorization: Bearer {token}")));
+    context.out.result(&lines, &json!({ "url": url, "token": new }))?;
+    if new.is_some() {
+        context
+            .out
+            .note("each request needs this header; the token is valid until Ctrl-C and won't be shown again");
+    }
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        // The semaphore is never closed.
+        let place = Arc::clone(&room).acquire_owned().await;
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let endpoint = Arc::clone(&endpoint);
+        tokio::spawn(async move {
+            let _place = place;
+            let answer = service_fn(|request| {
+                let endpoint = Arc::clone(&endpoint);
+                async move { Ok::<_, Infallible>(endpoint.answer(request).await) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), answer);
+            // An application that disconnects isn't worth reporting.
+            let _ = connection.await;
+        });
+    }
+}
+
+/// The protocol's handler. It also rejects what a web page can send: requests to another host name (DNS rebinding) or from another origin.
+fn handler(server: Server, port: u16) -> Handler {
+    let server = Arc::new(server);
+    let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(KEEP_ALIVE);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_origins(hosts.each_ref().map(|host| format!("http://{host}")))
+        .with_allowed_hosts(hosts);
+    StreamableHttpService::new(move || Ok(Arc::clone(&server)), Arc::new(sessions), config)
+}
+
+impl Endpoint {
+    async fn answer(&self, request: Request<Incoming>) -> Response<BoxBody<Bytes, Infallible>> {
+        if !self.is_authorized(request.headers()) {
+            let mut response =
+                plain(StatusCode::UNAUTHORIZED, "missing or wrong token (Authorization: Bearer …)\n");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return response;
+        }
+        if request.uri().path() != PATH {
+            return plain(StatusCode::NOT_FOUND, "the only path is /mcp\n");
+        }
+        self.handler.handle(request).await
+    }
+
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let Some((scheme, token)) = given.and_then(|value| value.split_once(' ')) else { return false };
+        scheme.eq_ignore_ascii_case("bearer") && digest(token.trim()) == self.token
+    }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token).into()
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infallible>> {
+    let mut response = Response::new(Full::from(text).boxed());
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// The token of the file, or of the environment.
+fn given_token(args: &Args, context: &Context) -> Result<Option<String>, Fail> {
+    let (text, origin) = match (&args.token_file, context.env.get(TOKEN)) {
+        (Some(path), _) => {
+            let failed = |error| Fail::local(format!("couldn't read {}", path.display()), error);
+            let bytes = files::read(path, 4096, true).map_err(failed)?;
+            let bytes = bytes.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+            let value = path.display().to_string();
+            let origin = Origin::Flag { name: "--token-file".to_owned(), n: 1, value, span: None };
+            (String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned(), origin)
+        }
+        (None, Some(text)) => (text.to_owned(), Origin::Env { name: TOKEN.to_owned() }),
+        (None, None) => return Ok(None),
+    };
+    // RFC 6750, section 2.1; the value itself isn't shown.
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+    if TOKEN_LENGTH.contains(&text.len()) && text.bytes().all(is_token) {
+        return Ok(Some(text));
+    }
+    let rule = format!(
+        "the token must have {} to {} characters of A-Z a-z 0-9 - . _ ~ + / =",
+        TOKEN_LENGTH.start(),
+        TOKEN_LENGTH.end()
+    );
+    Err(Fail::Usage(Diagnostics::one(Problem::new("", "token", rule), Some(origin))))
+}

@@ -1,0 +1,385 @@
+//! Logins at authorization servers that aren't the API's own: found by the API's metadata (RFC 9728), by `--issuer`, and in the device flow
+//! (RFC 8628). Both servers are scripted.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::*;
+
+/// A request, as far as these servers look at it.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub(super) path: String,
+    pub(super) headers: String,
+    pub(super) body: String,
+}
+
+/// A response: status, further headers, body. The status 0 closes the connection instead.
+pub(super) type Answer = (u16, String, String);
+
+/// A server on a port of its own. Its thread ends with the tests.
+pub(super) struct Scripted {
+    pub(super) url: String,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Scripted {
+    /// `answer` also gets the server's URL.
+    pub(super) fn start(answer: impl Fn(&str, &Request) -> Answer + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (at, seen) = (url.clone(), Arc::clone(&requests));
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let Some(request) = read(&stream) else { continue };
+                seen.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+                let (status, headers, body) = answer(&at, &request);
+                if status == 0 {
+                    continue;
+                }
+                let head = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{headers}connection: close\r\n\r\n",
+                    body.len()
+                );
+                // The program may have ended.
+                let _ = stream.write_all((head + body.as_str()).as_bytes());
+            }
+        });
+        Self { url, requests }
+    }
+
+    pub(super) fn requests(&self, path: &str) -> Vec<Request> {
+        let requests = self.requests.lock().unwrap();
+        requests.iter().filter(|request| request.path == path).cloned().collect()
+    }
+}
+
+fn read(stream: &TcpStream) -> Option<Request> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let (mut headers, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+        headers += &line;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request { path, headers, body: String::from_utf8(body).ok()? })
+}
+
+pub(super) fn json(status: u16, body: impl Into<Value>) -> Answer {
+    (status, String::new(), body.into().to_string())
+}
+
+pub(super) fn empty(status: u16) -> Answer {
+    (status, String::new(), String::new())
+}
+
+pub(super) fn field(body: &str, name: &str) -> String {
+    let found = url::form_urlencoded::parse(body.as_bytes()).find(|(known, _)| known == name);
+    found.map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
+
+fn tokens() -> Value {
+    json!({
+        "access_token": "at-sentinel", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt-sentinel",
+        "scope": "emails:send",
+    })
+}
+
+/// The metadata of an authorization server, some of whose endpoints are at `endpoints`.
+fn metadata(issuer: &str, endpoints: &str) -> Value {
+    json!({
+        "issuer": issuer,
+        "authorization_endpoint": format!("{issuer}/authorize"),
+        "token_endpoint": format!("{endpoints}/token"),
+        "revocation_endpoint": format!("{endpoints}/revoke"),
+        "device_authorization_endpoint": format!("{issuer}/device_authorization"),
+        "code_challenge_methods_supported": ["S256"],
+    })
+}
+
+/// An authorization server that knows one client. In the device flow, the user decides after one request.
+fn authorization_server(decision: &'static str, endpoints: Option<String>) -> Scripted {
+    let polls = Mutex::new(0);
+    Scripted::start(move |url, request| match request.path.as_str() {
+        "/.well-known/oauth-authorization-server" => {
+            json(200, metadata(url, endpoints.as_deref().unwrap_or(url)))
+        }
+        "/device_authorization" => json(
+            200,
+            json!({
+                "device_code": "device-code-sentinel", "user_code": "WDJB-MJHT",
+                "verification_uri": format!("{url}/device"),
+                "verification_uri_complete": format!("{url}/device?user_code=WDJB-MJHT"),
+                "expires_in": 1800, "interval": 1,
+            }),
+        ),
+        "/token" if field(&request.body, "client_id") != "idempost-cli" => {
+            json(401, json!({ "error": "invalid_client" }))
+        }
+        "/token" if field(&request.body, "device_code") == "device-code-sentinel" => {
+            let mut polls = polls.lock().unwrap();
+            *polls += 1;
+            match (*polls, decision) {
+                (1, _) => json(400, json!({ "error": "authorization_pending" })),
+                (_, "allow") => json(200, tokens()),
+                (_, error) => json(400, json!({ "error": error })),
+            }
+        }
+        "/token" if field(&request.body, "code") == "code-sentinel" => json(200, tokens()),
+        "/token" => json(400, json!({ "error": "invalid_grant" })),
+        "/revoke" => json(200, json!({})),
+        _ => empty(404),
+    })
+}
+
+/// An API that names this authorization server, at the well-known URL or in a 401, or that names none.
+fn api(issuer: Option<&str>, in_challenge: bool) -> Scripted {
+    let issuer = issuer.map(str::to_owned);
+    Scripted::start(move |url, request| {
+        let resource = json!({ "resource": url, "authorization_servers": [issuer.as_deref()] });
+        match request.path.as_str() {
+            "/.well-known/oauth-protected-resource" if issuer.is_some() && !in_challenge => {
+                json(200, resource)
+            }
+            "/meta" if in_challenge => json(200, resource),
+            "/emails"
+                if request.headers.to_ascii_lowercase().contains("authorization: bearer at-sentinel") =>
+            {
+                json(200, json!({ "id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794" }))
+            }
+            "/emails" => {
+                let meta = format!("www-authenticate: Bearer resource_metadata=\"{url}/meta\"\r\n");
+                let unauthorized =
+                    json!({ "statusCode": 401, "name": "missing_api_key", "message": "no key" });
+                (401, if in_challenge { meta } else { String::new() }, unauthorized.to_string())
+            }
+            _ => empty(404),
+        }
+    })
+}
+
+fn program(base_url: &str) -> Idempost {
+    Idempost::new().env("IDEMPOST_BASE_URL", base_url).env("IDEMPOST_CREDENTIAL_STORE", "file")
+}
+
+#[test]
+fn a_login_takes_place_at_the_server_that_the_api_names() {
+    // RFC 9728, by its well-known URL and by the challenge of a 401
+    for in_challenge in [false, true] {
+        let server = authorization_server("allow", None);
+        let api = api(Some(&server.url), in_challenge);
+        let idempost = program(&api.url);
+        let login = Login::begin(&idempost, &[]);
+        assert_eq!(login.page.origin().ascii_serialization(), server.url);
+        login.back_with("code=code-sentinel").ok();
+        idempost.run(&SEND).ok();
+        let status = idempost.run(&["auth", "status", "--json"]).json();
+        assert_eq!((&status["origin"], &status["issuer"]), (&json!(api.url), &json!(server.url)));
+        idempost.run(&["auth", "logout"]).ok();
+        assert_eq!(server.requests("/revoke").len(), 1);
+        assert!(api.requests("/token").is_empty() && server.requests("/emails").is_empty());
+    }
+}
+
+#[test]
+fn an_issuer_is_given_once_and_belongs_to_its_base_url() {
+    let server = authorization_server("allow", None);
+    let (api, other) = (api(None, false), api(None, false));
+    let idempost = Idempost::new().env("IDEMPOST_CREDENTIAL_STORE", "file");
+    let work = ["--profile", "work", "--base-url", &api.url];
+    let message =
+        idempost.run(&[&["auth", "login", "--issuer", "login.example.com"][..], &work].concat()).fails(2);
+    assert!(message.contains("--issuer is not an absolute URL"), "{message}");
+    let login = Login::begin(&idempost, &[&work[..], &["--issuer", &server.url]].concat());
+    assert!(login.page.as_str().starts_with(&server.url), "{}", login.page);
+    let ran = login.back_with("code=code-sentinel");
+    assert!(ran.stderr.contains("saved base_url and issuer to"), "{ran:?}");
+    ran.ok();
+
+    let again = Login::begin(&idempost, &["--profile", "work", "--login-timeout", "1s"]);
+    assert!(again.page.as_str().starts_with(&server.url), "{}", again.page);
+    again.end().fails(4);
+    // Another API gets no tokens of this server.
+    let elsewhere =
+        ["--profile", "work", "--base-url", &other.url, "--login-timeout", "1s", "--client-id", "c"];
+    let login = Login::begin(&idempost, &elsewhere);
+    assert!(login.page.as_str().starts_with(&other.url), "{}", login.page);
+    login.end().fails(4);
+    let settings = std::fs::read_to_string(idempost.config_file()).unwrap();
+    assert!(settings.contains(&format!("issuer = \"{}\"", server.url)), "{settings}");
+
+    // An issuer without metadata is an error: its endpoints can't be guessed.
+    let message = idempost.run(&["auth", "login", "--base-url", &api.url, "--issuer", &other.url]).fails(3);
+    assert!(message.contains("publishes no authorization server metadata"), "{message}");
+}
+
+#[test]
+fn endpoints_of_other_origins_have_to_be_trusted() {
+    // RFC 9700, 4.4: else the metadata could send a code to another server.
+    let tokens = authorization_server("allow", None);
+    let server = authorization_server("allow", Some(tokens.url.clone()));
+    let api = api(Some(&server.url), false);
+    let idempost = program(&api.url);
+    let message = idempost.run(&["auth", "login"]).fails(3);
+    for part in
+        [&format!("`token_endpoint` is at {}, not at {}", tokens.url, server.url), "--trust-endpoints"]
+    {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(tokens.requests("/token").is_empty());
+    for flags in [&["--trust-endpoints"][..], &[]] {
+        let login = Login::begin(&idempost, flags);
+        login.back_with("code=code-sentinel").ok();
+        idempost.run(&SEND).ok();
+    }
+    assert!(server.requests("/token").is_empty());
+}
+
+#[test]
+fn a_login_in_the_device_flow_needs_no_browser_here() {
+    // RFC 8628
+    let server = authorization_server("allow", None);
+    let api = api(Some(&server.url), false);
+    let idempost = program(&api.url);
+    let ran = idempost.run(&["auth", "login", "--device", "-vvv"]);
+    for part in
+        ["and enter WDJB-MJHT:\n", &format!("  {}/device\n", server.url), "/device?user_code=WDJB-MJHT"]
+    {
+        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+    }
+    // Traced like a call, without secrets.
+    for part in [
+        &format!("> GET {}/.well-known/oauth-protected-resource\n", api.url),
+        &format!("> POST {}/token\n", server.url),
+        "< 400 Bad Request in ",
+        "grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=[redacted]&client_id=idempost-cli",
+        r#"{"access_token":"[redacted]","token_type":"Bearer","expires_in":900,"refresh_token":"[redacted]""#,
+    ] {
+        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+    }
+    assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
+    assert!(ran.ok().contains("logged in as profile `default`"));
+    idempost.run(&SEND).ok();
+    assert_eq!(server.requests("/token").len(), 2);
+
+    let open = idempost.run(&["auth", "login", "--device", "--json"]);
+    let open: Value = open.stderr.lines().find_map(|line| serde_json::from_str(line).ok()).unwrap();
+    assert_eq!(open["open"]["user_code"], "WDJB-MJHT");
+}
+
+#[test]
+fn a_login_in_the_device_flow_ends_with_its_reason_and_stores_nothing() {
+    for (decision, part) in [
+        ("access_denied", "access was denied in the browser"),
+        ("expired_token", "the device code has expired"),
+    ] {
+        let server = authorization_server(decision, None);
+        let api = api(Some(&server.url), false);
+        let idempost = program(&api.url);
+        let message = idempost.run(&["auth", "login", "--device"]).fails(4);
+        assert!(message.contains(part) && message.contains("nothing was stored"), "{message}");
+        idempost.run(&["auth", "status"]).fails(4);
+    }
+    let server = authorization_server("authorization_pending", None);
+    let api = api(Some(&server.url), false);
+    let idempost = program(&api.url);
+    let message = idempost.run(&["auth", "login", "--device", "--login-timeout", "1s"]).fails(4);
+    assert!(message.contains("timed out after 1 s"), "{message}");
+    // The sandbox offers it as little as the service does.
+    let service = service();
+    let idempost = without_credentials(&service);
+    let message = idempost.run(&["auth", "login", "--device"]).fails(4);
+    assert!(message.contains("doesn't offer the device flow") && message.contains("auth login"), "{message}");
+    let message = idempost.run(&["auth", "login", "--device", "--port", "1", "--with-token"]).fails(2);
+    for part in ["--port can't be used with --device", "--device can't be used with --with-token"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn a_login_without_a_refresh_token_says_when_it_ends() {
+    // RFC 6749, 5.1
+    let server = Scripted::start(|url, request| match request.path.as_str() {
+        "/.well-known/oauth-authorization-server" => json(200, metadata(url, url)),
+        "/token" if field(&request.body, "code") == "code-sentinel" => {
+            json(200, json!({"access_token": "at-sentinel", "token_type": "Bearer", "expires_in": 900}))
+        }
+        "/token" => json(400, json!({ "error": "invalid_grant" })),
+        _ => empty(404),
+    });
+    let api = api(Some(&server.url), false);
+    let idempost = program(&api.url);
+    let message = Login::begin(&idempost, &[]).back_with("code=code-sentinel").ok();
+    assert!(message.contains("expires in 15m; the login ends then"), "{message}");
+    idempost.run(&SEND).ok();
+}
+
+/// Runs a command, and returns it with its output as a person reads it.
+#[cfg(unix)]
+fn recorded(idempost: &Idempost, command: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_idempost");
+    let output = idempost.shell(&format!("{} 2>&1", command.replacen("idempost", program, 1))).ok();
+    format!("$ {command}\n{output}")
+}
+
+/// The part of a text between two others.
+#[cfg(unix)]
+fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    text.split_once(start).unwrap().1.split_once(end).unwrap().0
+}
+
+#[cfg(unix)]
+#[test]
+fn the_recorded_logins_of_the_guide_show_the_actual_output() {
+    let server = authorization_server("allow", None);
+    let api = api(Some(&server.url), false);
+    let who = "idempost whoami --jq '.origin, .issuer, .scope'";
+    let mut sessions = Vec::new();
+    for flow in ["device", "browser"] {
+        let idempost = Idempost::new();
+        let login = format!("idempost --base-url {} auth login --store file", api.url);
+        let mut text = String::new();
+        if flow == "device" {
+            text += &recorded(&idempost, &format!("{login} --device"));
+        } else {
+            let begun = recorded(&idempost, &format!("{login} --no-browser"));
+            let (state, challenge) = (
+                between(&begun, "&state=", "&").to_owned(),
+                between(&begun, "&code_challenge=", "&").to_owned(),
+            );
+            text += &begun;
+            let back =
+                format!("http://127.0.0.1/callback?code=code-sentinel&state={state}&iss={}", server.url);
+            text += &recorded(&idempost, &format!("idempost auth login --callback-url '{back}'"));
+            text = text.replace(&state, "…").replace(&challenge, "…").replace("code-sentinel", "…");
+        }
+        text += &recorded(&idempost, who);
+        let home = idempost.home().to_str().unwrap();
+        let text = text
+            .replace(&api.url, "https://api.example.com")
+            .replace(&server.url, "https://login.example.com");
+        sessions.push(format!("```text\n{}```\n", text.replace(home, "/home/ada")));
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/oauth.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (start, end) = ("<!-- recorded logins -->\n", "<!-- end of recorded logins -->\n");
+    let (shown, sessions) = (between(&page, start, end), format!("\n{}\n", sessions.join("\n")));
+    if shown != sessions && std::env::var("SNAPSHOTS").as_deref() == Ok("overwrite") {
+        let page = page.replacen(&format!("{start}{shown}{end}"), &format!("{start}{sessions}{end}"), 1);
+        std::fs::write(&path, page).unwrap();
+    }
+    assert_eq!(shown, sessions, "run it again with SNAPSHOTS=overwrite");
+}

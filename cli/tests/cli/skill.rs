@@ -1,0 +1,193 @@
+//! `idempost skill`: its format, where it is written, its index, and its scripts. The guide's tests run its sessions and its Rust code.
+
+use crate::completeness::leaves;
+use crate::support::{Idempost, SEND};
+use idempost_reference_server::{ReferenceServer, Settings};
+
+/// The lines between `---` at the start of the skill, and the rest.
+fn front_matter(text: &str) -> (&str, &str) {
+    text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n")).unwrap()
+}
+
+fn field<'a>(matter: &'a str, name: &str) -> &'a str {
+    matter.lines().find_map(|line| line.trim_start().strip_prefix(&format!("{name}: "))).unwrap()
+}
+
+#[test]
+fn the_skill_has_the_common_format_and_the_program_s_version_and_codes() {
+    let idempost = Idempost::new();
+    let text = idempost.run(&["skill"]).ok();
+    let (matter, body) = front_matter(&text);
+    assert_eq!(field(matter, "name"), "idempost");
+    let description = field(matter, "description");
+    assert!((100..=1024).contains(&description.len()) && !description.contains(": "), "{description}");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(field(matter, "version"), format!("\"{version}\""));
+    assert!(body.contains(&format!("describes version {version}")) && body.lines().count() < 500, "{body}");
+    assert!(!body.contains("{version}") && !body.contains("{exit-codes}"), "{body}");
+    let tree = idempost.run(&["help", "--json"]).json();
+    let codes = tree["exit_codes"].as_array().unwrap();
+    assert!(!codes.is_empty());
+    for row in codes {
+        let row = format!("| {} | {} |", row["code"], row["meaning"].as_str().unwrap());
+        assert!(body.contains(&row), "{row}\n{body}");
+    }
+    let document = idempost.run(&["skill", "--json"]).json();
+    assert_eq!(document["text"].as_str().unwrap().trim_end(), text.trim_end());
+    assert!(idempost.home().read_dir().unwrap().next().is_none(), "nothing is written unless asked");
+}
+
+#[test]
+fn the_skill_is_installed_when_asked_and_replaces_no_other_file() {
+    let idempost = Idempost::new();
+    let text = idempost.run(&["skill"]).ok();
+    for (arguments, path) in [
+        (&["skill", "--install"][..], ".agents/skills/idempost/SKILL.md"),
+        (&["skill", "--install", "skills"], "skills/idempost/SKILL.md"),
+    ] {
+        let file = idempost.home().join(path);
+        let read = || std::fs::read_to_string(&file).unwrap();
+        assert_eq!(idempost.run(arguments).ok().trim(), path);
+        assert_eq!(read().trim_end(), text.trim_end());
+        idempost.run(arguments).ok();
+        std::fs::write(&file, "mine").unwrap();
+        let error = idempost.run(arguments).fails(2);
+        assert!(error.contains(path) && error.contains("--yes"), "{error}");
+        assert_eq!(read(), "mine");
+        idempost.run(&[arguments, &["--yes"]].concat()).ok();
+        assert_eq!(read().trim_end(), text.trim_end());
+    }
+    std::fs::create_dir_all(idempost.home().join("folder/idempost/SKILL.md")).unwrap();
+    let error = idempost.run(&["skill", "--install", "folder"]).fails(1);
+    assert!(error.contains("not a regular file"), "{error}");
+    idempost.run(&["skill", "--install", "--index"]).fails(2);
+}
+
+#[test]
+fn the_index_names_every_command_and_rule_in_at_most_8_kb() {
+    let idempost = Idempost::new();
+    let index = idempost.run(&["skill", "--index"]).ok();
+    assert!(index.len() <= 8 * 1024, "{} bytes", index.len());
+    let mut commands = Vec::new();
+    let tree = idempost.run(&["help", "--json"]).json();
+    leaves(&tree, &mut commands);
+    assert!(commands.len() > 100);
+    for leaf in commands {
+        let command = leaf["command"].as_str().unwrap().strip_prefix("idempost ").unwrap();
+        let (noun, verb) = command.split_once(' ').unwrap_or((command, ""));
+        let line = index.lines().find(|line| line.starts_with(&format!("- `{noun}` ")));
+        let verb = verb.split(' ').next().unwrap();
+        let named = line.is_some_and(|line| {
+            verb.is_empty() || line.rsplit("): ").next().unwrap().split(", ").any(|one| one == verb)
+        });
+        assert!(noun == "help" || named, "{command}\n{index}");
+    }
+    let skill = idempost.run(&["skill"]).ok();
+    let rules: Vec<_> = skill.lines().filter(|line| line.starts_with("- ")).collect();
+    assert!(rules.len() >= 5 && rules.iter().all(|rule| index.contains(rule)), "{index}");
+}
+
+/// The fenced blocks of a page: the language and the text.
+fn blocks(page: &str) -> Vec<(&str, String)> {
+    let (mut blocks, mut inside) = (Vec::new(), false);
+    for line in page.lines() {
+        match (inside, line.strip_prefix("```")) {
+            (false, Some(language)) => blocks.push((language, String::new())),
+            (true, None) => blocks.last_mut().unwrap().1.extend([line, "\n"]),
+            _ => {}
+        }
+        inside ^= line.starts_with("```");
+    }
+    blocks
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_snippet_of_the_skill_is_run_by_a_test() {
+    let skill = Idempost::new().run(&["skill"]).ok();
+    let mut scripts = 0;
+    for (language, text) in blocks(&skill) {
+        match language {
+            // Run by the guide's tests: `guide.rs` here, and the doctests of the examples.
+            "console" => assert!(text.starts_with("$ "), "{text}"),
+            "rust" | "rust,no_run" => {
+                assert!(include_str!("../../../examples/guide.rs").contains("SKILL.md"));
+            }
+            "toml" => assert!(text.contains(&format!("idempost = \"{}\"", minor())), "{text}"),
+            "sh" => {
+                let server = ReferenceServer::over_http(Settings::default()).await;
+                let idempost = Idempost::new()
+                    .env("IDEMPOST_BASE_URL", server.base_url())
+                    .env("IDEMPOST_API_KEY", server.api_key());
+                let program = std::path::Path::new(env!("CARGO_BIN_EXE_idempost")).parent().unwrap();
+                let script = format!("PATH={}:$PATH\n{text}", program.display());
+                for _ in 0..2 {
+                    let printed = idempost.shell(&script).ok();
+                    assert!(printed.starts_with("accepted as "), "{printed}");
+                }
+                assert_eq!(server.service().mails("sb_test").len(), 1, "a repetition sends nothing");
+                scripts += 1;
+            }
+            other => panic!("no test runs a block of `{other}`"),
+        }
+    }
+    assert_eq!(scripts, 1);
+}
+
+/// The version that a manifest names, such as `0.1`.
+fn minor() -> &'static str {
+    env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn variables_of_assistants_don_t_change_any_output() {
+    let server = ReferenceServer::over_http(Settings { seed: Some(0), ..Settings::default() }).await;
+    let program = || {
+        Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key())
+    };
+    let id = program().run(&SEND).ok();
+    let dry_run = [&SEND[..], &["--dry-run", "--idempotency-key", "a"]].concat();
+    let commands: [&[&str]; 10] = [
+        &["--help"],
+        &["emails", "send", "--help"],
+        &["emails", "list"],
+        &["emails", "get", id.trim()],
+        &["emails", "get", id.trim(), "--json"],
+        &["emails", "delete"],
+        &["emails", "send", "--to", "x"],
+        &["domains", "verify"],
+        &["skill"],
+        &dry_run,
+    ];
+    for tty in [None, Some("100")] {
+        for command in commands {
+            let outputs = [false, true].map(|assisted| {
+                let mut idempost = program();
+                if let Some(columns) = tty {
+                    idempost = idempost.env("IDEMPOST_FORCE_TTY", columns);
+                }
+                for name in if assisted { &ASSISTANTS[..] } else { &[] } {
+                    idempost = idempost.env(name, "1");
+                }
+                let ran = idempost.run(command);
+                (ran.code, ran.stdout, ran.stderr)
+            });
+            assert_eq!(outputs[0], outputs[1], "{command:?} {tty:?}");
+        }
+    }
+}
+
+/// Variables by which programs recognize that an assistant runs them.
+const ASSISTANTS: [&str; 12] = [
+    "AGENT",
+    "AI_AGENT",
+    "AUGMENT_AGENT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLINE_ACTIVE",
+    "CODEX_SANDBOX",
+    "CURSOR_AGENT",
+    "CURSOR_TRACE_ID",
+    "GEMINI_CLI",
+    "OPENCODE",
+    "REPL_ID",
+];

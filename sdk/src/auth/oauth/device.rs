@@ -1,0 +1,269 @@
+//! The device flow (RFC 8628): the user opens a page on any device, and enters a code there.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use oauth2::StandardDeviceAuthorizationResponse;
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::{
+    server::AuthorizationServer,
+    token_request::{INTERRUPTED, Requested},
+    token_response::rejection,
+};
+use crate::{
+    auth::{record::TokenRecord, scope::Scope, token_endpoint::RefreshOutcome},
+    clock::{Instant, JoinHandle, sleep, spawn},
+    error::{AuthError, OAuthErrorCode, Result, printable},
+    transport::endpoint,
+};
+
+/// The grant type (RFC 8628, 3.4).
+pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+/// What `slow_down` adds to the interval (RFC 8628, 3.5).
+const SLOWER: Duration = Duration::from_secs(5);
+/// The longest interval to which failures without an OAuth error increase it.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// The shortest interval, and the longest lifetime of a device code, whatever the server states.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// The maximum length of a user code, in characters.
+const MAX_USER_CODE: usize = 64;
+
+impl AuthorizationServer {
+    /// Returns a builder for a login in the device flow with this client ID, for programs without a browser on the same machine.
+    ///
+    /// ```no_run
+    /// # async fn example() -> idempost::Result<()> {
+    /// use idempost::auth::{AuthorizationServer, FileStore, Scope, Session};
+    ///
+    /// let server = AuthorizationServer::discovery().api("https://api.example.com").await?;
+    /// let device = server.authorize_device("client_123").scope(Scope::EmailsSend).send().await?;
+    /// println!("Open {} on any device and enter {}.", device.verification_uri(), device.user_code());
+    /// let tokens = server.exchange_device(&device).await?;
+    /// let session = Session::start(FileStore::new("/var/lib/shop/login"), &tokens).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn authorize_device(&self, client_id: impl Into<String>) -> DeviceAuthorizationBuilder<'_> {
+        DeviceAuthorizationBuilder { server: self, client_id: client_id.into(), scopes: Vec::new() }
+    }
+
+    /// Waits until the user has decided, and returns the tokens. Polls the token endpoint as often as the server allows.
+    ///
+    /// Dropping the future ends the polling, but not a request in flight: another call with the same authorization, or with its clone, returns
+    /// the outcome of that request, and goes on at the same interval.
+    ///
+    /// # Errors
+    /// [`AuthError::Rejected`] with `access_denied` if the user denied access, or with another error of the server;
+    /// [`AuthError::DeviceCodeExpired`] if the user didn't decide in time; [`AuthError::CodeLost`] if the response with the tokens was lost.
+    /// Network failures, 429 and 5xx only delay the next request.
+    pub async fn exchange_device(&self, device: &DeviceAuthorization) -> Result<TokenRecord> {
+        let mut polling = device.polling.lock().await;
+        loop {
+            if let Some(record) = &polling.tokens {
+                return Ok(record.clone());
+            }
+            if polling.request.is_none() {
+                if polling.next >= device.expires_at {
+                    return Err(polling.trouble.take().unwrap_or(AuthError::DeviceCodeExpired).into());
+                }
+                sleep(polling.next.saturating_duration_since(Instant::now())).await;
+                polling.request = Some(spawn(self.clone().poll(device.clone())));
+            }
+            let Some(request) = &mut polling.request else { continue };
+            let requested = request.await;
+            polling.request = None;
+            let Ok(requested) = requested else {
+                return Err(AuthError::CodeLost { reason: INTERRUPTED.to_owned() }.into());
+            };
+            let mut retry_after = None;
+            match requested.outcome {
+                RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::AuthorizationPending => {
+                    polling.trouble = None;
+                }
+                RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::SlowDown => {
+                    polling.interval += SLOWER;
+                }
+                RefreshOutcome::Rejected(error) if error.code == OAuthErrorCode::ExpiredToken => {
+                    return Err(AuthError::DeviceCodeExpired.into());
+                }
+                RefreshOutcome::InvalidGrant(error) => {
+                    // An earlier response may have been the one with the tokens.
+                    let lost =
+                        polling.trouble.take().filter(|error| matches!(error, AuthError::CodeLost { .. }));
+                    return Err(lost.unwrap_or(AuthError::Rejected(error)).into());
+                }
+                RefreshOutcome::Throttled { status, retry_after: pause } => {
+                    polling.interval += SLOWER;
+                    polling.trouble = Some(AuthError::Throttled { status, retry_after: pause });
+                    retry_after = pause;
+                }
+                RefreshOutcome::NotSent(error) if error.kind().is_transient() => {
+                    polling.back_off(AuthError::Unreachable(error));
+                }
+                RefreshOutcome::Unknown { reason } => polling.back_off(AuthError::CodeLost { reason }),
+                outcome => {
+                    let requested = Requested { outcome, ..requested };
+                    let record = self.record(requested, &device.client_id, &device.scope)?;
+                    polling.tokens = Some(record.clone());
+                    return Ok(record);
+                }
+            }
+            polling.next =
+                Instant::now() + polling.interval.max(retry_after.unwrap_or_default()).min(MAX_LIFETIME);
+        }
+    }
+
+    async fn poll(self, device: DeviceAuthorization) -> Requested {
+        let form = [
+            ("grant_type", DEVICE_GRANT),
+            ("device_code", device.device_code.expose_secret()),
+            ("client_id", device.client_id.as_str()),
+        ];
+        self.request_tokens(&form).await
+    }
+}
+
+/// Builds a device authorization request.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct DeviceAuthorizationBuilder<'a> {
+    server: &'a AuthorizationServer,
+    client_id: String,
+    scopes: Vec<Scope>,
+}
+
+impl DeviceAuthorizationBuilder<'_> {
+    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered with.
+    pub fn scope(mut self, scope: Scope) -> Self {
+        if !self.scopes.contains(&scope) {
+            self.scopes.push(scope);
+        }
+        self
+    }
+
+    /// Requests a device code.
+    ///
+    /// # Errors
+    /// [`AuthError::NoDeviceFlow`] if the server's metadata doesn't offer it; nothing was sent. The server can't be reached, rejects the client
+    /// or the scope, or returns a page without encryption.
+    pub async fn send(self) -> Result<DeviceAuthorization> {
+        let Some(endpoint) = &self.server.device_authorization else {
+            return Err(AuthError::NoDeviceFlow.into());
+        };
+        let scope = self.scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(" ");
+        let mut form = vec![("client_id", self.client_id.as_str())];
+        form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
+        let sent = Instant::now();
+        let response = self.server.http.post_form(endpoint, &form).await.map_err(AuthError::Unreachable)?;
+        if !response.status.is_success() {
+            return Err(rejection(&response, endpoint).into());
+        }
+        let body = response.complete().map_err(AuthError::Unreachable)?;
+        let unusable =
+            |what: String| AuthError::Metadata(format!("the device authorization response: {what}"));
+        let granted: StandardDeviceAuthorizationResponse =
+            serde_json::from_slice(&body).map_err(|error| unusable(printable(&error.to_string(), 200)))?;
+        let page = |given: &str| {
+            endpoint::oauth(given).map_err(|error| unusable(format!("`verification_uri`: {error}")))
+        };
+        let complete = granted.verification_uri_complete().map(|uri| page(uri.secret())).transpose()?;
+        let user_code = granted.user_code().secret();
+        // It is typed by hand.
+        if user_code.trim().is_empty() || printable(user_code, MAX_USER_CODE) != *user_code {
+            return Err(unusable("`user_code` is empty or isn't a short text".to_owned()).into());
+        }
+        let interval = granted.interval().clamp(MIN_INTERVAL, MAX_LIFETIME);
+        let expires_in = granted.expires_in().min(MAX_LIFETIME);
+        Ok(DeviceAuthorization {
+            verification_uri: page(granted.verification_uri())?,
+            verification_uri_complete: complete,
+            user_code: user_code.clone(),
+            device_code: granted.device_code().secret().as_str().into(),
+            expires_in,
+            expires_at: sent + expires_in,
+            polling: Arc::new(Mutex::new(Polling {
+                interval,
+                next: Instant::now() + interval,
+                request: None,
+                tokens: None,
+                trouble: None,
+            })),
+            client_id: self.client_id,
+            scope,
+        })
+    }
+}
+
+/// A login in the device flow, until the user has decided. Clones share it.
+#[derive(Clone)]
+pub struct DeviceAuthorization {
+    client_id: String,
+    scope: String,
+    device_code: SecretString,
+    user_code: String,
+    verification_uri: Url,
+    verification_uri_complete: Option<Url>,
+    expires_in: Duration,
+    expires_at: Instant,
+    polling: Arc<Mutex<Polling>>,
+}
+
+impl DeviceAuthorization {
+    /// Returns the page that the user opens on any device.
+    pub fn verification_uri(&self) -> &Url {
+        &self.verification_uri
+    }
+
+    /// Returns the page with the user code in its URL, if the server has one: for a link or a QR code. Show the user code too, so that the
+    /// user can compare it (RFC 8628, 3.3.1).
+    pub fn verification_uri_complete(&self) -> Option<&Url> {
+        self.verification_uri_complete.as_ref()
+    }
+
+    /// Returns the code that the user enters.
+    pub fn user_code(&self) -> &str {
+        &self.user_code
+    }
+
+    /// Returns the time from the request within which the user has to decide.
+    pub fn expires_in(&self) -> Duration {
+        self.expires_in
+    }
+}
+
+/// `Debug` leaves out the device code, which is a secret, and the user code.
+impl fmt::Debug for DeviceAuthorization {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceAuthorization")
+            .field("client_id", &self.client_id)
+            .field("scope", &self.scope)
+            .field("verification_uri", &self.verification_uri.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The polling of the token endpoint.
+struct Polling {
+    interval: Duration,
+    /// The earliest time of the next request.
+    next: Instant,
+    /// The request in flight, which goes on if its caller is dropped.
+    request: Option<JoinHandle<Requested>>,
+    tokens: Option<TokenRecord>,
+    /// Why the last requests failed, if not because the user hasn't decided.
+    trouble: Option<AuthError>,
+}
+
+impl Polling {
+    /// Doubles the interval after a request without an OAuth response (RFC 8628, 3.5).
+    fn back_off(&mut self, trouble: AuthError) {
+        self.interval = self.interval.max((self.interval * 2).min(MAX_BACKOFF));
+        // A lost response may have had the tokens, so it explains a later rejection.
+        if !matches!(self.trouble, Some(AuthError::CodeLost { .. })) {
+            self.trouble = Some(trouble);
+        }
+    }
+}
