@@ -58,12 +58,9 @@ fn an_invalid_command_line_and_missing_settings_are_2() {
 
 #[test]
 fn a_rejection_is_3_by_its_error_name_first() {
-    for (status, name) in [
-        (422, "validation_error"),
-        (409, "invalid_idempotent_request"),
-        (405, "method_not_allowed"),
-        (451, "security_error"),
-    ] {
+    for (status, name) in
+        [(422, "validation_error"), (409, "invalid_idempotent_request"), (451, "security_error")]
+    {
         let error = failing(Action::error(status, name, "the service's words"), &SEND, 3);
         assert_eq!(
             (&error["kind"], &error["outcome"]),
@@ -112,8 +109,9 @@ fn the_exit_code_follows_what_has_to_happen_before_a_retry_succeeds() {
         (error(503, "service_unavailable"), 7, "wait", ""),
         (error(422, "validation_error"), 3, "never", ""),
         (error(409, "invalid_idempotent_request"), 3, "never", ""),
-        (error(501, ""), 3, "never", ""),
-        (error(404, "not_found"), 5, "never", ""),
+        (error(405, "method_not_allowed"), 4, "act", "--base-url"),
+        (error(501, ""), 4, "act", "--base-url"),
+        (error(404, "not_found"), 5, "act", ""),
     ] {
         let error = failing(action.clone(), &SEND, code);
         assert_eq!(error["recovery"], recovery, "{action:?}: {error}");
@@ -265,7 +263,7 @@ fn a_truncated_response_of_the_api_is_9_with_the_outcome_accepted() {
 #[test]
 fn a_page_instead_of_an_error_is_not_a_reason_to_log_in() {
     // B-07
-    for (status, code) in [(401, 4), (403, 4), (404, 5), (502, 7)] {
+    for (status, code) in [(401, 4), (403, 4), (404, 4), (502, 7)] {
         let page = "<html><head><title>Sign in</title></head></html>";
         let service = Service::start();
         service.core().faults().add(Rule::new(Action::answer(status, page)).always());
@@ -320,7 +318,7 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
         (Action::DropBefore, "unknown", [9, 7, 7]),
         (Action::answer(303, ""), "unknown", [9, 9, 4]),
         (Action::answer(200, page), "unknown", [9, 9, 1]),
-        (Action::answer(501, ""), "rejected", [3, 3, 3]),
+        (Action::answer(501, ""), "rejected", [4, 4, 4]),
         (Action::TooMany { retry_after: None }, "rejected", [6, 6, 6]),
         (Action::error(422, "validation_error", "no"), "rejected", [3, 3, 3]),
         (Action::error(404, "not_found", "no"), "rejected", [5, 5, 5]),

@@ -45,9 +45,9 @@ fn json(value: &Value) -> Response<Bytes> {
 }
 
 /// Mailpit has 400 for all invalid requests.
-fn refused(problem: Problem) -> Response<Bytes> {
-    match problem.status {
-        StatusCode::UNPROCESSABLE_ENTITY => text(StatusCode::BAD_REQUEST, &problem.message),
-        status => text(status, &problem.message),
+fn refused(Problem { status, message, .. }: Problem) -> Response<Bytes> {
+    match status {
+        StatusCode::UNPROCESSABLE_ENTITY => text(StatusCode::BAD_REQUEST, &message),
+        status => text(status, &message),
     }
 }

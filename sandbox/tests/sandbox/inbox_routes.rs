@@ -7,8 +7,8 @@ use crate::support::Sandbox;
 /// Every path under `/_/`, and the methods that it takes.
 pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_", "GET"),
-    ("/_/assets/app.js", "GET"),
-    ("/_/ready", "GET"),
+    ("/_/assets/app.js", "GET, HEAD"),
+    ("/_/ready", "GET, HEAD"),
     ("/_/stream", "GET"),
     ("/_/tenants", "GET"),
     ("/_/export", "GET"),
@@ -61,7 +61,7 @@ pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_/shared/x/files/0", "GET"),
     ("/_/consent/x", "GET, POST"),
     ("/_/reset", "POST"),
-    ("/_/openapi.json", "GET"),
+    ("/_/openapi.json", "GET, HEAD"),
 ];
 
 #[test]

@@ -40,6 +40,7 @@ impl Error {
     }
 }
 
+#[expect(clippy::match_same_arms, reason = "each group of responses states why")]
 fn of_response(error: &ApiError) -> Recovery {
     let is_send = error.idempotency_key.is_some();
     match (error.kind(), error.status) {
@@ -58,12 +59,9 @@ fn of_response(error: &ApiError) -> Recovery {
         // Whoever wrote it, a smaller message may pass.
         (_, StatusCode::PAYLOAD_TOO_LARGE) => Recovery::Never,
         _ if error.is_html() => Recovery::Act,
+        (_, StatusCode::NOT_IMPLEMENTED) => Recovery::Act,
         // All sends have the same route, so it is the base URL's, or that of a template.
-        (_, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED)
-            if is_send =>
-        {
-            Recovery::Act
-        }
+        (_, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) if is_send => Recovery::Act,
         _ => Recovery::Never,
     }
 }

@@ -67,8 +67,7 @@ fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
 }
 
 impl Clock {
-    #[doc(hidden)]
-    pub fn new(start: ClockStart) -> Self {
+    pub(crate) fn new(start: ClockStart) -> Self {
         let reading = match start {
             ClockStart::Real => Reading::at(Timestamp::now(), false),
             ClockStart::Running(instant) => Reading::at(instant, false),
@@ -78,8 +77,7 @@ impl Clock {
     }
 
     /// Sets the callback of each move: it runs the due jobs.
-    #[doc(hidden)]
-    pub fn on_move(&self, work: impl Fn() + Send + Sync + 'static) {
+    pub(crate) fn on_move(&self, work: impl Fn() + Send + Sync + 'static) {
         // The service sets this once, when it is created.
         let _ = self.moved.set(Box::new(work));
     }

@@ -32,14 +32,21 @@ pub enum Reply {
 
 type Future<T> = Pin<Box<dyn std::future::Future<Output = T> + Send>>;
 
+type RunTask = dyn FnOnce(Arc<State>) -> Future<Response<Bytes>> + Send;
+type StartStream = dyn FnOnce(Arc<State>, Stopped) -> mpsc::Receiver<Bytes> + Send;
+type ServeProtocol = dyn FnOnce(Arc<State>, OnUpgrade, Stopped) -> Future<()> + Send;
+
+/// Whether the mount stops.
+type Stopped = watch::Receiver<bool>;
+
 /// A response that takes its time.
-pub struct Task(Box<dyn FnOnce(Arc<State>) -> Future<Response<Bytes>> + Send>);
+pub struct Task(Box<RunTask>);
 
 /// The parts of a body, until the client disconnects or the mount stops.
-pub struct Stream(Box<dyn FnOnce(Arc<State>, watch::Receiver<bool>) -> mpsc::Receiver<Bytes> + Send>);
+pub struct Stream(Box<StartStream>);
 
 /// The other protocol, until the client disconnects or the mount stops.
-pub struct Upgrade(Box<dyn FnOnce(Arc<State>, OnUpgrade, watch::Receiver<bool>) -> Future<()> + Send>);
+pub struct Upgrade(Box<ServeProtocol>);
 
 impl Reply {
     /// Responds with the result of a task that ends when the client disconnects.

@@ -1,6 +1,7 @@
 //! A route as data: what it requires, what it does and what it costs, declared once. The lookup, the guard, the mounts and the documents of
 //! the routes read it from here.
 
+pub mod columns;
 pub mod lookup;
 
 use std::ops::Deref;
@@ -150,43 +151,6 @@ pub const fn own(
     method: Method, path: &'static str, access: Access, effect: Effect, cost: Cost, body: Body, about: &'static str, handler: Handler,
 ) -> Route {
     Route { method, path, access, effect, cost, body, stage: Stage::Stable, about, handler }
-}
-
-/// The values of the columns, as tables name them.
-pub mod columns {
-    use http::Method;
-
-    use super::{Access, Body, Cost, Effect, Stage};
-    use crate::model::credential::Scope;
-
-    pub const GET: Method = Method::GET;
-    pub const POST: Method = Method::POST;
-    pub const PUT: Method = Method::PUT;
-    pub const PATCH: Method = Method::PATCH;
-    pub const DELETE: Method = Method::DELETE;
-
-    pub const HEALTH: Access = Access::Health;
-    pub const OPEN: Access = Access::Open;
-    pub const LINK: Access = Access::Link;
-    pub const SEND: Access = Access::Key(Scope::Send);
-    pub const ANY_KEY: Access = Access::Key(Scope::AnyKey);
-    pub const FULL: Access = Access::Key(Scope::Full);
-    pub const PASSWORD: Access = Access::Password;
-
-    pub const READS: Effect = Effect::Reads;
-    pub const CHANGES: Effect = Effect::Changes;
-    pub const SENDS: Effect = Effect::Sends;
-    pub const MOVES_CLOCK: Effect = Effect::MovesClock;
-
-    pub const QUICK: Cost = Cost::Quick;
-    pub const SLOW: Cost = Cost::Slow;
-
-    pub const JSON: Body = Body::Json;
-    pub const ANY: Body = Body::Any;
-    pub const IMPORT: Body = Body::Import;
-
-    pub const STABLE: Stage = Stage::Stable;
-    pub const BETA: Stage = Stage::Beta;
 }
 
 impl Route {

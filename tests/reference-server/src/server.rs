@@ -66,6 +66,9 @@ impl ReferenceServer {
     pub async fn over(service: Arc<Service>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a socket on 127.0.0.1");
         let address = listener.local_addr().expect("the address of a bound socket");
+        let base_url = format!("http://{address}");
+        // Before the task of the listener runs: links in the first responses already have the address.
+        service.listens_at(&base_url);
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&service);
         tokio::spawn(async move {
@@ -75,7 +78,7 @@ impl ReferenceServer {
             };
             mount::http::serve(listener, serving, stopped).await
         });
-        Self { service, base_url: format!("http://{address}"), _door: Door::Http(stop) }
+        Self { service, base_url, _door: Door::Http(stop) }
     }
 
     /// The base URL for clients: `http://127.0.0.1:PORT`, without a trailing slash.

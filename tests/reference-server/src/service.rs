@@ -89,7 +89,6 @@ impl Service {
     }
 
     #[doc(hidden)]
-
     pub fn with(settings: Settings, links: Links, oauth: OAuthStore, routes: &'static Routes) -> Arc<Self> {
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
@@ -119,8 +118,7 @@ impl Service {
     }
 
     /// Looks up a route. The path may be that of a metadata document with the service's base path after it (RFC 8414, section 3.1).
-    #[doc(hidden)]
-    pub fn find(&self, method: &Method, path: &str) -> Found {
+    pub(crate) fn find(&self, method: &Method, path: &str) -> Found {
         self.routes.find(method, self.state.links.without_base_path(path))
     }
 
@@ -155,8 +153,7 @@ impl Service {
 
     /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which has complete
     /// exchanges only, doesn't.
-    #[doc(hidden)]
-    pub fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
+    pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit));
         if self.find(head.method(), head.uri().path()).table.area == Area::Own {
@@ -169,8 +166,7 @@ impl Service {
     }
 
     /// Responds to a connection beyond the limit, of which nothing was read.
-    #[doc(hidden)]
-    pub fn refuse_connection(&self) -> Response<Bytes> {
+    pub(crate) fn refuse_connection(&self) -> Response<Bytes> {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
@@ -184,7 +180,7 @@ impl Service {
         }
         self.run_some_due();
         if found.table.area == Area::Own {
-            return self.unserved(self.own(request, found).unwrap_or_else(Reply::Now));
+            return self.unserved(self.own(request, found));
         }
         let (fault, delay) = self.state.faults.apply(request.method(), request.uri().path());
         let mut wire = Wire { delay, ..Wire::default() };
@@ -230,11 +226,13 @@ impl Service {
         (reply, Allowance::uncounted(self.state.settings.rate_limit))
     }
 
-    /// Calls the handler of one of the sandbox's own routes. The error is a response in the form of its table.
-    fn own(&self, request: &Request<Bytes>, found: &Found) -> Result<Reply, Response<Bytes>> {
+    /// Calls the handler of one of the sandbox's own routes.
+    fn own(&self, request: &Request<Bytes>, found: &Found) -> Reply {
         let state = &self.state;
-        let errors = |problem| (found.table.errors)(problem);
-        let route = found.route.as_ref().map_err(|no_route| no_route.response(request, found.table))?;
+        let route = match &found.route {
+            Ok(route) => *route,
+            Err(no_route) => return Reply::Now(no_route.response(request, found.table)),
+        };
         let call = Call::new(state, request, self.routes, route);
         let of_account = || {
             let tenant = self.account(request, found, route)?;
@@ -254,7 +252,7 @@ impl Service {
                 Err(Problem::application("The service's operations have a table of their own."))
             }
         };
-        reply.map_err(errors)
+        reply.unwrap_or_else(|problem| Reply::Now((found.table.errors)(problem)))
     }
 
     /// The account of a request of one of the sandbox's own routes. Only reads accept its key in the query, since frames, downloads and event
@@ -591,7 +589,6 @@ impl Service {
     }
 
     #[doc(hidden)]
-
     pub fn state(&self) -> &Arc<State> {
         &self.state
     }

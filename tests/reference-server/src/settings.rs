@@ -8,8 +8,7 @@ use secrecy::SecretString;
 
 use crate::model::oauth::clients::OAuthClient;
 
-#[doc(hidden)]
-pub use crate::clock::ClockStart;
+pub(crate) use crate::clock::ClockStart;
 
 /// Which behavior applies where the specification and Resend differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,8 +144,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The effective settings: no byte limit exceeds its share of [`max_memory`](Self::max_memory).
-    #[doc(hidden)]
-    pub fn within_memory(self) -> Self {
+    pub(crate) fn within_memory(self) -> Self {
         let share = self.share();
         Self {
             keep_mail_bytes: self.keep_mail_bytes.min(4 * share),
@@ -157,8 +155,7 @@ impl Settings {
     }
 
     /// The maximum age of mails.
-    #[doc(hidden)]
-    pub fn max_age(&self) -> Option<SignedDuration> {
+    pub(crate) fn max_age(&self) -> Option<SignedDuration> {
         self.keep_for.and_then(|age| SignedDuration::try_from(age).ok())
     }
 
@@ -169,26 +166,22 @@ impl Settings {
     }
 
     /// The memory limit of the records of all tables.
-    #[doc(hidden)]
-    pub fn record_bytes(&self) -> usize {
+    pub(crate) fn record_bytes(&self) -> usize {
         4 * self.share()
     }
 
     /// The memory limit of emails that wait for their hosted attachments.
-    #[doc(hidden)]
-    pub fn fetch_bytes(&self) -> usize {
+    pub(crate) fn fetch_bytes(&self) -> usize {
         self.share()
     }
 
     /// The memory limit of loaded remote images.
-    #[doc(hidden)]
-    pub fn image_bytes(&self) -> usize {
+    pub(crate) fn image_bytes(&self) -> usize {
         self.share()
     }
 
     /// The memory limit of webhook events.
-    #[doc(hidden)]
-    pub fn webhook_event_bytes(&self) -> usize {
+    pub(crate) fn webhook_event_bytes(&self) -> usize {
         2 * self.share()
     }
 }

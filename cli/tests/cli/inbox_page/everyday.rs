@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use idempost_needs::needs;
-use idempost_reference_server::{Service, Settings, mount};
+use idempost_reference_server::{Settings, mount};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -329,7 +329,7 @@ async fn each_fault_states_the_client_s_response_as_text() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mails_from_a_connection_outage_appear_afterwards() {
     let page = InboxPage::new().await;
-    let service = Service::new(Settings::default());
+    let service = idempost_sandbox::service(Settings::default());
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let send = |subject: &str| {

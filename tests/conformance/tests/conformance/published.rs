@@ -4,7 +4,7 @@ use std::{fmt::Write as _, fs};
 
 use http::Method;
 use idempost_conformance::contract::OPENAPI;
-use idempost_reference_server::ReferenceServer;
+use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sandbox/src/inbox/openapi/openapi.json");
@@ -84,7 +84,7 @@ fn a_release_contains_the_published_contract_as_yaml_and_as_json() {
 
 #[tokio::test]
 async fn a_sandbox_serves_the_contract_with_its_own_address() {
-    let server = ReferenceServer::start().await;
+    let server = idempost_sandbox::start(Settings::default()).await;
     let text = published().to_string().replace("http://127.0.0.1:4010", server.base_url().as_str());
     let mut expected: Value = serde_json::from_str(&text).unwrap();
     expected["servers"] = json!([{"url": server.base_url(), "description": "This sandbox."}]);
@@ -113,9 +113,10 @@ async fn a_sandbox_serves_the_contract_with_its_own_address() {
 
 #[test]
 fn the_contract_needs_no_credential_and_is_exempt_from_faults_and_limits() {
-    use idempost_reference_server::{Service, Settings, faults::Action};
+    use idempost_sandbox::faults::Action;
     let password = Some("correct-horse".to_owned().into());
-    let service = Service::new(Settings { rate_limit: Some(1), password, ..Settings::default() });
+    let service =
+        idempost_sandbox::service(Settings { rate_limit: Some(1), password, ..Settings::default() });
     service.faults().next(Action::answer(500, "{}"));
     for _ in 0..3 {
         let request = http::Request::get("/openapi.json").body("".into()).unwrap();

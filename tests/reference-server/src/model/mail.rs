@@ -2,7 +2,6 @@
 //!
 //! An email is stored as its parts: the MIME message, and a text derived from the HTML, are rendered on access.
 
-#[doc(hidden)]
 pub mod lazy;
 pub mod mime;
 pub mod simulation;
@@ -26,7 +25,6 @@ use crate::model::email::recipients::Mailbox;
 use crate::store::mails::StoredMail;
 use crate::store::size::Size;
 
-#[doc(hidden)]
 pub use crate::model::email::tags::Tag;
 pub use crate::model::mail::lazy::Lazy;
 
@@ -85,11 +83,8 @@ pub struct CapturedAttachment {
 /// A captured email in the inbox.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Mail {
-    #[doc(hidden)]
     pub id: Uuid,
-    #[doc(hidden)]
     pub email_id: Uuid,
-    #[doc(hidden)]
     pub captured_at: Timestamp,
     message_id: Arc<str>,
     draft: Box<Draft>,
@@ -108,14 +103,11 @@ pub struct Mail {
 /// The bodies of an email as sent.
 pub struct MailBodies {
     /// Including open and click tracking, if the sender's domain uses it.
-    #[doc(hidden)]
     pub html: Option<Arc<str>>,
-    #[doc(hidden)]
     pub text: Option<Arc<str>>,
 }
 
 impl Mail {
-    #[doc(hidden)]
     pub fn new(
         id: Uuid,
         email: &Email,
@@ -139,49 +131,37 @@ impl Mail {
     }
 
     /// The sender as given, with its display name.
-    #[doc(hidden)]
     pub fn from(&self) -> &str {
         &self.draft.from.text
     }
 
     /// The address of the sender, without its display name.
-    #[doc(hidden)]
     pub fn sender(&self) -> &str {
         &self.draft.from.address
     }
 
     /// The recipients as given.
-    #[doc(hidden)]
     pub fn to(&self) -> Vec<&str> {
         self.left_of(&self.draft.to).collect()
     }
-
-    #[doc(hidden)]
 
     pub fn cc(&self) -> Vec<&str> {
         self.each_cc().collect()
     }
 
-    #[doc(hidden)]
-
     pub fn each_cc(&self) -> impl Iterator<Item = &str> {
         self.left_of(self.draft.cc.iter().flatten())
     }
 
-    #[doc(hidden)]
-
     pub fn bcc(&self) -> Vec<&str> {
         self.each_bcc().collect()
     }
-
-    #[doc(hidden)]
 
     pub fn each_bcc(&self) -> impl Iterator<Item = &str> {
         self.left_of(self.draft.bcc.iter().flatten())
     }
 
     /// All recipients as given.
-    #[doc(hidden)]
     pub fn recipients(&self) -> impl Iterator<Item = &str> {
         self.left_of(self.draft.recipients())
     }
@@ -195,42 +175,31 @@ impl Mail {
     }
 
     /// Including its angle brackets.
-    #[doc(hidden)]
     pub fn message_id(&self) -> &str {
         &self.message_id
     }
 
-    #[doc(hidden)]
-
     pub fn subject(&self) -> &str {
         &self.draft.subject
     }
-
-    #[doc(hidden)]
 
     pub fn tags(&self) -> &[Tag] {
         &self.draft.tags
     }
 
     /// The attachments with their content.
-    #[doc(hidden)]
     pub fn files(&self) -> &[Attachment] {
         &self.draft.attachments
     }
-
-    #[doc(hidden)]
 
     pub fn attachments(&self) -> Vec<CapturedAttachment> {
         self.draft.attachments.iter().map(CapturedAttachment::of).collect()
     }
 
     /// Whether a searched part of its text satisfies the condition.
-    #[doc(hidden)]
     pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         self.draft.bodies.any_of_text(holds)
     }
-
-    #[doc(hidden)]
 
     pub fn html(&self) -> Option<Arc<str>> {
         let html = self.draft.bodies.html()?;
@@ -240,32 +209,25 @@ impl Mail {
         })
     }
 
-    #[doc(hidden)]
-
     pub fn text(&self) -> Option<Arc<str>> {
         self.draft.bodies.text()
     }
 
     /// Its one-time codes and links; the HTML is this mail's.
-    #[doc(hidden)]
     pub fn extracted(&self, html: Option<&str>) -> Extracted {
         extract(self.subject(), html, self.draft.bodies.given_text().as_deref())
     }
-
-    #[doc(hidden)]
 
     pub fn bodies(&self) -> MailBodies {
         MailBodies { html: self.html(), text: self.text() }
     }
 
     /// Renders the complete message (RFC 5322).
-    #[doc(hidden)]
     pub fn mime(&self) -> Bytes {
         self.render(&self.bodies())
     }
 
     /// Like [`mime`](Self::mime), for a caller that has the bodies.
-    #[doc(hidden)]
     pub fn render(&self, bodies: &MailBodies) -> Bytes {
         let rendered = mime::render(&self.draft, bodies, self.email_id, &self.message_id, self.captured_at);
         let _ = self.size.set(rendered.len());
@@ -273,19 +235,16 @@ impl Mail {
     }
 
     /// The size of the rendered message, in bytes.
-    #[doc(hidden)]
     pub fn size(&self) -> usize {
         self.size.get().copied().unwrap_or_else(|| self.mime().len())
     }
 
     /// The number of bytes that it holds besides its email, which shares the bodies and the message ID.
-    #[doc(hidden)]
     pub fn held(&self) -> usize {
         size_of::<Self>() + self.draft.size()
     }
 
     /// Converts to the public type.
-    #[doc(hidden)]
     pub fn shown(self: &Arc<Self>) -> CapturedMail {
         let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
         let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));

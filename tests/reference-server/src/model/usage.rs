@@ -34,7 +34,7 @@ pub enum Counted {
 
 impl Usage {
     /// The counters at this time: a period that has ended is replaced by the current one.
-    pub fn at(mut self, now: Timestamp) -> Self {
+    pub(crate) fn at(mut self, now: Timestamp) -> Self {
         let today = now.to_zoned(TimeZone::UTC).date();
         self.day.renew(now, || (today, today.tomorrow()));
         self.month.renew(now, || (today.first_of_month(), today.last_of_month().tomorrow()));

@@ -2,7 +2,6 @@
 //!
 //! The specification doesn't define the full record; it has Resend's shape.
 
-#[doc(hidden)]
 pub mod attachments;
 
 use std::borrow::Cow;

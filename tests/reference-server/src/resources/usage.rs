@@ -17,7 +17,6 @@ use crate::wire::timestamp::iso;
 const UNLIMITED: u64 = 1_000_000_000;
 
 /// `GET /usage`, for every credential.
-#[expect(clippy::unnecessary_wraps, reason = "the type of all handlers")]
 pub fn show(context: &Context<'_>) -> Answer {
     let (settings, tenant) = (&context.state.settings, &context.tenant);
     let usage = quota::usage(tenant, context.now());

@@ -137,7 +137,11 @@ impl NoRoute {
     pub fn response(&self, request: &Request<Bytes>, table: &Table) -> Response<Bytes> {
         let (method, path) = (request.method(), request.uri().path());
         let Self::WrongMethod(routes) = self else { return (table.errors)(no_such_route(method, path)) };
-        let allowed = routes.iter().map(|route| route.method.as_str()).collect::<Vec<_>>().join(", ");
+        let mut allowed: Vec<_> = routes.iter().map(|route| route.method.as_str()).collect();
+        if routes.iter().any(|route| route.answers_head()) {
+            allowed.push("HEAD");
+        }
+        let allowed = allowed.join(", ");
         let message = format!("{} does not take {method}; it takes {allowed}.", quoted(path));
         let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);
         let mut response = (table.errors)(problem);

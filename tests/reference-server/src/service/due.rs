@@ -92,8 +92,7 @@ impl Service {
     }
 
     /// Runs due jobs before a request: all of them, unless there are many or another thread is running them.
-    #[doc(hidden)]
-    pub fn run_some_due(&self) {
+    pub(crate) fn run_some_due(&self) {
         let now = self.state.clock.now();
         if !self.state.scheduler.is_due(now) && !self.due_worker.is_busy() {
             return;
@@ -106,8 +105,7 @@ impl Service {
     }
 
     /// Whether any job is due.
-    #[doc(hidden)]
-    pub fn has_due(&self) -> bool {
+    pub(crate) fn has_due(&self) -> bool {
         self.state.scheduler.is_due(self.state.clock.now())
     }
 

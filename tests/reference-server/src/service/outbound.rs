@@ -1,6 +1,5 @@
 //! What leaves, through the mounts: attachments to fetch, webhook events to post, and mails to a real server.
 
-#[doc(hidden)]
 pub mod fetch;
 pub mod post;
 pub mod relay;

@@ -247,8 +247,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    #[doc(hidden)]
-    pub fn new(id: u64, rule: Rule) -> Self {
+    pub(crate) fn new(id: u64, rule: Rule) -> Self {
         Self { id, rule, met: 0 }
     }
 }
@@ -268,8 +267,7 @@ struct Script {
 
 impl Faults {
     /// A seed makes random choices repeatable.
-    #[doc(hidden)]
-    pub fn new(seed: Option<u64>) -> Self {
+    pub(crate) fn new(seed: Option<u64>) -> Self {
         let chance = seed.map_or_else(StdRng::from_entropy, StdRng::seed_from_u64);
         Self { script: Mutex::new(Script { rules: Vec::new(), added: 0, chance }) }
     }
@@ -311,8 +309,7 @@ impl Faults {
     }
 
     /// Selects the fault for a request, and the delay of its response.
-    #[doc(hidden)]
-    pub fn apply(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
+    pub(crate) fn apply(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
         self.apply_to(|rule| rule.matches(method, path))
     }
 
@@ -353,22 +350,18 @@ impl Faults {
 }
 
 /// How a response is transmitted. Mounts apply it.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
     /// The delay before the response.
-    #[doc(hidden)]
     pub delay: Duration,
     /// The connection is dropped after this number of bytes of the body; `Some(None)` before the first byte of the status line.
-    #[doc(hidden)]
     pub cut: Option<Option<usize>>,
     /// No response is ever sent.
-    #[doc(hidden)]
     pub stalled: bool,
 }
 
-#[doc(hidden)]
-
-pub fn too_many(retry_after: Option<&str>) -> Response<Bytes> {
+pub(crate) fn too_many(retry_after: Option<&str>) -> Response<Bytes> {
     let mut response = Problem::rate_limited().into_response();
     if let Some(value) = retry_after.and_then(|value| HeaderValue::try_from(value).ok()) {
         response.headers_mut().insert(http::header::RETRY_AFTER, value);

@@ -25,8 +25,7 @@ const MAX_RUNNING: usize = 4;
 pub struct FetchJob {
     tenant: Weak<Tenant>,
     email: Weak<Email>,
-    #[doc(hidden)]
-    pub draft: Box<Draft>,
+    pub(crate) draft: Box<Draft>,
     /// The approximate number of bytes that it holds while it waits.
     size: usize,
 }
@@ -41,8 +40,7 @@ pub struct Fetched {
 }
 
 impl FetchJob {
-    #[doc(hidden)]
-    pub fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
+    pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
         Self {
             tenant: Arc::downgrade(tenant),
             email: Arc::downgrade(email),
@@ -61,9 +59,7 @@ impl FetchJob {
         })
     }
 
-    #[doc(hidden)]
-
-    pub fn open(self) -> Option<(Arc<Tenant>, Arc<Email>, Box<Draft>)> {
+    pub(crate) fn open(self) -> Option<(Arc<Tenant>, Arc<Email>, Box<Draft>)> {
         Some((self.tenant.upgrade()?, self.email.upgrade()?, self.draft))
     }
 }
@@ -88,8 +84,7 @@ impl From<&str> for FetchError {
 
 impl FetchError {
     /// The reason as the email's event names it.
-    #[doc(hidden)]
-    pub fn reason(&self) -> &'static str {
+    pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "attachment_unreachable",
             Self::TooLarge => "attachments_too_large",
@@ -100,8 +95,7 @@ impl FetchError {
 /// The queue of emails whose files must be fetched, and the number of those in flight.
 pub struct FetchQueue {
     waiting: Mutex<Waiting>,
-    #[doc(hidden)]
-    pub running: Arc<Semaphore>,
+    pub(crate) running: Arc<Semaphore>,
     max_waiting: usize,
 }
 
@@ -113,14 +107,12 @@ struct Waiting {
 
 impl FetchQueue {
     /// Creates a queue for emails of at most `max_waiting` bytes in total.
-    #[doc(hidden)]
     pub fn new(max_waiting: usize) -> Self {
         let running = Arc::new(Semaphore::new(MAX_RUNNING));
         Self { waiting: Mutex::default(), running, max_waiting }
     }
 
     /// Adds an email, unless the waiting ones use too much memory.
-    #[doc(hidden)]
     pub fn push(&self, job: FetchJob) -> Result<(), &'static str> {
         let mut waiting = lock(&self.waiting);
         if waiting.bytes + job.size > self.max_waiting {
@@ -136,16 +128,12 @@ impl FetchQueue {
         Ok(())
     }
 
-    #[doc(hidden)]
-
     pub fn pop(&self) -> Option<FetchJob> {
         let mut waiting = lock(&self.waiting);
         let job = waiting.jobs.pop_front()?;
         waiting.bytes -= job.size;
         Some(job)
     }
-
-    #[doc(hidden)]
 
     pub fn clear(&self) {
         *lock(&self.waiting) = Waiting::default();

@@ -134,5 +134,5 @@ pub struct ImportJob {
     /// The number of rows in the current step.
     pub step: u64,
     /// The memory of the file.
-    pub _held: Held,
+    pub(crate) _held: Held,
 }

@@ -57,6 +57,7 @@ impl Links {
     }
 
     /// Uses the key of an earlier run, so that its links stay valid.
+    #[must_use]
     pub fn with_key(mut self, key: [u8; 64]) -> Self {
         self.key = key;
         self
@@ -73,6 +74,7 @@ impl Links {
     }
 
     /// Sets the public URL, which precedes every other address.
+    #[must_use]
     pub fn published_at(mut self, address: &str) -> Self {
         self.listens_at(address);
         self.is_published = true;

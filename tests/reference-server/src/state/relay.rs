@@ -55,9 +55,7 @@ impl std::fmt::Display for RelayError {
 /// A recipient that a mail doesn't leave to, as given, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAdmitted {
-    #[doc(hidden)]
     pub recipient: String,
-    #[doc(hidden)]
     pub reason: &'static str,
 }
 
@@ -82,19 +80,16 @@ impl Relay {
     }
 
     #[doc(hidden)]
-
     pub fn forwards(&self) -> bool {
         self.forwards
     }
 
     #[doc(hidden)]
-
     pub fn allow(&self) -> &AllowList {
         &self.allow
     }
 
     #[doc(hidden)]
-
     pub async fn send(&self, mail: Outgoing) -> Result<String, RelayError> {
         (self.send)(mail).await
     }

@@ -89,12 +89,9 @@ struct Entries {
 }
 
 impl Requests {
-    #[doc(hidden)]
     pub fn new(max_count: usize, max_bytes: usize) -> Self {
         Self { entries: Mutex::default(), max_count, max_bytes }
     }
-
-    #[doc(hidden)]
 
     pub fn record(&self, mut request: RecordedRequest) {
         let size = request.shorten(self.max_bytes);
@@ -110,26 +107,21 @@ impl Requests {
     }
 
     /// Oldest first.
-    #[doc(hidden)]
     pub fn all(&self) -> Vec<RecordedRequest> {
         self.shared().iter().map(|request| RecordedRequest::clone(request)).collect()
     }
 
     /// Like [`all`](Self::all), without copying.
-    #[doc(hidden)]
     pub fn shared(&self) -> Vec<Arc<RecordedRequest>> {
         lock(&self.entries).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
     }
 
     /// Finds the request with this number, unless it was evicted.
-    #[doc(hidden)]
     pub fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
         let entries = lock(&self.entries);
         let index = entries.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
         entries.requests.get(index).map(|(_, request)| Arc::clone(request))
     }
-
-    #[doc(hidden)]
 
     pub fn clear(&self) {
         let mut entries = lock(&self.entries);

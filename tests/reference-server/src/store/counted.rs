@@ -13,7 +13,7 @@ pub struct Counted<V> {
 }
 
 impl<V: Size> Counted<V> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { values: HashMap::new(), bytes: 0 }
     }
 
@@ -38,7 +38,7 @@ impl<V: Size> Counted<V> {
         self.values.get(name)
     }
 
-    pub fn iter(&self) -> Iter<'_, String, V> {
+    pub(crate) fn entries(&self) -> Iter<'_, String, V> {
         self.values.iter()
     }
 
@@ -46,7 +46,7 @@ impl<V: Size> Counted<V> {
         self.values.values()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 

@@ -22,7 +22,7 @@ pub struct Expiring<V> {
 }
 
 impl<V: Expires + Size> Expiring<V> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { values: Counted::new(), order: BTreeSet::new(), order_bytes: 0 }
     }
 
@@ -60,7 +60,7 @@ impl<V: Expires + Size> Expiring<V> {
 
     pub fn retain(&mut self, keep: impl Fn(&V) -> bool) {
         let gone: Vec<_> =
-            self.values.iter().filter(|(_, value)| !keep(value)).map(|(name, _)| name.clone()).collect();
+            self.values.entries().filter(|(_, value)| !keep(value)).map(|(name, _)| name.clone()).collect();
         for name in gone {
             self.remove(&name);
         }
@@ -70,7 +70,7 @@ impl<V: Expires + Size> Expiring<V> {
         self.values.get(name)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 

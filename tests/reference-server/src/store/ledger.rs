@@ -50,7 +50,7 @@ pub struct Ledger<T> {
 }
 
 impl<T> Ledger<T> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { items: BTreeMap::new(), positions: HashMap::default(), next: 0, changed: None }
     }
 
@@ -105,6 +105,11 @@ impl<T> Ledger<T> {
 
     pub fn len(&self) -> usize {
         self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Returns the positions that changed since the last call; `None` on the first call, which starts the tracking.

@@ -35,7 +35,7 @@ pub struct Mails<T> {
 }
 
 impl<T: StoredMail> Mails<T> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { ledger: Ledger::new(), unread: 0, by_age: BTreeSet::new() }
     }
 

@@ -368,7 +368,7 @@ impl<T: Record> Rows<T> {
         changes::count(bytes);
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 

@@ -48,7 +48,7 @@ impl Deletion {
     }
 
     /// The response of a repeated deletion.
-    pub fn not_done(self) -> Self {
+    pub(crate) fn not_done(self) -> Self {
         Self { deleted: false, ..self }
     }
 }

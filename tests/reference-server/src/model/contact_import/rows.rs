@@ -58,7 +58,7 @@ impl Rows {
     }
 
     /// The next row; `None` after the last one. A row that is too long is an error, after which there is no other.
-    pub fn next(&mut self) -> Result<Option<&ByteRecord>, csv::Error> {
+    pub(crate) fn next(&mut self) -> Result<Option<&ByteRecord>, csv::Error> {
         self.reader.get_mut().left = MAX_ROW;
         Ok(self.reader.read_byte_record(&mut self.record)?.then_some(&self.record))
     }

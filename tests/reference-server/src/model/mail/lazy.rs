@@ -12,8 +12,7 @@ type Make<T> = Box<dyn FnOnce() -> T + Send>;
 pub struct Lazy<T>(Arc<LazyLock<T, Make<T>>>);
 
 impl<T> Lazy<T> {
-    #[doc(hidden)]
-    pub fn new(make: impl FnOnce() -> T + Send + 'static) -> Self {
+    pub(crate) fn new(make: impl FnOnce() -> T + Send + 'static) -> Self {
         Self(Arc::new(LazyLock::new(Box::new(make))))
     }
 }

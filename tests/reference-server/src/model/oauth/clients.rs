@@ -52,14 +52,11 @@ pub struct ClientSecret {
 }
 
 impl ClientSecret {
-    #[doc(hidden)]
-    pub fn new(method: &str, secret: &str) -> Self {
+    pub(crate) fn new(method: &str, secret: &str) -> Self {
         Self { method: method.to_owned(), hash: hash(secret) }
     }
 
-    #[doc(hidden)]
-
-    pub fn is(&self, given: &str) -> bool {
+    pub(crate) fn is(&self, given: &str) -> bool {
         hash(given).as_bytes().ct_eq(self.hash.as_bytes()).into()
     }
 }
@@ -122,14 +119,11 @@ impl OAuthClient {
     }
 
     /// Whether the redirect URI is registered, compared exactly; only the port of a loopback address may differ.
-    #[doc(hidden)]
-    pub fn takes(&self, redirect_uri: &str) -> bool {
+    pub(crate) fn takes(&self, redirect_uri: &str) -> bool {
         self.redirect_uris.iter().any(|known| known == redirect_uri || same_but_for_port(known, redirect_uri))
     }
 
-    #[doc(hidden)]
-
-    pub fn may(&self, grant_type: &str) -> bool {
+    pub(crate) fn may(&self, grant_type: &str) -> bool {
         self.grant_types.iter().any(|known| known == grant_type)
     }
 }
