@@ -9,9 +9,10 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::{server::AuthorizationServer, token_request::Exchange};
+use super::server::AuthorizationServer;
 use crate::{
-    auth::scope::Scope,
+    auth::{record::TokenRecord, scope::Scope},
+    clock::JoinHandle,
     error::{AuthError, CallbackError, OAuthError, OAuthErrorCode, Result, printable},
     problem::SettingsError,
 };
@@ -259,6 +260,15 @@ impl fmt::Debug for AuthorizationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AuthorizationCode([redacted])")
     }
+}
+
+/// The exchange of a code: it goes on if its caller is dropped, and all later callers get its tokens.
+#[derive(Default)]
+pub(super) enum Exchange {
+    #[default]
+    NotSent,
+    Running(JoinHandle<Result<TokenRecord, AuthError>>),
+    Done(Box<TokenRecord>),
 }
 
 /// Returns the parameters with these names; each must occur at most once and within the length limit.

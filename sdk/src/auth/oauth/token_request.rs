@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use url::Url;
 
 use super::{
-    authorization::{AuthorizationCode, AuthorizationRequest},
+    authorization::{AuthorizationCode, AuthorizationRequest, Exchange},
     http::HttpClient,
     server::AuthorizationServer,
     token_response::{classify, rejection},
@@ -18,22 +18,13 @@ use crate::{
         record::TokenRecord,
         token_endpoint::{RefreshOutcome, TokenEndpoint},
     },
-    clock::{self, JoinHandle, spawn},
+    clock::{self, spawn},
     error::{AuthError, Result},
     transport::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, endpoint},
 };
 
 /// Why an exchange has no outcome: its runtime has ended, or it panicked.
 pub(super) const INTERRUPTED: &str = "the exchange was interrupted";
-
-/// The exchange of a code: it goes on if its caller is dropped, and all later callers get its tokens.
-#[derive(Default)]
-pub(super) enum Exchange {
-    #[default]
-    NotSent,
-    Running(JoinHandle<Result<TokenRecord, AuthError>>),
-    Done(Box<TokenRecord>),
-}
 
 /// The outcome of one request for the tokens of a login, and when it was sent.
 pub(super) struct Requested {
