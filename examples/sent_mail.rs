@@ -39,13 +39,13 @@ async fn main() -> idempost::Result<()> {
 #[cfg(test)]
 mod tests {
     use idempost::{Attachment, Email};
-    use idempost_reference_server::ReferenceServer;
+    use idempost_sandbox::Settings;
 
     use super::*;
 
     #[tokio::test]
     async fn attachments_are_read_and_the_link_expires() {
-        let server = ReferenceServer::start().await;
+        let server = idempost_sandbox::start(Settings::default()).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let email = Email::new("hi@acme.test", "ada@example.com", "Invoice").text("Attached");
         let email = email.attach(Attachment::from_bytes("invoice.txt", "17 apples"));
