@@ -123,7 +123,10 @@ fn refused(error: &AuthError) -> Fail {
             message: text,
             hint: Some("if you trust both: idempost auth login --trust-endpoints".to_owned()),
         },
-        AuthError::NoMetadata | AuthError::Metadata(_) => Fail::Rejected { message: text, hint: None },
+        AuthError::NoMetadata | AuthError::Metadata(_) => Fail::Rejected {
+            message: text,
+            hint: Some("to name the authorization server: idempost auth login --issuer URL".to_owned()),
+        },
         _ => auth(text, LOGIN),
     }
 }

@@ -162,3 +162,27 @@ impl State {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use idempost::auth::TokenRecord;
+
+    use super::*;
+
+    #[test]
+    fn the_expiry_is_the_server_s_if_this_clock_was_ahead_at_the_login() {
+        let now = SystemTime::now();
+        let (ahead, lifetime) = (now + Duration::from_hours(1), Duration::from_mins(15));
+        for (obtained_at, served_at, begun) in
+            [(now, None, now), (now, Some(ahead), now), (ahead, Some(now), now), (ahead, None, ahead)]
+        {
+            let mut record =
+                TokenRecord::new("https://a.test", "https://a.test/t", "c", "rt".to_owned().into());
+            (record.obtained_at, record.served_at, record.expires_in) = (obtained_at, served_at, lifetime);
+            let metadata = CredentialMetadata::of(&StoredCredential::Login(Box::new(record)));
+            assert_eq!(metadata.expires_at(), Some(begun + lifetime));
+        }
+    }
+}

@@ -14,6 +14,8 @@ use crate::{
     },
 };
 
+/// The longest pause that a token endpoint can ask for.
+const MAX_THROTTLE: Duration = Duration::from_secs(60 * 60);
 /// The largest difference by which a clock that is kept in time is set back.
 const MAX_CORRECTION: Duration = Duration::from_secs(60);
 
@@ -63,6 +65,9 @@ pub struct TokenRecord {
     /// A refresh that was started and whose outcome is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<RefreshPending>,
+    /// The token endpoint asked not to be asked again for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) throttled: Option<Throttled>,
     /// Set when the grant has ended. Its tokens are never sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
@@ -77,6 +82,24 @@ pub struct RefreshPending {
     pub since: SystemTime,
     /// The number of attempts with this refresh token, from 1.
     pub attempts: u32,
+}
+
+/// A token endpoint that is overloaded, and its `Retry-After`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Throttled {
+    pub(crate) status: u16,
+    #[serde(with = "instant")]
+    pub(crate) since: SystemTime,
+    #[serde(with = "seconds")]
+    pub(crate) pause: Duration,
+}
+
+impl Throttled {
+    /// The rest of the pause. A clock that was set back proves nothing, and no server is taken at its word for longer than [`MAX_THROTTLE`].
+    pub(crate) fn left(&self, now: SystemTime) -> Option<Duration> {
+        let elapsed = now.duration_since(self.since).ok()?;
+        self.pause.min(MAX_THROTTLE).checked_sub(elapsed).filter(|left| !left.is_zero())
+    }
 }
 
 /// An optional time.
@@ -163,6 +186,7 @@ impl TokenRecord {
             expires_in: Duration::ZERO,
             refresh_token,
             pending: None,
+            throttled: None,
             ended: None,
         }
     }
@@ -232,6 +256,18 @@ mod tests {
     fn a_record_round_trips() {
         let written = record().to_json();
         assert_eq!(TokenRecord::from_json(&written).unwrap().to_json(), written);
+    }
+
+    #[test]
+    fn a_pause_lasts_an_hour_at_most_and_a_clock_set_back_ends_it() {
+        // D-06
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let throttled = Throttled { status: 429, since: at(10_000), pause: Duration::from_hours(2) };
+        for (now, left) in
+            [(9_999, None), (10_000, Some(3600)), (13_599, Some(1)), (13_600, None), (99_999, None)]
+        {
+            assert_eq!(throttled.left(at(now)), left.map(Duration::from_secs), "{now}");
+        }
     }
 
     #[test]

@@ -287,11 +287,12 @@ async fn refresh(fault: &'static Fault, issues: Issues, ahead: i64) -> String {
     let outcome = send(&client).await;
     world.clear();
     let (mut kept, mut ended) = (outcome.is_ok(), is_ended(&outcome));
+    let pause = outcome.as_ref().err().and_then(Error::retry_after).unwrap_or_default();
     for _ in 0..4 {
         if kept || ended {
             break;
         }
-        tokio::time::advance(Duration::from_secs(61)).await;
+        tokio::time::advance(Duration::from_secs(61).max(pause)).await;
         let again = send(&client).await;
         (kept, ended) = (again.is_ok(), is_ended(&again));
     }
@@ -374,6 +375,27 @@ async fn a_clock_that_is_wrong_or_corrected_causes_no_further_refreshes() {
             let allowed = 4..=5 + usize::from(is_corrected && ahead < 0);
             assert!(allowed.contains(&world.requests()), "{ahead} {is_corrected}: {}", world.requests());
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_process_asks_an_overloaded_token_endpoint_before_it_allows_it() {
+    // D-06
+    static BUSY: Fault = fault("429", false, |_| Reply::bytes(429, "").header("retry-after", "1800"));
+    let world = World::new(Issues::Replaced, 0);
+    let (record, store) = (world.login().await.unwrap(), MemoryStore::new());
+    Session::start(store.clone(), &record).await.unwrap();
+    tokio::time::advance(Duration::from_secs(901)).await;
+    world.set(Some(&BUSY));
+    for (minutes, requests) in [(0, 1), (1, 1), (20, 1), (7, 1), (2, 2)] {
+        tokio::time::advance(Duration::from_secs(60 * minutes)).await;
+        if requests == 2 {
+            world.clear();
+        }
+        let outcome = send(&world.process(store.clone(), 0)).await;
+        assert_eq!((outcome.is_ok(), world.requests()), (requests == 2, requests), "{minutes} {outcome:?}");
+        let pause = outcome.err().and_then(|error| error.retry_after()).unwrap_or_default();
+        assert!(requests == 2 || (1..=1800).contains(&pause.as_secs()), "{minutes} {pause:?}");
     }
 }
 

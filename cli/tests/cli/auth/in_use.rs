@@ -309,13 +309,18 @@ fn a_limited_or_intercepted_refresh_keeps_the_login() {
     let idempost = logged_in(&service, &[]);
     service.core().clock().advance(Duration::from_secs(901));
     let limited = Action::answer(429, r#"{"error":"too_many_requests"}"#).header("retry-after", "3600");
-    for (action, code) in [(limited, 6), (Action::answer(403, "<html>"), 7)] {
+    for (action, code) in [(Action::answer(403, "<html>"), 7), (limited, 6)] {
         service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
         let message = idempost.run(&SEND).fails(code);
         assert!(!message.contains("auth login"), "{message}");
         assert_eq!(service.core().faults().pending(), 0);
     }
-    idempost.run(&SEND).ok();
+    // The next command keeps to `Retry-After`.
+    let asked = asked_for(&service, "/oauth/token");
+    let message = idempost.run(&SEND).fails(6);
+    assert!(message.contains("retry after 359"), "{message}");
+    assert_eq!(asked_for(&service, "/oauth/token"), asked);
+    idempost.run(&["auth", "status"]).ok();
 }
 
 #[test]

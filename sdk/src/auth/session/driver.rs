@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     auth::{
-        record::TokenRecord,
+        record::{Throttled, TokenRecord},
         store::LockedStore,
         token_endpoint::{RefreshOutcome, Tokens},
     },
@@ -44,6 +44,8 @@ pub(super) struct Run {
     /// The tokens from the token endpoint, and when they were requested.
     received: Option<(Received, Now)>,
     trouble: Option<AuthError>,
+    /// What the token endpoint asked for, unless it is waited out here: other processes keep to it too.
+    throttled: Option<Throttled>,
     /// Delivered at the end of the refresh: between the response and the save, the store is the only application code that runs.
     events: Vec<SessionEvent>,
 }
@@ -56,8 +58,8 @@ enum Received {
 impl Run {
     pub(super) fn new(shared: Arc<Shared>, epoch: u64, rejected: Option<u64>) -> Self {
         let events = Vec::new();
-        let (scope, locked, token, received, trouble) = (None, None, None, None, None);
-        Self { shared, epoch, rejected, scope, locked, token, received, trouble, events }
+        let (scope, locked, token, received, trouble, throttled) = (None, None, None, None, None, None);
+        Self { shared, epoch, rejected, scope, locked, token, received, trouble, throttled, events }
     }
 
     /// Refreshes, and returns the token to use and the events to deliver.
@@ -103,6 +105,7 @@ impl Run {
             Command::Write(change) => self.write(change).await,
             Command::Exchange => self.exchange().await,
             Command::Pause(pause) => {
+                self.throttled = None;
                 let resting = &self.shared.resting;
                 let is_resting = self.shared.unsaved().is_none();
                 if is_resting && pause >= NOTED_PAUSE {
@@ -165,12 +168,16 @@ impl Run {
         let mut record = TokenRecord::clone(&token.record);
         let mut asked = None;
         match &change {
-            Change::Pending(pending) => record.pending.clone_from(pending),
+            Change::Pending(pending) => {
+                record.pending.clone_from(pending);
+                record.throttled = self.throttled.take().or(record.throttled);
+            }
             Change::Ended(ended) => record.ended = Some(ended.clone()),
             Change::Again => {}
             Change::Tokens | Change::AccessToken => {
                 let Some((received, at)) = &self.received else { return Event::Failed };
                 record.obtained_at = at.wall;
+                record.throttled = None;
                 asked = Some(*at);
                 match received {
                     Received::Tokens(tokens) => {
@@ -242,6 +249,13 @@ impl Run {
             self.trouble = Some(AuthError::Ended(ended));
             return Event::RefreshOutcome(Outcome::Rejected);
         }
+        let throttled = record.throttled.as_ref();
+        if let Some((status, left)) =
+            throttled.and_then(|known| Some((known.status, known.left(asked.wall)?)))
+        {
+            self.trouble = Some(AuthError::Throttled { status, retry_after: Some(left) });
+            return Event::RefreshOutcome(Outcome::Throttled { retry_after: Some(left) });
+        }
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let requested = self.shared.state().scope.take();
         self.scope = requested.or(self.scope.take());
@@ -268,6 +282,11 @@ impl Run {
                 Outcome::NotSent { again }
             }
             RefreshOutcome::Throttled { status, retry_after } => {
+                self.throttled = retry_after.map(|pause| Throttled {
+                    status,
+                    since: self.shared.clocks.now().wall,
+                    pause,
+                });
                 self.trouble = Some(AuthError::Throttled { status, retry_after });
                 Outcome::Throttled { retry_after }
             }
