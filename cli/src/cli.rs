@@ -249,6 +249,21 @@ fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Err
     error
 }
 
+/// Whether the command of a noun of the API only reads. One that changes something has `--dry-run`.
+pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
+    let tree = tree();
+    let mut command = &tree;
+    let mut path = Vec::new();
+    for argument in arguments.iter().skip(1) {
+        if let Some(child) = command.find_subcommand(argument) {
+            command = child;
+            path.push(child.get_name());
+        }
+    }
+    let is_api = path.first().is_some_and(|noun| !["api", "bulk", "mcp", "sandbox"].contains(noun));
+    is_api && path.len() > 1 && command.get_arguments().all(|arg| arg.get_id() != "dry_run")
+}
+
 /// Parses with only the first noun named. Whatever this accepts, the whole tree accepts too: a noun that is really a flag's value is
 /// rejected by what follows.
 fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {

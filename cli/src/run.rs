@@ -77,14 +77,15 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let is_local = cli.command.is_local();
     let key_from_stdin = cli.global.api_key_file.as_deref() == Some("-");
-    let repeat = cli.key_flag().map(|key_flag| Repeat { arguments, key_flag, key_from_stdin });
+    let repeat =
+        cli.key_flag().map(|key_flag| Repeat { arguments: arguments.clone(), key_flag, key_from_stdin });
     let in_flight = InFlight::default();
     let (result, asks_json) = execute(cli, env, &in_flight);
     // A signal may have interrupted the prompt for a secret.
     hidden::show();
     let Err(mut fail) = result else { return 0 };
     if let Fail::Usage(report) = &mut fail
-        && is_local
+        && (is_local || cli::only_reads(&arguments))
     {
         report.summary.get_or_insert(report::number_of_problems(report));
     }
