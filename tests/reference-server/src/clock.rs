@@ -1,6 +1,6 @@
 //! A clock that tests can move.
 //!
-//! The service never sleeps. Future work is put on a [`Scheduler`] with its due time, and runs when the clock has passed it: whenever a
+//! The service never sleeps. Future work is put on a `Scheduler` with its due time, and runs when the clock has passed it: whenever a
 //! test moves the clock, on the tick of a long-running mount, and, unless there is much, at the start of every request. So a test passes a
 //! day without waiting, and a sandbox on the real clock works on time.
 

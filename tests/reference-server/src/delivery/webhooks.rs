@@ -1,13 +1,13 @@
 //! Delivery of events to webhooks (`SPEC.md`, Events).
 //!
 //! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
-//! attempt is made at once; a failed one is retried after the delays of [`RETRY_DELAYS`], each counted from the previous failure, on the
+//! attempt is made at once; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
 //! service's clock. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
 //!
 //! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
 //! (The specification doesn't define this.)
 //!
-//! The service itself opens no connection: attempts wait in the [`outbox`], and the mounts [`post`] them.
+//! The service itself opens no connection: attempts wait in the `outbox`, and the mounts [`post`] them.
 
 pub mod payload;
 pub mod post;

@@ -1,7 +1,7 @@
 //! `GET /usage`: what the account has used of its quotas.
 //!
 //! The specification doesn't define it; the shape is Resend's, where some limits are never null. Here these are the sandbox's own
-//! limit of records, or [`UNLIMITED`].
+//! limit of records, or `UNLIMITED`.
 
 use http::StatusCode;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The backlog of changes that aren't on disk yet, and the back pressure that bounds it.
 //!
-//! A thread that wants to change something waits while the oldest unwritten change is older than [`MAX_AGE`], or while more has changed
-//! since the last write started than the disk can write in [`WRITE_TIME`]. A change is on disk after the write in progress and the one that
+//! A thread that wants to change something waits while the oldest unwritten change is older than `MAX_AGE`, or while more has changed
+//! since the last write started than the disk can write in `WRITE_TIME`. A change is on disk after the write in progress and the one that
 //! contains it, so a killed process loses at most the changes of about twice that time, under any load.
 
 use std::sync::{Condvar, Mutex, PoisonError};

@@ -10,7 +10,7 @@
 //! - A period is named by its first day, hours by their beginning with its offset from UTC. Weeks start on Monday.
 //! - With `period` as the only dimension, every period has a row; otherwise only combinations in which something happened.
 //! - Senders' domains that aren't registered have no `domain_id`, and emails outside of broadcasts form a row without `broadcast_id`.
-//! - An ID of an unknown record matches nothing, since records may have been deleted. At most [`MAX_ROWS`] rows are returned.
+//! - An ID of an unknown record matches nothing, since records may have been deleted. At most `MAX_ROWS` rows are returned.
 
 pub mod periods;
 pub mod query;

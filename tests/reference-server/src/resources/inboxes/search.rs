@@ -1,6 +1,6 @@
 //! `GET /inboxes/{inbox}/threads/search`.
 //!
-//! The search is a scan without an index, bounded by [`MAX_THREADS`] and [`MAX_EMAILS`]: the most recently active threads of the selected
+//! The search is a scan without an index, bounded by `MAX_THREADS` and `MAX_EMAILS`: the most recently active threads of the selected
 //! folders and labels. It takes a few records at a time from the tables, and examines them without a lock.
 
 use std::sync::Arc;

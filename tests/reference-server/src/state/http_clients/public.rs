@@ -1,6 +1,6 @@
 //! Which addresses a request may reach that an email caused: public ones only.
 //!
-//! Names are resolved by [`PublicResolver`], which returns checked addresses only, and the client connects to these: a name that resolves
+//! Names are resolved by `PublicResolver`, which returns checked addresses only, and the client connects to these: a name that resolves
 //! differently the next time (DNS rebinding) has no effect. An address in the URL itself bypasses a resolver, so [`check`] must precede
 //! every request, redirects included.
 
