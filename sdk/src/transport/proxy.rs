@@ -24,8 +24,8 @@ pub(super) struct ProxyVariables {
     https: Variable,
     /// Intercepts the URLs that `NO_PROXY` doesn't exclude.
     proxied: Matcher,
-    /// The same for each entry with a port, which reqwest doesn't know: `example.com:8443`.
-    ports: Vec<(Matcher, u16)>,
+    /// The same for each entry that reqwest doesn't know, and its port if it has one: `example.com:8443`, `*.example.com`.
+    further: Vec<(Matcher, Option<u16>)>,
     /// The environment of a CGI script: `HTTP_PROXY` may be a header of the request, so that no variable counts.
     is_cgi: bool,
 }
@@ -51,18 +51,23 @@ impl ProxyVariables {
         let no_proxy = first(["NO_PROXY", "no_proxy"]).map(|(_, value)| value).unwrap_or_default();
         let no_proxy = no_proxy.to_string_lossy().into_owned();
         let all_but = |hosts: String| Matcher::builder().all("http://proxy.invalid").no(hosts).build();
-        let ports = no_proxy.split(',').filter_map(|entry| {
-            let (host, port) = entry.trim().rsplit_once(':')?;
-            let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-            // An address of IPv6 without brackets has no port.
-            let host = address.or(Some(host).filter(|host| !host.contains(':')))?;
-            Some((all_but(host.to_owned()), port.parse().ok()?))
+        let further = no_proxy.split(',').map(str::trim).filter_map(|entry| {
+            let (host, port) = match entry.rsplit_once(':') {
+                // An address of IPv6 without brackets has no port.
+                Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
+                    (host, Some(port.parse().ok()?))
+                }
+                _ => (entry, None),
+            };
+            let domain = host.strip_prefix("*.");
+            (port.is_some() || domain.is_some())
+                .then(|| (all_but(domain.unwrap_or(host).trim_matches(['[', ']']).to_owned()), port))
         });
         Self {
             all: first(["ALL_PROXY", "all_proxy"]),
             http: first(["HTTP_PROXY", "http_proxy"]),
             https: first(["HTTPS_PROXY", "https_proxy"]),
-            ports: ports.collect(),
+            further: further.collect(),
             proxied: all_but(no_proxy),
             is_cgi: get("REQUEST_METHOD").is_some(),
         }
@@ -78,17 +83,18 @@ impl ProxyVariables {
         self.applying_to(url).map(|(name, value)| (*name, masked(&value.to_string_lossy())))
     }
 
-    /// Whether `NO_PROXY` excludes the host of `url` with its port.
-    pub(super) fn excludes_port_of(&self, url: &Url) -> bool {
+    /// Whether `NO_PROXY` excludes `url` by an entry that reqwest doesn't know.
+    pub(super) fn excludes(&self, url: &Url) -> bool {
         let port = url.port_or_known_default();
         let excludes =
             |proxied: &Matcher| url.as_str().parse().is_ok_and(|uri| proxied.intercept(&uri).is_none());
-        self.ports.iter().any(|(proxied, excluded)| port == Some(*excluded) && excludes(proxied))
+        let mut entries = self.further.iter().filter(|(_, of)| of.is_none() || *of == port);
+        entries.any(|(proxied, _)| excludes(proxied))
     }
 
     fn applying_to(&self, url: &Url) -> Option<&(&'static str, OsString)> {
         let uri = url.as_str().parse().ok()?;
-        if self.is_cgi || self.proxied.intercept(&uri).is_none() || self.excludes_port_of(url) {
+        if self.is_cgi || self.proxied.intercept(&uri).is_none() || self.excludes(url) {
             return None;
         }
         let of_scheme = if url.scheme() == "http" { &self.http } else { &self.https };
@@ -199,6 +205,8 @@ mod tests {
             &[("HTTPS_PROXY", "https://[::1]:3128/"), ("ALL_PROXY", BAD)],
             &[("HTTPS_PROXY", BAD), ("NO_PROXY", "other.test, example.com")],
             &[("HTTPS_PROXY", BAD), ("NO_PROXY", "api.example.com:80,example.com:443")],
+            &[("HTTPS_PROXY", BAD), ("NO_PROXY", "*.example.com")],
+            &[("HTTPS_PROXY", BAD), ("NO_PROXY", "*.test, *.com:443")],
             &[("ALL_PROXY", BAD), ("no_proxy", "*")],
             &[("ALL_PROXY", BAD), ("REQUEST_METHOD", "GET")],
         ] {
@@ -209,6 +217,7 @@ mod tests {
             &[("https_proxy", BAD), ("ALL_PROXY", GOOD)],
             &[("ALL_PROXY", BAD), ("NO_PROXY", "ample.com")],
             &[("ALL_PROXY", BAD), ("NO_PROXY", "example.com:8443, ample.com:443, example.com:, :443")],
+            &[("ALL_PROXY", BAD), ("NO_PROXY", "*.ample.com, *.example.com:80")],
         ] {
             assert!(checked(variables, SERVICE).is_some(), "{variables:?}");
         }

@@ -25,7 +25,7 @@ use super::{
 /// not used again.
 ///
 /// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions: domains with their
-/// subdomains and addresses, both also with a port, networks, or `*`. If the value that applies to a request isn't the URL of an HTTP proxy (with
+/// subdomains (also as `*.example.com`) and addresses, both also with a port, networks, or `*`. If the value that applies to a request isn't the URL of an HTTP proxy (with
 /// the feature `socks`, or of a SOCKS proxy), or the proxy requires a password that the value lacks, the request isn't sent and its call fails with
 /// [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call isn't retried.
 ///
@@ -66,8 +66,8 @@ const PING: Duration = Duration::from_secs(10);
 
 type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
-/// How the peer is reached. Loopback addresses are never proxied, and neither is a port that `NO_PROXY` excludes; plain http needs no certificates, which take as long to load as sending two
-/// hundred emails.
+/// How the peer is reached. Loopback addresses are never proxied, and neither is what `NO_PROXY` excludes in a way that reqwest doesn't know; plain
+/// http needs no certificates, which take as long to load as sending two hundred emails.
 #[derive(Clone, Copy)]
 enum Route {
     Remote,
@@ -134,7 +134,7 @@ impl ReqwestTransport {
             variables.check(url).map_err(|error| {
                 TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Settings).caused_by(error)
             })?;
-            if variables.excludes_port_of(url) {
+            if variables.excludes(url) {
                 route = Route::Direct;
             }
         }
