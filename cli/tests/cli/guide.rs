@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use idempost_needs::needs;
 use idempost_reference_server::Settings;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use tokio::process::Command;
@@ -202,6 +203,7 @@ fn every_page_of_the_guide_is_in_its_table_of_contents() {
     }
 }
 
+#[needs("awk")]
 #[test]
 fn each_page_is_published_as_markdown_and_listed_in_llms_txt() {
     let folder = tempfile::tempdir().unwrap();
