@@ -143,7 +143,6 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/webhooks/{webhook}", |_| Value::Null),
     ("GET", "/webhooks?limit=20", |_| Value::Null),
     ("GET", "/webhooks/{webhook}/events?limit=20", |_| Value::Null),
-    ("GET", "/_/messages/{email}/timeline", |_| Value::Null),
     ("POST", "/api-keys", |_| json!({"name": "k"})),
     ("GET", "/api-keys?limit=20", |_| Value::Null),
     ("GET", "/broadcasts/{broadcast}", |_| Value::Null),
