@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from ._times import rfc3339, seconds
@@ -13,18 +13,26 @@ from ._errors import SandboxError, WaitTimeout
 from ._http import call, send
 from ._mail import Mail, Summary, fields, mail
 
-if TYPE_CHECKING:
-    from ._sandbox import Sandbox
-
 # The time that a response may take beyond the wait, in seconds.
 GRACE = 30.0
 MAX_SHOWN = 10
 
 
+class Server(Protocol):
+    """What an inbox needs of its sandbox."""
+
+    url: str
+    timeout: float | str
+
+    def _env_of(self, key: str) -> dict[str, str]: ...
+
+    def _request(self, method: str, path: str, **options: Any) -> Any: ...
+
+
 class Inbox:
     """The mails sent with one API key. Every key is an account of its own."""
 
-    def __init__(self, sandbox: Sandbox, key: str) -> None:
+    def __init__(self, sandbox: Server, key: str) -> None:
         self._sandbox = sandbox
         self.key = key
 

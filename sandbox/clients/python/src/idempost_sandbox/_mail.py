@@ -3,13 +3,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ._errors import SandboxError
 from ._times import parsed
 
-if TYPE_CHECKING:
-    from ._inbox import Inbox
+
+class Account(Protocol):
+    """What a mail needs of its inbox."""
+
+    def _request(self, method: str, path: str, **options: Any) -> Any: ...
+
+    def _source(self, id: str) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Mail(Summary):
     #: Verification codes in the text.
     codes: list[str]
     links: list[Link]
-    _inbox: Inbox = field(repr=False, compare=False)
+    _inbox: Account = field(repr=False, compare=False)
 
     @property
     def code(self) -> str:
@@ -113,7 +118,7 @@ def fields(item: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def mail(inbox: Inbox, details: dict[str, Any]) -> Mail:
+def mail(inbox: Account, details: dict[str, Any]) -> Mail:
     return Mail(
         **fields(details),
         html=details["html"],
