@@ -124,3 +124,42 @@ fn attempt(attempt: &Attempt) -> Try {
         response: attempt.response.clone(),
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use http::Request;
+    use idempost_reference_server::{ClockStart, Settings};
+    use serde_json::{Value, json};
+
+    use crate::cpu_time::cpu_time;
+
+    /// The cost of an email's timeline among other emails, each with a delivery to a webhook.
+    fn cost(others: usize) -> Duration {
+        let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
+        let service = crate::service(Settings { clock, ..Settings::default() });
+        let call = |method: &str, path: &str, body: Option<Value>| -> Value {
+            let body = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+            let request =
+                Request::builder().method(method).uri(path).header("authorization", "Bearer sb_test");
+            let response = service.handle(request.body(body).unwrap());
+            assert!(response.status().is_success(), "{method} {path}: {response:?}");
+            serde_json::from_slice(response.body()).unwrap()
+        };
+        call("POST", "/webhooks", Some(json!({"endpoint": "http://127.0.0.1:1/", "events": ["email.sent"]})));
+        let email =
+            json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "It works"});
+        let sent: Vec<Value> = (0..=others).map(|_| call("POST", "/emails", Some(email.clone()))).collect();
+        let timeline = format!("/_/messages/{}/timeline", sent[0]["id"].as_str().unwrap());
+        let costs = (0..7).map(|_| cpu_time(|| drop(call("GET", &timeline, None))));
+        costs.min().unwrap()
+    }
+
+    #[test]
+    fn cost_is_independent_of_the_number_of_emails() {
+        // Noise only adds, and seldom each time.
+        assert!((0..3).any(|_| cost(4_000) <= cost(500).mul_f64(1.5)));
+    }
+}
