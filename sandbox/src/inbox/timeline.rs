@@ -125,7 +125,7 @@ fn attempt(attempt: &Attempt) -> Try {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::time::Duration;
 
