@@ -406,6 +406,15 @@ mod tests {
         assert_eq!(wire(&Email::from_json(&expected).unwrap()).await, expected);
     }
 
+    /// As Ruby's `Base64.encode64` and Python's `base64.encodebytes` write it.
+    #[tokio::test]
+    async fn base64_in_several_lines_is_read_and_sent_in_one() {
+        let attachments = json!([{"filename": "a.txt", "content": "aGVsbG8g\r\nd29y\nbGQ=\n"}]);
+        let email = json!({"from": "a@x.test", "to": "b@x.test", "subject": "s", "text": "t", "attachments": attachments});
+        let sent = wire(&Email::from_json(&email).unwrap()).await;
+        assert_eq!(sent["attachments"][0]["content"], "aGVsbG8gd29ybGQ=");
+    }
+
     #[tokio::test]
     async fn a_body_with_a_template_is_reported_and_not_dropped() {
         // EMAIL-50, A-10

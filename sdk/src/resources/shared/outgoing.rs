@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::{io, sync::Arc};
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::{DecodeError, Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::{Serialize, Serializer, ser::Error as _};
@@ -209,6 +209,22 @@ impl Attachment {
     }
 }
 
+/// Reads Base64 in one line or, as some languages write it (RFC 2045), in several. An error says what was found.
+fn from_base64(text: &str) -> Result<Vec<u8>, String> {
+    let joined = text.contains(['\r', '\n']).then(|| text.replace(['\r', '\n'], ""));
+    let text = joined.as_deref().unwrap_or(text);
+    STANDARD.decode(text).map_err(|error| match error {
+        DecodeError::InvalidByte(at, _) => {
+            format!(
+                "{:?} at position {}",
+                text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or_default(),
+                at + 1
+            )
+        }
+        _ => "an incomplete end".to_owned(),
+    })
+}
+
 impl FieldValue for Attachment {
     const KIND: Kind = Kind::Json;
 
@@ -227,11 +243,11 @@ impl FieldValue for Attachment {
                 None
             }
             (None, Some(url)) => Some(Self::from_url(url)),
-            (Some(text), None) => match STANDARD.decode(text) {
+            (Some(text), None) => match from_base64(text) {
                 Ok(bytes) => Some(Self::without_name(bytes)),
-                Err(error) => {
+                Err(found) => {
                     let rule = "`content` must be Base64 (RFC 4648, with padding)";
-                    v.field("content", |v| v.report_found("base64", rule, error));
+                    v.field("content", |v| v.report_found("base64", rule, found));
                     None
                 }
             },

@@ -124,6 +124,16 @@ fn filenames_lose_their_directories_and_keep_non_ascii_characters() {
     }
 }
 
+/// As Ruby's `Base64.encode64` and Python's `base64.encodebytes` write it.
+#[test]
+fn base64_in_several_lines_is_read() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&with(json!([{"filename": "a.txt", "content": "aGVsbG8g\r\nd29y\nbGQ=\n"}])));
+    let mail = sandbox.mail();
+    let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+    assert_eq!(parsed.attachment(0).unwrap().contents(), b"hello world");
+}
+
 #[test]
 fn invalid_attachments_are_rejected() {
     let sandbox = Sandbox::new();
@@ -134,8 +144,9 @@ fn invalid_attachments_are_rejected() {
             "`attachments[0]` must have `content` or `path`",
         ),
         (json!({"content": "", "path": "https://a.test/x"}), "validation_error", "not both"),
-        (json!({"content": "%%%"}), "validation_error", "`attachments[0].content` must be Base64"),
-        (json!({"content": "YQ==YQ=="}), "validation_error", "`attachments[0].content` must be Base64"),
+        (json!({"content": "%%%"}), "validation_error", "must be Base64; found \"%\" at position 1"),
+        (json!({"content": "YQ==YQ=="}), "validation_error", "must be Base64; found \"=\" at position 3"),
+        (json!({"content": "YWI\nYW"}), "validation_error", "must be Base64; found an incomplete end"),
         (json!({"content": 7}), "validation_error", "`attachments[0].content`"),
         (json!({"content": [256]}), "validation_error", "`attachments[0].content`"),
         (json!({"content": {"type": "Blob", "data": []}}), "validation_error", "`attachments[0].content`"),

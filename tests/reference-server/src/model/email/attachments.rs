@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, Engine as _};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -248,8 +248,8 @@ fn bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
     let add = |length: usize| total.set(total.get().saturating_add(length));
     if let Some(base64) = text(field.json()) {
         add(base64.len());
-        let bytes = BASE64.decode(base64.as_bytes());
-        return bytes.map(Bytes::from).map_err(|error| field.reject(format_args!("must be Base64: {error}")));
+        let bytes = decoded(&base64);
+        return bytes.map_err(|found| field.reject(format_args!("must be Base64; found {found}")));
     }
     let buffer = || serde_json::from_str(field.json()).ok().filter(|buffer: &Buffer| buffer.kind == "Buffer");
     let bytes = serde_json::from_str::<Vec<u8>>(field.json()).ok().or_else(|| Some(buffer()?.data));
@@ -261,6 +261,19 @@ fn bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
     })?;
     add(base64_size(bytes.len()));
     Ok(bytes.into())
+}
+
+/// Reads Base64 in one line or, as some languages write it (RFC 2045), in several. An error says what was found.
+fn decoded(text: &str) -> Result<Bytes, String> {
+    let joined = text.contains(['\r', '\n']).then(|| text.replace(['\r', '\n'], ""));
+    let text = joined.as_deref().unwrap_or(text);
+    BASE64.decode(text).map(Bytes::from).map_err(|error| match error {
+        // Only ASCII precedes it.
+        DecodeError::InvalidByte(at, _) => {
+            format!("{} at position {}", quoted(text.get(at..=at).unwrap_or("a character")), at + 1)
+        }
+        _ => "an incomplete end".to_owned(),
+    })
 }
 
 fn path(field: &Field<'_>) -> Checked<Url> {
