@@ -139,7 +139,8 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
         let more = report.found.len() - MAX_SHOWN + report.omitted;
         lines.push(format!("and {more} more problems; for {which}: --json"));
     }
-    if !report.missing.is_empty() {
+    // Otherwise the headline lists it.
+    if !report.missing.is_empty() && (report.summary.is_some() || !report.found.is_empty()) {
         lines.push(labelled(
             "missing:",
             color::FAILURE,
@@ -157,16 +158,22 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The headline or the number of problems; both say that nothing was sent.
+/// The headline, which by default says that nothing was sent.
 fn title(report: &Diagnostics) -> String {
-    report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", number_of_problems(report)))
+    report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", headline(report)))
 }
 
-/// `1 problem`: the headline for a command that never sends anything.
-pub(crate) fn number_of_problems(report: &Diagnostics) -> String {
-    match report.found.len() + report.missing.len() + report.omitted {
-        1 => "1 problem".to_owned(),
-        n => format!("{n} problems"),
+/// What failed: the only problem, all missing input, or the number of problems. The headline of a command that never sends anything.
+pub(crate) fn headline(report: &Diagnostics) -> String {
+    match (&report.found[..], &report.missing[..]) {
+        ([found], []) if report.omitted == 0 => snippet::headline(found),
+        ([], missing) if report.omitted == 0 => {
+            let missing: Vec<&str> = missing.iter().map(|missing| missing.what.as_str()).collect();
+            format!("required input is missing: {}", missing.join(", "))
+        }
+        (found, missing) => {
+            format!("invalid input: {} problems", found.len() + missing.len() + report.omitted)
+        }
     }
 }
 
