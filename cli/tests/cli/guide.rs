@@ -2,6 +2,7 @@
 //! all other commands, the links, and the page of the specification.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -103,13 +104,13 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
         let fence = line.strip_prefix("```");
         match (&mut open, fence) {
             (None, Some(language)) => {
-                open = Some(Block { language, text: String::new(), before, is_recorded })
+                open = Some(Block { language, text: String::new(), before, is_recorded });
             }
             (Some(_), Some(_)) => {
                 blocks.extend(open.take());
                 before = "";
             }
-            (Some(block), None) => block.text += &format!("{line}\n"),
+            (Some(block), None) => block.text.extend([line, "\n"]),
             (None, None) if line.trim().is_empty() => {}
             (None, None) => {
                 before = line;
@@ -300,15 +301,14 @@ fn specification() -> String {
         .collect();
     let mut page = SPECIFICATION.to_owned();
     for (family, [title, section]) in FAMILIES {
-        page += &format!(
-            "\n## {title}\n\nIn the specification: {section}.\n\n| clause | what it requires | tests |\n|---|---|--:|\n"
-        );
+        let columns = "| clause | what it requires | tests |\n|---|---|--:|";
+        writeln!(page, "\n## {title}\n\nIn the specification: {section}.\n\n{columns}").unwrap();
         let number = |id: &str| id.strip_prefix(family)?.trim_start_matches('-').parse::<u32>().ok();
         let of_family = clauses.iter().filter_map(|clause| Some((number(&clause.0)?, clause)));
         let mut of_family: Vec<_> = of_family.collect();
         of_family.sort();
         for (_, (id, says, tests)) in of_family {
-            page += &format!("| {id} | {} | {tests} |\n", says.replace('|', "\\|"));
+            writeln!(page, "| {id} | {} | {tests} |", says.replace('|', "\\|")).unwrap();
         }
     }
     page
