@@ -232,8 +232,7 @@ async fn with_service(
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
         if command.needs_running_service() {
-            let rule =
-                "starts a service for this command only, but `sandbox` commands and `mcp` need a running one";
+            let rule = "--sandbox runs a service for one command only; `sandbox` commands and `mcp` need one that is running";
             let origin =
                 Origin::Flag { name: "--sandbox".to_owned(), n: 1, value: String::new(), span: None };
             let help = Some("idempost sandbox serve, and in another terminal: idempost sandbox …".to_owned());

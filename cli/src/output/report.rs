@@ -345,7 +345,7 @@ fn hints(fail: &Fail) -> Vec<String> {
         );
     }
     if let Some(id) = error.request_id() {
-        hints.push(format!("request ID for the service's support: {id}"));
+        hints.push(format!("request ID: {id}"));
     }
     hints
 }

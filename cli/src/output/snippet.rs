@@ -26,7 +26,7 @@ pub(crate) fn render(
         match found.origin.as_ref().and_then(Source::of) {
             None if title.starts_with(&line(found)) => {}
             None => lines.push(line(found)),
-            Some((source, _)) if is_title && found.problem.code == "usage" && source.text.is_empty() => {}
+            Some((source, _)) if is_title && is_named(found, &source) && source.text.is_empty() => {}
             Some((source, span)) => {
                 let index = sources.iter().position(|other| other.is_at(&source));
                 let index = index.unwrap_or_else(|| {
@@ -79,6 +79,11 @@ pub(crate) fn line(found: &Diagnostic) -> String {
         Some(what) => format!("{text} (found `{}`)", safe(&brief(what))),
         None => text,
     }
+}
+
+/// Whether the message names the flag, so that an empty value needn't be shown.
+fn is_named(found: &Diagnostic, source: &Source) -> bool {
+    found.problem.code == "usage" || found.problem.message.contains(&source.name)
 }
 
 struct Source {
