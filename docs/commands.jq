@@ -1,5 +1,7 @@
 # The page commands.md of the guide, from `idempost help --jq "$(cat docs/commands.jq)"`.
-def text: (. // "") | gsub("(?<mark>[|<])"; "\\\(.mark)");
+# Text in a table cell: `<` would begin an element, except in code.
+def text: (. // "") | split("`") as $parts
+  | [range($parts | length) as $i | $parts[$i] | gsub("[|]"; "\\|") | if $i % 2 == 0 then gsub("<"; "\\<") end] | join("`");
 def flag: (if .short then .short + ", " else "" end) + .name + (if .value then " " + .value else "" end);
 def row: "| `\(if .positional then .value // .name else flag end)` | \(.about | text)\(if .default and .type != "switch" then " [\(.default | text)]" else "" end) |";
 def rows: if length == 0 then [] else ["| argument | meaning |", "|---|---|"] + map(row) + [""] end;

@@ -21,6 +21,7 @@ pages! {
     Operations "../docs/operations.md"
     SdkTour "../docs/sdk-tour.md"
     Testing "../docs/testing.md"
+    WebApplications "../docs/web-applications.md"
     Webhooks "../docs/webhooks.md"
 }
 
@@ -34,6 +35,7 @@ macro_rules! examples {
 
 examples! {
     attachments
+    axum_handler
     batch
     blocking
     broadcast_report

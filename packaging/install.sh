@@ -34,7 +34,12 @@ done
 [ -n "$url" ] || fail "usage: sh install.sh [--prefix DIR] URL"
 
 case $(uname -s) in
-Linux) system=unknown-linux-gnu ;;
+Linux)
+    case $(ldd --version 2>&1 || true) in
+    *musl*) system=unknown-linux-musl ;;
+    *) system=unknown-linux-gnu ;;
+    esac
+    ;;
 Darwin) system=apple-darwin ;;
 *) fail "there are no archives for $(uname -s); build it with: cargo install --locked --path cli" ;;
 esac

@@ -39,7 +39,7 @@
 //!
 //! - A batch's intent is durable before its request leaves, and its result before the batch counts as done.
 //! - After a crash, batches without a result are sent again with the same key and the same bytes, which the service executes at most once
-//!   within 24 hours (`SPEC.md`, POST /emails).
+//!   within 24 hours (`docs/specification.md`, POST /emails).
 //! - What can't be settled this way is [unknown](Outcome::Unknown): it is listed, and never sent again automatically. Only the requests that were
 //!   in flight at a crash can become unknown, and only if the job isn't resumed within 23 hours.
 //!

@@ -249,7 +249,7 @@ fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Err
     error
 }
 
-/// Whether the command of a noun of the API only reads. One that changes something has `--dry-run`.
+/// Whether the command never sends a request that changes something. Most that do have `--dry-run`.
 pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
     let tree = tree();
     let mut command = &tree;
@@ -260,8 +260,11 @@ pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
             path.push(child.get_name());
         }
     }
-    let is_api = path.first().is_some_and(|noun| !["api", "bulk", "mcp", "sandbox"].contains(noun));
-    is_api && path.len() > 1 && command.get_arguments().all(|arg| arg.get_id() != "dry_run")
+    match path[..] {
+        [] | ["api", ..] => false,
+        ["bulk", verb] if ["send", "resume", "retry", "worker", "doctor"].contains(&verb) => false,
+        _ => command.get_arguments().all(|arg| arg.get_id() != "dry_run"),
+    }
 }
 
 /// Parses with only the first noun named. Whatever this accepts, the whole tree accepts too: a noun that is really a flag's value is

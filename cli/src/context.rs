@@ -91,9 +91,11 @@ impl Context {
 
     /// All settings with their sources; warns once about unknown settings in the file.
     pub(crate) fn settings(&self) -> Result<&Settings, Fail> {
-        self.settings
-            .as_ref()
-            .map_err(|fail| fail.take().unwrap_or_else(|| Fail::Usage(Diagnostics::default())))
+        self.settings.as_ref().map_err(|fail| match &mut *fail.borrow_mut() {
+            // Kept: some callers only ask whether the settings are valid.
+            Some(Fail::Usage(report)) => Fail::Usage(report.clone()),
+            other => other.take().unwrap_or_else(|| Fail::Usage(Diagnostics::default())),
+        })
     }
 
     /// Warns about unknown settings in the configuration file, with their place.

@@ -17,7 +17,6 @@ use crate::context::Context;
 use crate::credentials::helper;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, InFlight, Origin, Problem, Signal};
 use crate::literal;
-use crate::output::terminal::safe_lines;
 use crate::output::{Terminal, hidden, jq, report, write_stderr, write_stderr_json, write_stdout};
 use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
@@ -87,7 +86,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     if let Fail::Usage(report) = &mut fail
         && (is_local || cli::only_reads(&arguments))
     {
-        report.summary.get_or_insert(report::number_of_problems(report));
+        report.summary.get_or_insert(report::headline(report));
     }
     // The configuration file may select JSON too.
     let json = asks_json.unwrap_or(json);
@@ -233,8 +232,7 @@ async fn with_service(
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
         if command.needs_running_service() {
-            let rule =
-                "starts a service for this command only, but `sandbox` commands and `mcp` need a running one";
+            let rule = "--sandbox runs a service for one command only; `sandbox` commands and `mcp` need one that is running";
             let origin =
                 Origin::Flag { name: "--sandbox".to_owned(), n: 1, value: String::new(), span: None };
             let help = Some("idempost sandbox serve, and in another terminal: idempost sandbox …".to_owned());
@@ -311,17 +309,15 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
         let text = if terminal.color_stdout { rendered.ansi().to_string() } else { rendered.to_string() };
         return print(&text, env);
     }
+    // A noun without a command: its help.
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json {
+        write_stderr(&if terminal.color_stderr { rendered.ansi().to_string() } else { rendered.to_string() });
+        return 2;
+    }
     if json {
         write_stderr_json(&report::json(&usage(error), None, None));
     } else {
-        let plain = rendered.to_string();
-        // An argument may contain control sequences; then the text is sanitized.
-        let shown = safe_lines(&plain);
-        write_stderr(&if terminal.color_stderr && shown == plain {
-            rendered.ansi().to_string()
-        } else {
-            shown.into_owned()
-        });
+        write_stderr(&report::human(&usage(error), None, None, &terminal, false));
     }
     2
 }
@@ -334,7 +330,33 @@ fn usage(error: &clap::Error) -> Fail {
         _ => None,
     };
     let rendered = error.render().to_string();
-    let sentence = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let sentence = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(argument))) => {
+            format!("unknown argument `{argument}`")
+        }
+        (ErrorKind::InvalidSubcommand, _) => {
+            format!("unknown command `{}`", text(ContextKind::InvalidSubcommand).unwrap_or_default())
+        }
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) => {
+            format!("required input is missing: {}", missing.join(", "))
+        }
+        _ => {
+            let first = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            first.replace('\'', "`").replace("cannot", "can't")
+        }
+    };
+    let allowed = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(allowed)) if !allowed.is_empty() => {
+            format!("; it must be one of {}", allowed.join(", "))
+        }
+        _ => String::new(),
+    };
+    let sentence = sentence + &allowed;
+    // `Usage: idempost emails send [OPTIONS] …`
+    let command = rendered.lines().find_map(|line| line.strip_prefix("Usage: ")).map(|usage| {
+        let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
+        words.collect::<Vec<_>>().join(" ")
+    });
     let flag = text(ContextKind::InvalidArg).map(|name| Origin::Flag {
         name,
         n: 1,
@@ -349,6 +371,7 @@ fn usage(error: &clap::Error) -> Fail {
     Fail::Usage(Diagnostics {
         summary: Some(sentence),
         found: vec![Diagnostic { problem, origin: flag, hint }],
+        help: command.map(|command| format!("{command} --help")),
         ..Diagnostics::default()
     })
 }

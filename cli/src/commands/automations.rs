@@ -158,12 +158,12 @@ const AUTOMATION: &[Field] = &[Field::place("id", "ID", "ID of the automation")]
 const RUN: &[Field] = &[AUTOMATION[0], Field::place("run", "RUN_ID", "ID of the run")];
 
 const STATUS: Field = Field::new("status", "STATUS", "Whether events start runs: enabled or disabled");
-const STEPS_JSON: Field = Field::new("steps", "JSON", "Steps as a JSON array, replacing those of the file")
+const STEPS_JSON: Field = Field::new("steps", "JSON", "Steps as a JSON array, replacing the file's steps")
     .json()
     .requires("connections")
     .by_hand();
 const CONNECTIONS_JSON: Field =
-    Field::new("connections", "JSON", "Connections as a JSON array, replacing those of the file")
+    Field::new("connections", "JSON", "Connections as a JSON array, replacing the file's connections")
         .json()
         .requires("steps")
         .by_hand();

@@ -113,7 +113,7 @@ impl Noun for Emails {
         ),
         Verb::new(
             "share",
-            "Create a link by which anyone can read an email",
+            "Create a public link to an email",
             &Checked(|client, given| {
                 let lifetime = given.text("for").and_then(|text| keys::duration(text).ok());
                 lifetime.into_iter().fold(client.emails().share(given.ids[0]), Call::expires_in)

@@ -184,7 +184,7 @@ impl Noun for Inboxes {
             BODIES,
             Field::new("reply_all", "", "Send a copy to the other recipients of the email").switch(),
             CC, BCC,
-            SUBJECT.help("Subject [default: that of the email with Re:]"),
+            SUBJECT.help("Subject [default: the email's subject with Re:]"),
             ATTACHMENTS,
         ])
         .fill(|_, body| body.flags.field("", "--text or --html", None))
@@ -200,7 +200,7 @@ impl Noun for Inboxes {
             }),
         )
         .ids(EMAIL)
-        .fields(&[TO, CC, BCC, SUBJECT.help("Subject [default: that of the email with Fwd:]"), BODIES, ATTACHMENTS])
+        .fields(&[TO, CC, BCC, SUBJECT.help("Subject [default: the email's subject with Fwd:]"), BODIES, ATTACHMENTS])
         .examples(&[
             "inboxes forward support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    --to boss@acme.test --text 'Please decide.'",
         ]),

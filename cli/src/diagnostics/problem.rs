@@ -88,7 +88,7 @@ impl From<&str> for Missing {
 /// All problems of one command; nothing was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Diagnostics {
-    /// The headline; by default the number of problems.
+    /// The headline; by default the only problem, or their number.
     pub(crate) summary: Option<String>,
     /// The problems, in the order of the fields.
     pub(crate) found: Vec<Diagnostic>,

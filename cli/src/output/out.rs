@@ -76,7 +76,7 @@ impl Out {
         {
             let origin =
                 Origin::Flag { name: "--columns".to_owned(), n: 1, value: first.clone(), span: None };
-            let rule = "columns are those of a table, and the output is JSON";
+            let rule = "--columns applies to tables, but the output is JSON";
             let report = Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin));
             return Err(Fail::Usage(Diagnostics {
                 help: Some("choose fields with --json=FIELDS".to_owned()),

@@ -139,7 +139,8 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
         let more = report.found.len() - MAX_SHOWN + report.omitted;
         lines.push(format!("and {more} more problems; for {which}: --json"));
     }
-    if !report.missing.is_empty() {
+    // Otherwise the headline lists it.
+    if !report.missing.is_empty() && (report.summary.is_some() || !report.found.is_empty()) {
         lines.push(labelled(
             "missing:",
             color::FAILURE,
@@ -157,16 +158,22 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The headline or the number of problems; both say that nothing was sent.
+/// The headline, which by default says that nothing was sent.
 fn title(report: &Diagnostics) -> String {
-    report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", number_of_problems(report)))
+    report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", headline(report)))
 }
 
-/// `1 problem`: the headline for a command that never sends anything.
-pub(crate) fn number_of_problems(report: &Diagnostics) -> String {
-    match report.found.len() + report.missing.len() + report.omitted {
-        1 => "1 problem".to_owned(),
-        n => format!("{n} problems"),
+/// What failed: the only problem, all missing input, or the number of problems. The headline of a command that never sends anything.
+pub(crate) fn headline(report: &Diagnostics) -> String {
+    match (&report.found[..], &report.missing[..]) {
+        ([found], []) if report.omitted == 0 => snippet::headline(found),
+        ([], missing) if report.omitted == 0 => {
+            let missing: Vec<&str> = missing.iter().map(|missing| missing.what.as_str()).collect();
+            format!("required input is missing: {}", missing.join(", "))
+        }
+        (found, missing) => {
+            format!("invalid input: {} problems", found.len() + missing.len() + report.omitted)
+        }
     }
 }
 
@@ -221,13 +228,37 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 /// Why a request failed: how far it got, the system's error, and the number of attempts.
 pub(crate) fn lost_by(lost: &idempost::error::TransportFailure) -> String {
-    let mut deepest = lost.transport.source();
-    while let Some(deeper) = deepest.and_then(std::error::Error::source) {
-        deepest = Some(deeper);
-    }
-    let deepest = deepest.map(|error| format!(": {error}")).unwrap_or_default();
+    let deepest = deepest(lost).map_or_else(String::new, |text| match plain(&text) {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    });
     let attempts = if lost.attempts > 1 { format!(" ({} attempts)", lost.attempts) } else { String::new() };
     format!("{}{deepest}{attempts}", lost.transport)
+}
+
+/// The innermost cause, in the words of a library or the system.
+fn deepest(lost: &idempost::error::TransportFailure) -> Option<String> {
+    let mut deepest = lost.transport.source()?;
+    while let Some(deeper) = deepest.source() {
+        deepest = deeper;
+    }
+    Some(deepest.to_string())
+}
+
+/// A library's reason in plain words; empty if the sentence says it already.
+fn plain(reason: &str) -> &str {
+    let Some(certificate) = reason.strip_prefix("invalid peer certificate: ") else {
+        return if reason.starts_with("tunnel error") { "" } else { reason };
+    };
+    match certificate {
+        "UnknownIssuer" => "its certificate is from an unknown authority",
+        "BadSignature" => "the signature of its certificate is invalid",
+        "Revoked" => "its certificate is revoked",
+        other if other.contains("CaUsedAsEndEntity") => {
+            "its certificate belongs to an authority, not to a server"
+        }
+        other => other,
+    }
 }
 
 /// The causes that the sentence omits, for `-v`.
@@ -314,7 +345,7 @@ fn hints(fail: &Fail) -> Vec<String> {
         );
     }
     if let Some(id) = error.request_id() {
-        hints.push(format!("request ID for the service's support: {id}"));
+        hints.push(format!("request ID: {id}"));
     }
     hints
 }
@@ -347,7 +378,8 @@ fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
 fn has_unknown_issuer(error: &idempost::Error) -> bool {
     let idempost::Error::Unreachable(lost) = error else { return false };
     lost.transport.kind() == TransportErrorKind::Tls
-        && (cfg!(not(target_os = "linux")) || lost_by(lost).contains("UnknownIssuer"))
+        && (cfg!(not(target_os = "linux"))
+            || deepest(lost).is_some_and(|text| text.contains("UnknownIssuer")))
 }
 
 /// Whether the service or a gateway before it requires a client certificate.
@@ -435,4 +467,24 @@ fn origin(origin: &Origin) -> Value {
 fn placed(key: &str, name: &str, text: &str, at: usize) -> Value {
     let (line, column) = place(text, at);
     json!({ key: name, "line": line, "column": column })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn the_reason_of_a_library_is_in_plain_words() {
+        for (reason, expected) in [
+            ("invalid peer certificate: UnknownIssuer", "its certificate is from an unknown authority"),
+            (
+                "invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))",
+                "its certificate belongs to an authority, not to a server",
+            ),
+            ("tunnel error: unsuccessful", ""),
+            ("Connection refused (os error 111)", "Connection refused (os error 111)"),
+        ] {
+            assert_eq!(plain(reason), expected);
+        }
+    }
 }

@@ -12,7 +12,7 @@ const MAX_UNDERLINE: usize = 160;
 /// For longer lines, the renderer shows only a part.
 const WIDEST: usize = 140;
 
-/// Renders the title and all problems, with their source if they have one.
+/// Renders the title and all problems, with their source if they have one. A problem that is the title isn't repeated.
 pub(crate) fn render(
     level: Level<'static>,
     title: &str,
@@ -22,15 +22,18 @@ pub(crate) fn render(
     let mut sources: Vec<Source> = Vec::new();
     let mut lines = Vec::new();
     for found in found {
+        let is_title = title.starts_with(&*label(found));
         match found.origin.as_ref().and_then(Source::of) {
+            None if title.starts_with(&line(found)) => {}
             None => lines.push(line(found)),
+            Some((source, _)) if is_title && is_named(found, &source) && source.text.is_empty() => {}
             Some((source, span)) => {
                 let index = sources.iter().position(|other| other.is_at(&source));
                 let index = index.unwrap_or_else(|| {
                     sources.push(source);
                     sources.len() - 1
                 });
-                sources[index].marks.push((span, label(found)));
+                sources[index].marks.push((span, if is_title { String::new() } else { label(found) }));
             }
         }
     }
@@ -46,6 +49,14 @@ pub(crate) fn render(
         text.push_str(&line);
     }
     text
+}
+
+/// The only problem of a report as its headline.
+pub(crate) fn headline(found: &Diagnostic) -> String {
+    match found.origin {
+        None | Some(Origin::Env { .. }) => line(found),
+        Some(_) => label(found),
+    }
 }
 
 fn label(found: &Diagnostic) -> String {
@@ -68,6 +79,11 @@ pub(crate) fn line(found: &Diagnostic) -> String {
         Some(what) => format!("{text} (found `{}`)", safe(&brief(what))),
         None => text,
     }
+}
+
+/// Whether the message names the flag, so that an empty value needn't be shown.
+fn is_named(found: &Diagnostic, source: &Source) -> bool {
+    found.problem.code == "usage" || found.problem.message.contains(&source.name)
 }
 
 struct Source {
@@ -106,10 +122,10 @@ impl Source {
     }
 
     fn snippet(&self) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
-        let marks = self
-            .marks
-            .iter()
-            .map(|(span, label)| AnnotationKind::Primary.span(span.clone()).label(label.as_str()));
+        let marks = self.marks.iter().map(|(span, label)| {
+            let mark = AnnotationKind::Primary.span(span.clone());
+            if label.is_empty() { mark } else { mark.label(label.as_str()) }
+        });
         // Text far after the last annotation isn't shown, but the renderer would process all of it.
         let last = self.marks.iter().map(|(span, _)| span.end).max().unwrap_or_default();
         let end = self.text.floor_char_boundary((last + 2 * WIDEST).min(self.text.len()));
@@ -236,9 +252,22 @@ mod tests {
     fn a_problem_without_a_source_is_one_line() {
         let problem = Problem::new("", "setting", "timeout must be above zero").found("0");
         let origin = Some(Origin::Env { name: "IDEMPOST_TIMEOUT".into() });
-        let shown =
-            render(Level::ERROR, "1 problem", &[Diagnostic { problem, origin, hint: None }], &plain());
-        assert_eq!(shown, "error: 1 problem\n  IDEMPOST_TIMEOUT: timeout must be above zero (found `0`)");
+        let found = [Diagnostic { problem, origin, hint: None }];
+        let rule = "IDEMPOST_TIMEOUT: timeout must be above zero (found `0`)";
+        assert_eq!(
+            render(Level::ERROR, "2 problems", &found, &plain()),
+            format!("error: 2 problems\n  {rule}")
+        );
+        assert_eq!(render(Level::ERROR, &headline(&found[0]), &found, &plain()), format!("error: {rule}"));
+    }
+
+    #[test]
+    fn the_only_problem_is_the_headline_and_its_place_has_a_caret() {
+        let found = [flag("KEY", 1, "foo", 0..3, "", "unknown setting `foo`")];
+        assert_eq!(
+            render(Level::ERROR, &headline(&found[0]), &found, &plain()),
+            "error: unknown setting `foo`\n --> KEY:1:1\n  |\n1 | foo\n  | ^^^"
+        );
     }
 
     #[test]

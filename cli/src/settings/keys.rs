@@ -287,7 +287,8 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
 
 /// The same with plain http to any host.
 pub(crate) fn http_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| format!("is not an absolute URL: {error}"))?;
+    let url = Url::parse(text)
+        .map_err(|_| "must be an absolute URL, such as https://api.example.com".to_owned())?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("must start with https:// (or http:// for this machine)".to_owned());
     }

@@ -214,3 +214,31 @@ fn an_editor_command_may_have_flags_and_its_result_is_validated() {
     let idempost = Idempost::new().env("VISUAL", "no-such-editor");
     assert!(idempost.run(&["config", "edit"]).fails(1).contains("set VISUAL or EDITOR"));
 }
+
+#[test]
+fn every_command_names_an_invalid_setting() {
+    for command in [
+        &["emails", "list"][..],
+        &["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"],
+        &[
+            "emails",
+            "send",
+            "--from",
+            "a@acme.test",
+            "--to",
+            "b@example.com",
+            "--subject",
+            "s",
+            "--text",
+            "t",
+        ],
+        &["topics", "create", "News", "--default-subscription", "opt_in"],
+        &["sandbox", "inbox", "list"],
+        &["whoami"],
+    ] {
+        let stderr = Idempost::new().env("IDEMPOST_BASE_URL", "acme").run(command).fails(2);
+        let rule =
+            "error: IDEMPOST_BASE_URL: base_url must be an absolute URL, such as https://api.example.com";
+        assert!(stderr.starts_with(rule), "{command:?}: {stderr}");
+    }
+}

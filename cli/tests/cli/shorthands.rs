@@ -201,7 +201,7 @@ fn the_main_field_of_create_is_an_argument_or_a_flag_but_not_both() {
         assert!(by_argument.to_string().contains(value), "{noun}: {by_argument}");
         assert_eq!(by_argument, create(&[flag, value]).json(), "{noun}");
         let both = create(&[value, flag, value]).fails(2);
-        assert!(both.contains("cannot be used with") && both.contains(flag), "{noun}: {both}");
+        assert!(both.contains("can't be used with") && both.contains(flag), "{noun}: {both}");
         assert_eq!(both.matches("error:").count(), 1, "{noun}: {both}");
     }
 }

@@ -159,7 +159,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     );
     fails(
         &["properties", "create", "--key", "a", "--fallback-number", "many"],
-        &["1 problem", "a number such as"],
+        &["error: ", "a number such as"],
     );
     fails(
         &["properties", "create", "--key", "a", "--fallback", "1", "--fallback-number", "1"],

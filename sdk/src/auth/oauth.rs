@@ -1,4 +1,4 @@
-//! The OAuth client: the authorization code flow with PKCE (RFC 6749, 7636, 8252; `SPEC.md`, GET /oauth/authorize and POST /oauth/token),
+//! The OAuth client: the authorization code flow with PKCE (RFC 6749, 7636, 8252; `docs/specification.md`, GET /oauth/authorize and POST /oauth/token),
 //! metadata, registration and revocation, over the same [`Transport`](crate::transport::Transport) as every call.
 //!
 //! | module | contains |

@@ -25,7 +25,7 @@ const FORMAT: u32 = 1;
 /// A login as a [`TokenStore`](super::TokenStore) stores it: its tokens, the origin they are bound to, and the state of the refresh.
 ///
 /// Each refresh creates the next *generation*: the service issues a new refresh token, and the old one must never be sent again
-/// (`SPEC.md`, Authentication 4). Processes compare generations to find out whether another one has refreshed already.
+/// (`docs/specification.md`, Authentication 4). Processes compare generations to find out whether another one has refreshed already.
 ///
 /// Serializing a record exposes its tokens; `Debug` redacts them.
 #[derive(Clone, Debug, Serialize, Deserialize)]

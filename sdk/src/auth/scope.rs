@@ -1,7 +1,7 @@
 //! OAuth scopes.
 
 open_enum! {
-    /// The scope of an access token (`SPEC.md`, Authentication 3).
+    /// The scope of an access token (`docs/specification.md`, Authentication 3).
     Scope {
         /// All operations.
         FullAccess = "full_access",

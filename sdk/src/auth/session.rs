@@ -2,7 +2,7 @@
 //!
 //! # Why a grant is not lost
 //!
-//! The service replaces the refresh token at each use, and treats a reused one as stolen: it revokes the grant (`SPEC.md`,
+//! The service replaces the refresh token at each use, and treats a reused one as stolen: it revokes the grant (`docs/specification.md`,
 //! Authentication 4). There is no grace period. A refresh without a response leaves three possibilities:
 //!
 //! | case | what happened | a retry |

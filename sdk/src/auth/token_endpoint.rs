@@ -48,7 +48,7 @@ pub(crate) enum RefreshOutcome {
     Unknown { reason: String },
 }
 
-/// The usable contents of a token response (`SPEC.md`, POST /oauth/token).
+/// The usable contents of a token response (`docs/specification.md`, POST /oauth/token).
 #[derive(Clone, Debug)]
 pub(crate) struct Tokens {
     /// `None` only in the response to a code.

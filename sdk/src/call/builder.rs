@@ -65,7 +65,7 @@ impl<T> Call<T> {
         Self { core: Arc::clone(core), operation: Box::new(operation), decode: decode::<T> }
     }
 
-    /// Sets the idempotency key. The service executes a send once per key, however many requests arrive (`SPEC.md`, POST /emails).
+    /// Sets the idempotency key. The service executes a send once per key, however many requests arrive (`docs/specification.md`, POST /emails).
     ///
     /// A key has 1 to 256 visible ASCII characters and is remembered for 24 hours. Without one, a send uses a random key for all its attempts.
     /// The service honors keys on `POST /emails` and `POST /emails/batch` only: on other operations the client sends the header but doesn't rely

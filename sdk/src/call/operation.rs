@@ -18,7 +18,7 @@ use crate::{
     types::IdempotencyKey,
 };
 
-/// The header that makes a send safe to retry (`SPEC.md`, POST /emails).
+/// The header that makes a send safe to retry (`docs/specification.md`, POST /emails).
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Headers that belong to the credential, to the connection and to the framing of the message (RFC 9110, 7.6.1; RFC 9112, 6).

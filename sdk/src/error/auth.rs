@@ -10,7 +10,7 @@ use super::{api::ApiError, store::StoreError, summary::Outcome};
 use crate::{transport::TransportError, types::wall_clock::instant};
 
 open_enum! {
-    /// An error code of the authorization or the token endpoint (`SPEC.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
+    /// An error code of the authorization or the token endpoint (`docs/specification.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
     OAuthErrorCode {
         /// The user declined.
         AccessDenied = "access_denied",

@@ -1,4 +1,4 @@
-//! The limits of `SPEC.md`, in its units.
+//! The limits of `docs/specification.md`, in its units.
 
 /// The number of problems listed for one input; further ones are only counted.
 pub const PROBLEMS_LISTED: usize = 1_000;

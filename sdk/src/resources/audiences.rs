@@ -1,4 +1,4 @@
-//! Audiences: the former name of segments. Their routes still work but are deprecated (`SPEC.md`, Versioning).
+//! Audiences: the former name of segments. Their routes still work but are deprecated (`docs/specification.md`, Versioning).
 
 use crate::{client::List, resources::shared::Segment};
 

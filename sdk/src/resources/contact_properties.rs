@@ -79,7 +79,7 @@ impl ContactPropertyPatch {
 validate!(ContactPropertyPatch);
 
 record! {
-    /// A contact property (`SPEC.md`, Contact property).
+    /// A contact property (`docs/specification.md`, Contact property).
     pub struct ContactProperty {
         /// The property's ID.
         pub id: ContactPropertyId,

@@ -9,7 +9,7 @@ use crate::{
 };
 
 record! {
-    /// An API request in the log (`SPEC.md`, API log entry).
+    /// An API request in the log (`docs/specification.md`, API log entry).
     pub struct LogEntrySummary {
         /// The entry's ID.
         pub id: LogId,

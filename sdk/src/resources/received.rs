@@ -1,4 +1,4 @@
-//! Received emails and their attachments (`SPEC.md`, Received email).
+//! Received emails and their attachments (`docs/specification.md`, Received email).
 
 mod forward;
 mod operations;

@@ -5,7 +5,7 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// The service writes identifiers in UUID format (`SPEC.md`, Conventions). The client never parses one, so identifiers in any
+        /// The service writes identifiers in UUID format (`docs/specification.md`, Conventions). The client never parses one, so identifiers in any
         /// format are accepted.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(transparent)]

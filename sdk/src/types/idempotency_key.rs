@@ -6,7 +6,7 @@ use http::HeaderValue;
 
 use crate::problem::{Problem, limits};
 
-/// A key that makes a send safe to retry: 1 to 256 visible ASCII characters (`SPEC.md`, POST /emails).
+/// A key that makes a send safe to retry: 1 to 256 visible ASCII characters (`docs/specification.md`, POST /emails).
 ///
 /// The specification is silent on the characters. Visible ASCII passes every HTTP implementation unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -57,12 +57,12 @@ macro_rules! secret {
 }
 
 secret!(
-    /// An API key, sent as `Authorization: Bearer …` (`SPEC.md`, Authentication 1).
+    /// An API key, sent as `Authorization: Bearer …` (`docs/specification.md`, Authentication 1).
     ApiKey,
     "api_key"
 );
 secret!(
-    /// An OAuth access token, accepted in the same header (`SPEC.md`, Authentication 2).
+    /// An OAuth access token, accepted in the same header (`docs/specification.md`, Authentication 2).
     AccessToken,
     "access_token"
 );
@@ -153,11 +153,11 @@ issued!(
     ApiKeyToken
 );
 issued!(
-    /// An OAuth refresh token: opaque, valid for one use (`SPEC.md`, OAuth artifacts).
+    /// An OAuth refresh token: opaque, valid for one use (`docs/specification.md`, OAuth artifacts).
     RefreshToken
 );
 issued!(
-    /// The secret that webhook deliveries are signed with (`SPEC.md`, POST /webhooks).
+    /// The secret that webhook deliveries are signed with (`docs/specification.md`, POST /webhooks).
     SigningSecret
 );
 

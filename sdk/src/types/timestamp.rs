@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// A point in time, stored as the service wrote it and parsed on use.
 ///
-/// Most resources use `YYYY-MM-DD HH:MM:SS[.ffffff]+00`, some use ISO 8601 (`SPEC.md`, Conventions). Both are accepted everywhere. Text that
+/// Most resources use `YYYY-MM-DD HH:MM:SS[.ffffff]+00`, some use ISO 8601 (`docs/specification.md`, Conventions). Both are accepted everywhere. Text that
 /// isn't a valid time (a leap second, the year 10000) is preserved, with no [`to_system_time`](Self::to_system_time); it is never an error.
 ///
 /// Timestamps compare by the time they denote: `2026-11-21 04:46:00+00` equals `2026-11-21T04:46:00Z`. Those without a valid time come

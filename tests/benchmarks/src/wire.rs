@@ -8,7 +8,7 @@ use crate::senders::Failure;
 const HTML: &str = r#""from":"Acme <hi@acme.test>","to":["ada@example.com"],"subject":"Your invoice","html":"<h1>Thank you</h1><p>The invoice is attached; please pay it within <b>thirty days</b>.</p>","tags":[{"name":"kind","value":"invoice"}]"#;
 const TEXT: &str =
     r#","text":"Thank you for your order. The invoice is attached; please pay it within thirty days.""#;
-/// How many emails a batch has (`SPEC.md`, Limits).
+/// How many emails a batch has (`docs/specification.md`, Limits).
 const BATCH: usize = 100;
 /// An ID that no record has.
 const UNKNOWN: &str = "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794";

@@ -121,7 +121,7 @@ pub fn record_event(
 pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
     let Some(mut draft) = email.take_waiting(at) else { return };
     if !topics::drop_opted_out(tenant, &mut draft) {
-        // No recipient remains: the request was answered with an ID anyway (`SPEC.md`, Other API errors).
+        // No recipient remains: the request was answered with an ID anyway (`docs/specification.md`, Other API errors).
         fail(state, tenant, email, at, "recipients_opted_out");
         return;
     }

@@ -1,5 +1,5 @@
 //! OAuth 2.0: the authorization code flow with PKCE, rotating refresh tokens, and access tokens that are verified on every call
-//! (`SPEC.md`, GET /oauth/authorize and POST /oauth/token; RFC 6749, 7636, 7009, 7591, 8414, 9207, 9728).
+//! (`docs/specification.md`, GET /oauth/authorize and POST /oauth/token; RFC 6749, 7636, 7009, 7591, 8414, 9207, 9728).
 //!
 //! `authorize` redirects a browser to the page of `consent`; the decision there becomes a code, the code becomes a grant, and the grant
 //! issues tokens until it is revoked. All state is in the `OAuthStore`, under one lock: of two refreshes with the same token exactly one

@@ -8,7 +8,7 @@ use uuid::{Builder, Uuid};
 
 use crate::lock::lock;
 
-/// A source of UUIDs (version 4), the form that `SPEC.md` requires for every identifier.
+/// A source of UUIDs (version 4), the form that `docs/specification.md` requires for every identifier.
 ///
 /// Without a seed, the system's random source seeds a cryptographic generator (ChaCha12) once: a send needs several IDs, and each would
 /// cost a system call.

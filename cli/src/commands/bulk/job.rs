@@ -97,7 +97,10 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
     }
     let all = all(&folder(context)?)?;
     let Some(job) = job else {
-        return all.into_iter().next().ok_or_else(|| none("there is no job yet".to_owned()));
+        return all
+            .into_iter()
+            .next()
+            .ok_or_else(|| none("there are no jobs yet; start one: idempost bulk send FILE".to_owned()));
     };
     if let Some(exact) = all.iter().find(|path| name(path) == job) {
         return Ok(exact.clone());

@@ -9,7 +9,7 @@ use super::queue::{self, QueueArgs};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// Stop a running job after its requests in flight; `bulk resume` continues it
+/// Pause a running job once its requests in flight finish; `bulk resume` continues it
 ///
 /// The process that runs the job exits with 6. If only workers of a distributed job are running, name their queue.
 #[derive(Debug, clap::Args)]

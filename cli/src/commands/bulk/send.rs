@@ -24,7 +24,7 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
     jq -c '.[]' emails.json | idempost bulk send - --yes\n  \
     idempost bulk send --only invalid.csv --from hi@acme.test --subject Invoice --html-file mail.html";
 
-/// Send an email per row, each at most once, whatever happens
+/// Send one email per row; no row is ever sent twice
 ///
 /// All rows are validated first; if one is invalid, nothing is sent (see --skip-invalid). Then the rows are sent in batches of up to 100, as
 /// fast as the service allows. Columns override the message flags. In the subject, the bodies, and the values of headers and tags, {{{NAME}}}

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Metrics to show, separated by commas [default: all; in a table the most common ones]
     #[arg(long, value_name = "METRICS", value_delimiter = ',', value_parser = METRICS, hide_possible_values = true)]
     metrics: Vec<String>,
-    /// Rows by these, separated by commas: period, domain, and email or broadcast
+    /// Dimensions to group by, separated by commas: period, domain, and email or broadcast
     #[arg(long, value_name = "DIMENSIONS", value_delimiter = ',', value_parser = DIMENSIONS, hide_possible_values = true)]
     dimensions: Vec<String>,
     /// Only emails from these domains, separated by commas, at most 100

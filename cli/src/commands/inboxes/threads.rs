@@ -15,7 +15,7 @@ const FOLDER: Field = Field::new(
     "Folder: inbox, archive, spam, sent or trash; repeatable [default: inbox; with --label: inbox, archive, sent]",
 )
 .list(&Choice(InboxFolder::KNOWN));
-const LABEL: Field = filter("label", "ID", "Only threads with this label; repeatable, any of them");
+const LABEL: Field = filter("label", "ID", "Only threads with this label; repeat to match any");
 const READ: Field = Field::new("read", "", "Only threads that were read").switch().conflicts("unread");
 const UNREAD: Field = Field::new("unread", "", "Only threads that weren't read").switch();
 
@@ -30,7 +30,7 @@ pub(super) const CONDITIONS: &[Field] = &[
         "Words in subject, body, addresses or names of attachments, at most 256 characters",
     )
     .optional(),
-    filter("from", "TEXT", "Part of the sender; repeatable, any of them"),
+    filter("from", "TEXT", "Part of the sender; repeat to match any"),
     filter("to", "TEXT", "Part of a To address; repeatable"),
     filter("cc", "TEXT", "Part of a Cc address; repeatable"),
     filter("bcc", "TEXT", "Part of a Bcc address; repeatable"),

@@ -87,7 +87,9 @@ impl Catalog {
         let command = arguments.remove("command");
         let inner = arguments.remove("arguments").unwrap_or_else(|| json!({}));
         if let Some(unknown) = arguments.keys().next() {
-            return Err(format!("`{unknown}` isn't an argument; those of the command belong in `arguments`"));
+            return Err(format!(
+                "`{unknown}` isn't an argument of this tool; pass the command's arguments in `arguments`"
+            ));
         }
         let tool = self.named(command.as_ref())?;
         if changes != (tool.access > Access::Read) {

@@ -31,7 +31,7 @@ pub(super) struct RelayArgs {
         hide_short_help = true
     )]
     smtp_release: Option<String>,
-    /// Recipients that emails may leave to, forwarded or released: an address, or a pattern such as *@acme.test; repeatable [default: all]
+    /// Allowed recipients of forwarded and released emails: an address, or a pattern such as *@acme.test; repeatable [default: all]
     ///
     /// An asterisk stands for any characters before the @, and for any subdomains in *@*.acme.test. Domains match in any case and in Unicode or ASCII
     /// (xn--…). Local parts match exactly: ada@acme.test allows neither Ada@ nor ada+tag@. Other recipients stay in the sandbox, and the

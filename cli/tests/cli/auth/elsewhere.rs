@@ -202,7 +202,7 @@ fn an_issuer_is_given_once_and_belongs_to_its_base_url() {
     let work = ["--profile", "work", "--base-url", &api.url];
     let message =
         idempost.run(&[&["auth", "login", "--issuer", "login.example.com"][..], &work].concat()).fails(2);
-    assert!(message.contains("--issuer is not an absolute URL"), "{message}");
+    assert!(message.contains("--issuer must be an absolute URL"), "{message}");
     let login = Login::begin(&idempost, &[&work[..], &["--issuer", &server.url]].concat());
     assert!(login.page.as_str().starts_with(&server.url), "{}", login.page);
     let ran = login.back_with("code=code-sentinel");

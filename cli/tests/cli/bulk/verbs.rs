@@ -6,7 +6,7 @@ use super::{Bench, MESSAGE};
 fn jobs_are_listed_and_named_by_prefix_or_folder() {
     let bench = Bench::with(3);
     assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"));
-    assert!(bench.bulk(&["status"]).fails(5).contains("there is no job yet"));
+    assert!(bench.bulk(&["status"]).fails(5).contains("there are no jobs yet"));
     bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "planned");
     bench.send(&[]).ok();

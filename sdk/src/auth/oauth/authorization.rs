@@ -1,4 +1,4 @@
-//! The authorization request and its redirect (`SPEC.md`, GET /oauth/authorize).
+//! The authorization request and its redirect (`docs/specification.md`, GET /oauth/authorize).
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Requests to the token and revocation endpoints (`SPEC.md`, POST /oauth/token; RFC 7009).
+//! Requests to the token and revocation endpoints (`docs/specification.md`, POST /oauth/token; RFC 7009).
 //!
 //! The forms are built here instead of by the oauth2 crate, which discards a response that it can't parse completely, and with it possibly the
 //! only copy of a refresh token.

@@ -356,7 +356,7 @@ impl Run {
     }
 }
 
-/// Whether the server replaces refresh tokens (`SPEC.md`, Authentication 4): it has replaced one of this login. Then a response without a new
+/// Whether the server replaces refresh tokens (`docs/specification.md`, Authentication 4): it has replaced one of this login. Then a response without a new
 /// one may have spent the old one; from any other server it means that the old one remains valid (RFC 6749, section 6).
 fn is_replaced(record: &TokenRecord) -> bool {
     record.generation > 1

@@ -33,7 +33,7 @@ pub struct ListPosition {
     pub(super) cursor: Cursor,
 }
 
-/// Where a page begins. The service rejects a request with both (`SPEC.md`, Common list parameters).
+/// Where a page begins. The service rejects a request with both (`docs/specification.md`, Common list parameters).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cursor {

@@ -14,7 +14,7 @@ open_enum! {
 }
 
 record! {
-    /// An automation in a list (`SPEC.md`, Automation).
+    /// An automation in a list (`docs/specification.md`, Automation).
     pub struct AutomationSummary {
         /// The automation's ID.
         pub id: AutomationId,

@@ -44,7 +44,7 @@ open_enum! {
 }
 
 record! {
-    /// A run in a list (`SPEC.md`, Automation run).
+    /// A run in a list (`docs/specification.md`, Automation run).
     pub struct AutomationRunSummary {
         /// The run's ID.
         pub id: AutomationRunId,

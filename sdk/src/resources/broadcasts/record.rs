@@ -19,7 +19,7 @@ open_enum! {
 }
 
 record! {
-    /// A broadcast in a list (`SPEC.md`, Broadcast).
+    /// A broadcast in a list (`docs/specification.md`, Broadcast).
     pub struct BroadcastSummary {
         /// The broadcast's ID.
         pub id: BroadcastId,

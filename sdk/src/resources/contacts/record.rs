@@ -34,7 +34,7 @@ record! {
 }
 
 record! {
-    /// A contact's subscription to a topic (`SPEC.md`, Contact topic subscription).
+    /// A contact's subscription to a topic (`docs/specification.md`, Contact topic subscription).
     #[derive(PartialEq, Eq)]
     pub struct TopicSubscription {
         /// The topic's ID.

@@ -7,7 +7,7 @@ use crate::{
     types::ContactId,
 };
 
-/// A contact's ID or address: the service accepts either (`SPEC.md`, GET /contacts/{id_or_email}/segments).
+/// A contact's ID or address: the service accepts either (`docs/specification.md`, GET /contacts/{id_or_email}/segments).
 ///
 /// Strings and IDs convert into it. The client percent-encodes it as one path segment.
 ///

@@ -28,7 +28,7 @@ record! {
         pub capabilities: Option<Capabilities>,
     }
 
-    /// A domain with its DNS records (`SPEC.md`, Domain).
+    /// A domain with its DNS records (`docs/specification.md`, Domain).
     pub struct Domain: DomainSummary {
         /// The DNS records to publish.
         pub records: Vec<DnsRecord>,

@@ -41,7 +41,7 @@ record! {
 
 record! {
     direct
-    /// A sent email in a list (`SPEC.md`, Sent email).
+    /// A sent email in a list (`docs/specification.md`, Sent email).
     pub struct SentEmailSummary {
         /// The email's ID.
         pub id: EmailId,

@@ -125,7 +125,7 @@ record! {
 }
 
 record! {
-    /// A DNS record to publish (`SPEC.md`, Domain).
+    /// A DNS record to publish (`docs/specification.md`, Domain).
     #[derive(PartialEq, Eq)]
     pub struct DnsRecord {
         /// The purpose of the record.

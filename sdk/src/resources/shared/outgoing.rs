@@ -21,7 +21,7 @@ use crate::{
 
 /// A file attached to an email, or an inline image of its HTML.
 ///
-/// All attachments of an email together are limited to 40 MB after Base64, about 30 MB of files (`SPEC.md`, Limits).
+/// All attachments of an email together are limited to 40 MB after Base64, about 30 MB of files (`docs/specification.md`, Limits).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
     filename: Option<String>,

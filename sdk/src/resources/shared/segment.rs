@@ -13,7 +13,7 @@ use crate::{
 };
 
 record! {
-    /// A segment (`SPEC.md`, Segment and audience).
+    /// A segment (`docs/specification.md`, Segment and audience).
     pub struct Segment {
         /// The segment's ID. Broadcasts are sent to it: [`NewBroadcast::new`](crate::broadcasts::NewBroadcast::new).
         pub id: SegmentId,

@@ -6,7 +6,7 @@ use super::variable::VariableType;
 use crate::types::{TemplateId, Timestamp};
 
 record! {
-    /// A template in a list (`SPEC.md`, Template).
+    /// A template in a list (`docs/specification.md`, Template).
     pub struct TemplateSummary {
         /// The template's ID.
         pub id: TemplateId,

@@ -1,4 +1,4 @@
-//! Placeholders in bodies and subjects: `{{{KEY}}}` and `{{{contact.property|fallback}}}` (`SPEC.md`, Template).
+//! Placeholders in bodies and subjects: `{{{KEY}}}` and `{{{contact.property|fallback}}}` (`docs/specification.md`, Template).
 //!
 //! Three braces insert a value without escaping. The specification doesn't define malformed placeholders: braces around an invalid name, or
 //! unclosed braces, stay unchanged.

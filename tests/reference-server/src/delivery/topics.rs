@@ -1,4 +1,4 @@
-//! The recipients of an email with a topic (`SPEC.md`, POST /emails, `topic_id`).
+//! The recipients of an email with a topic (`docs/specification.md`, POST /emails, `topic_id`).
 //!
 //! Each address of to, cc and bcc is checked separately. Those that opted out are dropped, and the email fails only if none remains in
 //! `to`. The specification doesn't define contacts without a choice, for which the topic's default applies as for unknown addresses, and

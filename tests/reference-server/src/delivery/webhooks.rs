@@ -1,4 +1,4 @@
-//! Delivery of events to webhooks (`SPEC.md`, Events).
+//! Delivery of events to webhooks (`docs/specification.md`, Events).
 //!
 //! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
 //! attempt is made at once; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the

@@ -65,7 +65,7 @@ impl table::Record for Automation {
 }
 
 view! {
-    /// `SPEC.md`, Automation (list item).
+    /// `docs/specification.md`, Automation (list item).
     pub Item of automation: Automation {
         id: automation.id,
         name: automation.name,

@@ -150,7 +150,7 @@ impl Broadcast {
 }
 
 view! {
-    /// `SPEC.md`, Broadcast (list item), with the topic. `audience_id` is the deprecated name of the segment.
+    /// `docs/specification.md`, Broadcast (list item), with the topic. `audience_id` is the deprecated name of the segment.
     pub Item of broadcast: Broadcast {
         id: broadcast.id,
         name: broadcast.message.shown_name(),

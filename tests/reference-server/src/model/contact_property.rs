@@ -43,7 +43,7 @@ impl table::Record for ContactProperty {
 }
 
 view! {
-    /// `SPEC.md`, Contact property (list item).
+    /// `docs/specification.md`, Contact property (list item).
     pub Item of property: ContactProperty {
         id: property.id,
         key: property.key,

@@ -9,7 +9,7 @@ use crate::model::oauth::jwt::Claims;
 use crate::store::size::no_heap;
 use crate::wire::problem::Problem;
 
-/// The permission of a credential (`SPEC.md`, Authentication).
+/// The permission of a credential (`docs/specification.md`, Authentication).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Permission {
     /// `full_access`: all routes.
@@ -39,7 +39,7 @@ pub struct CreatedKey {
     pub domain: Option<Uuid>,
 }
 
-/// The scope that a route requires (`SPEC.md`, Authentication, Scopes).
+/// The scope that a route requires (`docs/specification.md`, Authentication, Scopes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Requires `emails:send`.

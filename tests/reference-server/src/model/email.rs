@@ -384,7 +384,7 @@ impl Size for Email {
 }
 
 view! {
-    /// `SPEC.md`, Sent email (list item).
+    /// `docs/specification.md`, Sent email (list item).
     Listing of email: Email {
         id: email.id,
         message_id: email.message_id,

@@ -122,7 +122,7 @@ impl Received {
             reply_to: addresses(message.reply_to()),
             subject: message.subject().unwrap_or_default().to_owned(),
             message_id: message.message_id().map_or_else(
-                // Every item has one (`SPEC.md`), and a message without it is still valid.
+                // Every item has one (`docs/specification.md`), and a message without it is still valid.
                 || format!("<{id}@received.invalid>"),
                 |id| format!("<{}>", id.trim_matches(['<', '>'])),
             ),
@@ -268,7 +268,7 @@ fn media_type(content_type: &ContentType<'_>) -> String {
     format!("{}/{subtype}", content_type.ctype()).to_ascii_lowercase()
 }
 
-/// `SPEC.md` requires a name for every attachment, which messages may lack.
+/// `docs/specification.md` requires a name for every attachment, which messages may lack.
 fn unnamed(place: u32, content_type: &str) -> String {
     let extension = match content_type {
         "message/rfc822" => Some("eml"),

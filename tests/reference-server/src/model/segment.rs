@@ -27,7 +27,7 @@ impl table::Record for Segment {
 }
 
 view! {
-    /// `SPEC.md`, Segment (list item).
+    /// `docs/specification.md`, Segment (list item).
     pub Item of segment: Segment {
         id: segment.id,
         name: segment.name,

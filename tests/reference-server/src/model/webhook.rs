@@ -120,7 +120,7 @@ impl Webhook {
 }
 
 view! {
-    /// `SPEC.md`, Webhook (list item).
+    /// `docs/specification.md`, Webhook (list item).
     pub Item of webhook: Webhook {
         id: webhook.id,
         created_at: database(webhook.created_at),

@@ -1,4 +1,4 @@
-//! `GET /oauth/authorize`: the authorization endpoint (`SPEC.md`).
+//! `GET /oauth/authorize`: the authorization endpoint (`docs/specification.md`).
 //!
 //! Until the client and the redirect URI are known to be valid, errors are JSON responses: a redirect could lead anywhere. After that every
 //! error is a redirect to the client.
@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::wire::refusal::Refusal;
 
 pub const PATH: &str = "/oauth/authorize";
-/// The maximum length of `state` in characters (`SPEC.md`, Limits).
+/// The maximum length of `state` in characters (`docs/specification.md`, Limits).
 const MAX_STATE: usize = 1024;
 /// The length of a challenge: 32 bytes in Base64url without padding.
 const CHALLENGE_LENGTH: usize = 43;

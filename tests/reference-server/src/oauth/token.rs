@@ -1,4 +1,4 @@
-//! `POST /oauth/token`: exchanges codes and refresh tokens for new tokens (`SPEC.md`).
+//! `POST /oauth/token`: exchanges codes and refresh tokens for new tokens (`docs/specification.md`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,7 +18,7 @@ use crate::state::oauth::Refreshed;
 use crate::wire::problem::json;
 use crate::wire::refusal::{Refusal, not_cacheable};
 
-/// The length of a verifier in characters (`SPEC.md`, Limits).
+/// The length of a verifier in characters (`docs/specification.md`, Limits).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
 pub fn exchange(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {

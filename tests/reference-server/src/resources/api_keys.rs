@@ -1,6 +1,6 @@
 //! API keys.
 //!
-//! The specification doesn't define them (`SPEC.md`, Authentication, 6); they have Resend's shapes.
+//! The specification doesn't define them (`docs/specification.md`, Authentication, 6); they have Resend's shapes.
 
 use http::StatusCode;
 use serde::Serialize;

@@ -43,7 +43,7 @@ impl Folder {
     }
 }
 
-/// `SPEC.md`, Received-email attachment (list item).
+/// `docs/specification.md`, Received-email attachment (list item).
 #[derive(Serialize)]
 struct Detail<T> {
     #[serde(flatten)]

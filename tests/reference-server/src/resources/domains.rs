@@ -116,7 +116,7 @@ pub fn verify(context: &Context<'_>) -> Answer {
     Ok(answers::reference("domain", id))
 }
 
-/// Changes a domain, and notifies webhooks if its status changed (`SPEC.md`, Events).
+/// Changes a domain, and notifies webhooks if its status changed (`docs/specification.md`, Events).
 pub fn changed_status<R>(
     state: &State,
     tenant: &Arc<Tenant>,

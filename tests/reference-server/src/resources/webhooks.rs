@@ -1,4 +1,4 @@
-//! Webhooks: endpoints and their subscribed event types (`SPEC.md`, Webhook).
+//! Webhooks: endpoints and their subscribed event types (`docs/specification.md`, Webhook).
 //!
 //! The specification doesn't define `GET` and `DELETE /webhooks/{webhook_id}`; they have Resend's shapes.
 
@@ -141,7 +141,7 @@ fn read_events(field: &Field<'_>) -> Checked<Vec<String>> {
     Ok(events)
 }
 
-/// `SPEC.md`, POST /webhooks; also the response of a rotation.
+/// `docs/specification.md`, POST /webhooks; also the response of a rotation.
 #[derive(Serialize)]
 struct Created {
     object: &'static str,

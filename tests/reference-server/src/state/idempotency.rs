@@ -20,9 +20,9 @@ use crate::store::changes;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
-/// The lifetime of a key (`SPEC.md`, Limits).
+/// The lifetime of a key (`docs/specification.md`, Limits).
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
-/// The maximum length of a key in characters (`SPEC.md`, Limits).
+/// The maximum length of a key in characters (`docs/specification.md`, Limits).
 const MAX_KEY: usize = 256;
 /// The maximum number of keys per tenant, and of bytes of their responses; the oldest are evicted first. All tenants share a part of
 /// `Settings::max_memory`.

@@ -24,7 +24,7 @@ pub const CREATED_PREFIX: &str = "sb_key_";
 /// The key that the sandbox suggests, whose tenant the page shows by default.
 pub const DEFAULT_KEY: &str = "sb_local";
 
-/// Reads the header `Authorization: Bearer <API_KEY>`, which may also contain an access token (`SPEC.md`, Authentication 2).
+/// Reads the header `Authorization: Bearer <API_KEY>`, which may also contain an access token (`docs/specification.md`, Authentication 2).
 pub fn read<'a>(
     headers: &'a HeaderMap,
     index: &ApiKeyIndex,

@@ -347,7 +347,7 @@ impl OAuthStore {
         true
     }
 
-    /// Redeems a code: creates a grant with its first refresh token (`SPEC.md`, States and transitions).
+    /// Redeems a code: creates a grant with its first refresh token (`docs/specification.md`, States and transitions).
     ///
     /// A reused code may have been stolen. The specification doesn't define the effect on the grant; it is revoked, as RFC 6749, 4.1.2
     /// recommends.
@@ -417,7 +417,7 @@ impl OAuthStore {
         open(&mut lock(&self.inner), self, grant, Some(refresh_token), now)
     }
 
-    /// Rotates a refresh token; reuse of an old one revokes the grant (`SPEC.md`, Authentication 4).
+    /// Rotates a refresh token; reuse of an old one revokes the grant (`docs/specification.md`, Authentication 4).
     pub fn rotate(
         &self,
         shown: &str,

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::wire::problem::{Problem, json};
 
-/// The paging mode of a list (`SPEC.md`, Common list parameters).
+/// The paging mode of a list (`docs/specification.md`, Common list parameters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Without `limit`: 20 items.

@@ -1,4 +1,4 @@
-//! Errors in the OAuth format: `{error, error_description}` (`SPEC.md`, Errors).
+//! Errors in the OAuth format: `{error, error_description}` (`docs/specification.md`, Errors).
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};

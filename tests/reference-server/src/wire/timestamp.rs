@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-/// ISO 8601 in UTC, the format of received emails and of `expires_at` (`SPEC.md`, Conventions).
+/// ISO 8601 in UTC, the format of received emails and of `expires_at` (`docs/specification.md`, Conventions).
 pub fn iso(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// `YYYY-MM-DD HH:MM:SS.ffffff+00`, the format of most resources (`SPEC.md`, Conventions).
+/// `YYYY-MM-DD HH:MM:SS.ffffff+00`, the format of most resources (`docs/specification.md`, Conventions).
 pub fn database(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d %H:%M:%S%.6f+00").to_string()
 }

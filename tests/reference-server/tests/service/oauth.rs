@@ -1,4 +1,4 @@
-//! OAuth login: `SPEC.md`, GET /oauth/authorize, POST /oauth/token, Authentication.
+//! OAuth login: `docs/specification.md`, GET /oauth/authorize, POST /oauth/token, Authentication.
 
 #[path = "oauth/authorize.rs"]
 mod authorize;

@@ -1,4 +1,4 @@
-//! The DNS records that a domain needs (`SPEC.md`, Domain).
+//! The DNS records that a domain needs (`docs/specification.md`, Domain).
 //!
 //! SPF for the return path's subdomain (MX for bounces, and TXT), three DKIM keys as CNAME, an MX record of the domain itself if it
 //! receives, and a CNAME for a tracking subdomain. The specification shows no values. Here they name hosts of the region under

@@ -1,4 +1,4 @@
-//! Attachments (`SPEC.md`, POST /emails, Attachment item fields).
+//! Attachments (`docs/specification.md`, POST /emails, Attachment item fields).
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problems::Checked;
 use crate::wire::readers::line;
 
-/// The maximum number of Base64 characters over all attachments of an email. `SPEC.md` says 40 MB, which may mean 40,000,000 bytes or 40
+/// The maximum number of Base64 characters over all attachments of an email. `docs/specification.md` says 40 MB, which may mean 40,000,000 bytes or 40
 /// MiB; this is the larger reading.
 pub const MAX_BASE64: usize = 40 << 20;
 /// The maximum length of a content ID, in bytes: with `<` and `>` it is one word of a header.

@@ -1,4 +1,4 @@
-//! Custom headers (`SPEC.md`, POST /emails, `headers`).
+//! Custom headers (`docs/specification.md`, POST /emails, `headers`).
 
 use crate::mime::limits::MAX_NAME;
 use crate::wire::fields::Field;

@@ -9,7 +9,7 @@ use crate::wire::json::{has_control, text};
 use crate::wire::paging::quoted;
 use crate::wire::problems::Checked;
 
-/// The maximum number of addresses in `to` (`SPEC.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
+/// The maximum number of addresses in `to` (`docs/specification.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
 pub const MAX_TO: usize = 50;
 
 /// An address as given, and its parts.

@@ -1,4 +1,4 @@
-//! Tags (`SPEC.md`, POST /emails, Tag rules).
+//! Tags (`docs/specification.md`, POST /emails, Tag rules).
 
 use std::sync::Arc;
 

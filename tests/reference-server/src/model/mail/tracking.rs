@@ -1,6 +1,6 @@
 //! Open and click tracking: an image at the end of the HTML, and links through the domain's tracking host.
 //!
-//! Only a domain with a verified tracking subdomain has such a host (`SPEC.md`, Domain). The specification doesn't define tracked emails;
+//! Only a domain with a verified tracking subdomain has such a host (`docs/specification.md`, Domain). The specification doesn't define tracked emails;
 //! here a link to `https://a.test/` becomes `https://<label>.<domain>/click/<email id>?to=https%3A%2F%2Fa.test%2F`.
 
 use std::ops::Range;

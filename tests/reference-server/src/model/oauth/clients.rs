@@ -10,7 +10,7 @@ use url::{Host, Url};
 use crate::model::oauth::SCOPES;
 use crate::store::size::heap_size;
 
-/// A registered OAuth client (`SPEC.md`, OAuth artifacts).
+/// A registered OAuth client (`docs/specification.md`, OAuth artifacts).
 ///
 /// A public client has no secret. All use PKCE.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -145,10 +145,10 @@ fn without_port(text: &str) -> Option<(&str, &str, &str)> {
     Some((scheme, host, &ported[digits..]))
 }
 
-/// The hosts whose port may differ (`SPEC.md`, GET /oauth/authorize).
+/// The hosts whose port may differ (`docs/specification.md`, GET /oauth/authorize).
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// `127.0.0.1`, `localhost` or `[::1]` (`SPEC.md`, GET /oauth/authorize).
+/// `127.0.0.1`, `localhost` or `[::1]` (`docs/specification.md`, GET /oauth/authorize).
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

@@ -1,4 +1,4 @@
-//! Access tokens: JWTs signed with ES256 (`SPEC.md`, OAuth artifacts).
+//! Access tokens: JWTs signed with ES256 (`docs/specification.md`, OAuth artifacts).
 //!
 //! The key is generated on first use. A service with persistence (`idempost sandbox serve --data DIR`) stores it there, in a file that
 //! only its owner can read (mode 0600), and its tokens stay valid across restarts; otherwise it is never written, and the tokens of an

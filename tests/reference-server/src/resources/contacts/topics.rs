@@ -55,7 +55,7 @@ pub fn update(context: &Context<'_>) -> Answer {
     Ok(answers::reference("contact_topics", contact.id))
 }
 
-/// `SPEC.md`, Contact topic subscription (list item), with the topic's creation time, which a public client reads.
+/// `docs/specification.md`, Contact topic subscription (list item), with the topic's creation time, which a public client reads.
 #[derive(Serialize)]
 struct Item {
     id: String,

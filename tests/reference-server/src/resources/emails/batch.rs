@@ -21,7 +21,7 @@ use crate::wire::json::{kind, well_formed};
 use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
 
-/// The maximum number of emails in a batch (`SPEC.md`, Limits).
+/// The maximum number of emails in a batch (`docs/specification.md`, Limits).
 const MAX_EMAILS: usize = 100;
 
 pub fn send(context: &Context<'_>) -> Answer {

@@ -1,4 +1,4 @@
-//! Sending with a stored template (`SPEC.md`, POST /emails, Template rules).
+//! Sending with a stored template (`docs/specification.md`, POST /emails, Template rules).
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -20,7 +20,7 @@ use crate::wire::problems::Checked;
 use crate::wire::readers::{line, non_blank, string};
 use crate::wire::variable::check_key;
 
-/// The maximum number of variables of a template (`SPEC.md`, Limits).
+/// The maximum number of variables of a template (`docs/specification.md`, Limits).
 const MAX_VARIABLES: usize = 50;
 
 input! {

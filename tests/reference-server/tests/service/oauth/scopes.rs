@@ -1,4 +1,4 @@
-//! What an access token may do: `SPEC.md`, Authentication 3.
+//! What an access token may do: `docs/specification.md`, Authentication 3.
 
 use http::Method;
 use idempost_reference_server::Service;
