@@ -68,6 +68,7 @@
 
 mod account;
 mod budget;
+mod clock;
 #[cfg(feature = "nats")]
 mod coordinator;
 mod counts;

@@ -19,7 +19,6 @@
 //! So a batch that is sent twice carries the same key and the same bytes, within the lifetime of the key; where that isn't certain, it
 //! becomes unknown and isn't sent.
 
-mod clock;
 mod control;
 mod durability;
 mod error;
@@ -29,7 +28,6 @@ mod options;
 mod storage;
 mod wire;
 
-pub(crate) use clock::QueueClock;
 pub use control::{Control, ControlState, JobFile, set_state};
 pub(crate) use control::{load_control, store_control};
 pub use durability::Durability;

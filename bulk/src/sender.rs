@@ -3,7 +3,7 @@
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, header::DATE};
 use idempost::{
     Client, Error, Outcome,
     call::RetryPolicy,
@@ -45,6 +45,17 @@ pub(crate) struct Attempt {
 /// Sends one attempt, without retries and without waiting for a rate limit: the job does both.
 pub(crate) trait Sender: Send + Sync + 'static {
     fn send(&self, request: SendRequest) -> impl Future<Output = Attempt> + Send;
+
+    /// Returns the service's time since the Unix epoch, or `None` if its responses don't state it. The error is that of a request without a
+    /// response.
+    fn time(&self) -> impl Future<Output = Result<Option<Duration>, Attempt>> + Send;
+}
+
+/// Reads the time of a response, in time since the Unix epoch.
+pub(crate) fn date(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(DATE)?.to_str().ok()?;
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Duration::try_from(date.as_duration()).ok()
 }
 
 impl Sender for Client {
@@ -66,6 +77,16 @@ impl Sender for Client {
                 headers: response.headers,
             },
             Err(error) => failed(&error),
+        }
+    }
+
+    async fn time(&self) -> Result<Option<Duration>, Attempt> {
+        // Any response has the time, even one to a path that the service doesn't know.
+        let call = self.request(Method::GET, "/").retry(RetryPolicy::never()).timeout(TIMEOUT).bytes();
+        match call.with_response().await {
+            Ok(response) => Ok(date(&response.headers)),
+            Err(Error::Api(response)) => Ok(date(&response.headers)),
+            Err(error) => Err(failed(&error)),
         }
     }
 }

@@ -45,11 +45,12 @@ use self::{
 };
 use crate::{
     account::Sending,
+    clock::{Clock, check_step},
     error::{BulkError, Result},
     files::blocking,
-    pace::{Gate, PaceOptions, Permit},
+    pace::{Gate, PaceOptions, Permit, shared::SharedPace},
     plan::Plan,
-    queue::{Backend, Control, ControlState, Lease, QueueClock, QueueError, load_control},
+    queue::{Backend, CellKey, Control, ControlState, Lease, QueueError, load_control},
     run::{Handle, RECENT, Stop, StopSignal},
     sender::{Attempt, Sender},
     state::AttemptResult,
@@ -137,7 +138,7 @@ struct Shared<B, S> {
     sender: S,
     plan: Arc<Plan>,
     options: WorkerOptions,
-    clock: Arc<QueueClock>,
+    clock: Arc<Clock>,
     gate: Gate,
     pace: Pace<B>,
     renderer: Renderer,
@@ -202,18 +203,28 @@ impl<B: Backend, S: Sender> Start<B, S> {
         Ok(shared.report(ending?))
     }
 
+    /// Looks for the job, and at the queue's clock.
+    async fn look(&self) -> Result<Option<(Control, Duration)>, QueueError> {
+        let Some((control, _)) = load_control(&*self.backend).await? else { return Ok(None) };
+        let now = self.backend.now().await?;
+        if let Some(cell) = self.backend.load(CellKey::Rate(&control.rate_scope)).await?
+            && let Ok(pace) = serde_json::from_slice::<SharedPace>(&cell.value)
+        {
+            check_step(pace.latest(), now, now).map_err(QueueError::clock)?;
+        }
+        Ok(Some((control, now)))
+    }
+
     /// Waits for the job, copies its files, and opens its plan.
     async fn join(&self) -> Result<Joined> {
         let mut reported = false;
         let (control, now) = loop {
-            let found = async {
-                let control = load_control(&*self.backend).await?;
-                Ok::<_, QueueError>((control, self.backend.now().await?))
-            };
-            let problem = match found.await {
-                Ok((Some((control, _)), now)) => break (control, now),
-                Ok((None, _)) => "the queue doesn't know the job yet".to_owned(),
-                Err(error) if error.is_transient() => error.to_string(),
+            let problem = match self.look().await {
+                Ok(Some(found)) => break found,
+                Ok(None) => "the queue doesn't know the job yet".to_owned(),
+                Err(error) if error.is_transient() || matches!(error, QueueError::Clock { .. }) => {
+                    error.to_string()
+                }
                 Err(error) => return Err(error.into()),
             };
             if !std::mem::replace(&mut reported, true) {
@@ -241,7 +252,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
                 plan.id()
             )));
         }
-        Ok(Joined { control, plan: Arc::new(plan), clock: Arc::new(QueueClock::new(now)) })
+        Ok(Joined { control, plan: Arc::new(plan), clock: Arc::new(Clock::following(now)) })
     }
 }
 
@@ -249,23 +260,26 @@ impl<B: Backend, S: Sender> Start<B, S> {
 struct Joined {
     control: Control,
     plan: Arc<Plan>,
-    clock: Arc<QueueClock>,
+    clock: Arc<Clock>,
 }
 
 /// Follows the control record and the queue's clock.
 async fn follow<B: Backend>(
     backend: Arc<B>,
     control: watch::Sender<Control>,
-    clock: Arc<QueueClock>,
+    clock: Arc<Clock>,
     events: mpsc::Sender<WorkerEvent>,
 ) {
     let mut available = true;
     loop {
         sleep(CONTROL_INTERVAL).await;
-        let look = async { Ok::<_, QueueError>((load_control(&*backend).await?, backend.now().await?)) };
+        let look = async {
+            let found = load_control(&*backend).await?;
+            clock.follow(backend.now().await?).map_err(QueueError::clock)?;
+            Ok::<_, QueueError>(found)
+        };
         match look.await {
-            Ok((found, now)) => {
-                clock.correct(now);
+            Ok(found) => {
                 if let Some((found, _)) = found {
                     let (ours, theirs) = (control.borrow().account.salt.clone(), &found.account.salt);
                     if ours != *theirs {

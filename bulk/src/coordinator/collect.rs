@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::Coordinator;
 use crate::{
+    clock::check_step,
     error::Result,
     journal::{EmailOutcome, Record, UnixMillis},
-    queue::{Backend, Entry, Intent, IntentState},
+    queue::{Backend, Entry, Intent, IntentState, QueueError},
     run::outcome_event,
     state::BatchState,
 };
@@ -18,6 +19,8 @@ impl<B: Backend> Coordinator<B> {
     /// Copies what is new in the ledger.
     pub(super) async fn collect(&mut self) -> Result<()> {
         let now = self.backend.now().await?;
+        let seen = self.memory.seen_until.map_or(Duration::ZERO, Duration::from_millis);
+        check_step(seen, now, now).map_err(QueueError::clock)?;
         loop {
             // A result's intent is older than the result, so it is among the intents that are read after it.
             let results = self.backend.results(self.results, PAGE).await?;

@@ -9,7 +9,8 @@ use crate::{
     files::blocking,
     journal::UnixMillis,
     queue::{
-        Backend, Control, ControlState, Intent, IntentState, JobFile, QueueError, load_control, store_control,
+        Backend, Control, ControlState, Intended, Intent, IntentState, JobFile, QueueError, load_control,
+        store_control,
     },
     state::BatchState,
     worker::DESCRIPTION,
@@ -103,7 +104,13 @@ impl<B: Backend> Coordinator<B> {
         for (batch, UnixMillis(first_attempt), hash) in open.collect::<Vec<_>>() {
             let attempt = format!("restored in {generation}");
             let intent = Intent { first_attempt, hash, state: IntentState::Open, attempt };
-            self.backend.intend(batch, &intent, None).await?;
+            // What a worker has recorded meanwhile can be newer, and would hide that the batch may have been sent before.
+            if let Intended::Conflict(stored) = self.backend.intend(batch, &intent, None).await?
+                && (stored.intent.state == IntentState::NotSent
+                    || stored.intent.first_attempt > first_attempt)
+            {
+                self.backend.intend(batch, &intent, Some(stored.revision)).await?;
+            }
         }
         let found = load_control(&self.backend).await?;
         let mut control = match &found {

@@ -171,6 +171,11 @@ impl SharedPace {
         }
     }
 
+    /// Returns the latest time of the queue's clock that a worker has used.
+    pub(crate) fn latest(&self) -> Duration {
+        self.latest
+    }
+
     /// Returns the end of the pause that is in effect.
     pub(crate) fn paused_until(&self, now: Duration) -> Option<Duration> {
         self.paused_until.filter(|until| *until > now)

@@ -1,5 +1,7 @@
 //! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
 
+mod clock;
+
 use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
 
 use http::HeaderMap;
@@ -54,6 +56,8 @@ struct Service {
     state: Mutex<State>,
     script: Mutex<Script>,
     forgets_keys: AtomicBool,
+    /// The time that its responses state.
+    time: Mutex<Option<Duration>>,
 }
 
 #[derive(Default)]
@@ -69,6 +73,7 @@ impl Service {
             state: Mutex::default(),
             script: Mutex::new(Box::new(script)),
             forgets_keys: AtomicBool::new(false),
+            time: Mutex::default(),
         })
     }
 
@@ -121,6 +126,10 @@ impl Service {
 }
 
 impl Sender for Arc<Service> {
+    async fn time(&self) -> Result<Option<Duration>, Attempt> {
+        Ok(*self.time.lock().unwrap())
+    }
+
     async fn send(&self, request: SendRequest) -> Attempt {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let n = {

@@ -1,5 +1,9 @@
 use super::*;
-use crate::{host_id::HostId, journal::SentId};
+use crate::{
+    clock::{RESEND_WITHIN, TOLERANCE},
+    host_id::HostId,
+    journal::SentId,
+};
 
 const NOW: UnixMillis = UnixMillis(1_000_000_000_000);
 const HASH: BodyHash = [9; 16];
@@ -187,8 +191,10 @@ fn an_attempt_of_an_earlier_process_is_uncertain() {
 fn a_wall_clock_behind_the_journal_expires_open_attempts_but_not_later_ones() {
     // F-11
     let mut states = states(2, &[intent(NOW.0)]);
-    let clock = states.resume(UnixMillis(NOW.0 - 1));
-    assert!(clock.now() >= NOW);
+    let tolerance = u64::try_from(TOLERANCE.as_millis()).unwrap();
+    assert_eq!(states.resume(UnixMillis(NOW.0 - tolerance)), NOW);
+    assert_eq!(states.before_attempt(0, 2, HASH, NOW), BeforeAttempt::Resend, "within the tolerance");
+    assert_eq!(states.resume(UnixMillis(NOW.0 - tolerance - 1)), NOW);
     let settled = states.before_attempt(0, 2, HASH, NOW);
     assert!(
         matches!(&settled, BeforeAttempt::Settle(Record::Unknown { reason, .. }) if reason.starts_with("the clock is behind")),

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::BulkError,
-    journal::{Record, UnixMillis},
+    journal::Record,
     key::idempotency_key,
     pace::{Observation, Permit, shared::Seen},
     queue::{Backend, IntentState, Lease, QueueError},
@@ -108,15 +108,14 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     None => return self.release(lease, &mut claim).await,
                 },
             };
-            match claim.before_attempt(&*self.backend, || self.clock.now()).await {
+            match claim.before_attempt(&*self.backend, &self.clock).await {
                 Before::Send => {}
                 Before::Ended => {
                     let _ = self.backend.done(lease).await;
                     return Delivered::Settled;
                 }
                 Before::Settle(record) => return self.settle(lease, &record).await,
-                Before::Abandon(error) if error.is_transient() => return Delivered::Released,
-                Before::Abandon(error) => return Delivered::Failed(error.into()),
+                Before::Abandon(error) => return self.abandon(lease, error).await,
             }
             if claim.is_uncertain() {
                 self.tally.replayed.fetch_add(1, Ordering::Relaxed);
@@ -157,12 +156,12 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             } else {
                 failing_since = None;
             }
-            let now = self.clock.now();
+            let now = self.clock.millis();
             let situation = claim.situation(now);
             if matches!(attempt.result, AttemptResult::Uncertain(_)) {
                 claim.set_uncertain();
             }
-            let Decision { record, next } = decide(&situation, attempt.result, unix_millis(now));
+            let Decision { record, next } = decide(&situation, attempt.result, now);
             match next {
                 Next::Done => {
                     let Some(record) = record else { return Delivered::Released };
@@ -181,7 +180,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     return Delivered::Unauthorized(reason);
                 }
                 Next::PauseJob { quota, until } => {
-                    let until = until.map_or(now + QUOTA_PAUSE, |until| Duration::from_millis(until.0));
+                    let until = Duration::from_millis(until.unwrap_or_else(|| now.after(QUOTA_PAUSE)).0);
                     let reason = format!("the quota `{quota}` is used up");
                     if let Err(error) = self.pace.pause(until, &reason).await {
                         self.report_event(WorkerEvent::QueueUnavailable { reason: error.to_string() });
@@ -211,6 +210,24 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         // If this fails, the lease expires.
         let _ = self.backend.reject(lease).await;
         Delivered::Released
+    }
+
+    /// Returns a batch whose intent the queue couldn't record, which says nothing about the batch: as soon as the queue accepts it, so that the delivery
+    /// doesn't count as a failed one.
+    async fn abandon(&self, lease: &Lease, error: QueueError) -> Delivered {
+        let returned = async {
+            while self.backend.reject(lease).await.is_err() {
+                sleep(RETRY).await;
+            }
+        };
+        tokio::select! {
+            () = returned => {}
+            () = self.stop.reached(Stop::Drain) => {}
+        }
+        if error.is_transient() || matches!(error, QueueError::Clock { .. }) {
+            return Delivered::Released;
+        }
+        Delivered::Failed(error.into())
     }
 
     /// Ends a batch that was delivered too often without a result.
@@ -282,10 +299,6 @@ async fn yielding<T, U>(render: impl Future<Output = T>, turn: &mut Option<U>) -
     }
     *turn = None;
     render.await
-}
-
-fn unix_millis(now: Duration) -> UnixMillis {
-    UnixMillis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

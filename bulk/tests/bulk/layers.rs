@@ -3,9 +3,10 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 27] = [
     "account",
     "budget",
+    "clock",
     "counts",
     "queue",
     "error",
