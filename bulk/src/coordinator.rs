@@ -56,6 +56,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The number of looks at an empty queue after which batches without a result count as lost.
 const EMPTY_LOOKS: u32 = 2;
+/// The number of looks without a worker after which this is reported.
+const UNATTENDED_LOOKS: u32 = 3;
 /// Within this time, every worker that is connected has learned that it should stop.
 const INFORMED: Duration = CONTROL_INTERVAL.saturating_mul(4);
 
@@ -106,6 +108,8 @@ pub(crate) async fn coordinate<B: Backend>(
         cancellation: Cancellation::None,
         available: true,
         progress: Progress::default(),
+        replayed: 0,
+        unattended: 0,
         settled_before: 0,
         started,
         signal,
@@ -124,6 +128,7 @@ pub(crate) async fn coordinate<B: Backend>(
     let report = Report {
         requests: coordinator.progress.requests,
         throttled: coordinator.progress.throttled,
+        replayed: coordinator.replayed,
         ..Report::new(&plan, ending, counts, started.elapsed())
     };
     report::conclude(plan, report, lock, coordinator).await
@@ -166,6 +171,10 @@ struct Coordinator<B> {
     cancellation: Cancellation,
     available: bool,
     progress: Progress,
+    /// The batches of which a request was repeated.
+    replayed: u64,
+    /// The number of looks since the job had a worker.
+    unattended: u32,
     settled_before: u64,
     started: Instant,
     signal: StopSignal,
@@ -254,6 +263,7 @@ impl<B: Backend> Coordinator<B> {
             return Ok(ends.then_some(Ending::Stopped));
         }
         self.stopping_since = None;
+        self.look_for_workers().await?;
         if !self.is_supplied() || !entries.is_empty() {
             self.empty_looks = 0;
             return Ok(None);
@@ -264,6 +274,19 @@ impl<B: Backend> Coordinator<B> {
             self.supply_again().await?;
         }
         Ok(None)
+    }
+
+    /// Reports once when no worker serves the job.
+    async fn look_for_workers(&mut self) -> Result<()> {
+        if self.backend.is_attended().await? {
+            self.unattended = 0;
+            return Ok(());
+        }
+        self.unattended = self.unattended.saturating_add(1);
+        if self.unattended == UNATTENDED_LOOKS {
+            let _ = self.events.try_send(Event::NoWorkers);
+        }
+        Ok(())
     }
 
     /// Returns whether the workers have finished the batches that were in flight when the job was paused or canceled.
@@ -328,8 +351,6 @@ impl<B: Backend> Coordinator<B> {
         let snapshot = pace.snapshot(now);
         self.progress.requests_per_second = snapshot.rate;
         self.progress.learned_limit = snapshot.learned_limit;
-        self.progress.requests = snapshot.requests;
-        self.progress.throttled = snapshot.throttled;
         if let Some(rate) = snapshot.learned_limit.filter(|rate| self.states.rate() != Some(*rate)) {
             let record = Record::Rate(rate);
             self.journal.note(&record);
@@ -412,7 +433,7 @@ impl<B: Backend> Coordinator<B> {
             return;
         }
         let event = match failure {
-            Some(error) => Event::QueueUnavailable { reason: error.to_string() },
+            Some(error) => Event::QueueUnavailable { reason: error.with_cause() },
             None => Event::QueueAvailable,
         };
         let _ = self.events.try_send(event);

@@ -28,7 +28,7 @@ mod options;
 mod storage;
 mod wire;
 
-pub use control::{Control, ControlState, JobFile, set_state};
+pub use control::{Control, ControlState, JobFile, Priority, RunningJob, set_state};
 pub(crate) use control::{load_control, store_control};
 pub use durability::Durability;
 pub use error::QueueError;
@@ -92,6 +92,12 @@ pub trait Queue: Send + Sync + 'static {
 
     /// Returns a batch unfinished, for another worker. It doesn't count as a failed delivery: [`Lease::deliveries`] starts again.
     fn reject(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
+
+    /// Shows the coordinator that the job has a worker, until the call is dropped.
+    fn attend(&self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Returns whether the job has a worker.
+    fn is_attended(&self) -> impl Future<Output = Result<bool>> + Send;
 
     /// Counts the entries.
     fn stats(&self) -> impl Future<Output = Result<QueueStats>> + Send;

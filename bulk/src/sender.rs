@@ -81,8 +81,8 @@ impl Sender for Client {
     }
 
     async fn time(&self) -> Result<Option<Duration>, Attempt> {
-        // Any response has the time, even one to a path that the service doesn't know.
-        let call = self.request(Method::GET, "/").retry(RetryPolicy::never()).timeout(TIMEOUT).bytes();
+        // Any response has the time, even a rejection.
+        let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT).bytes();
         match call.with_response().await {
             Ok(response) => Ok(date(&response.headers)),
             Err(Error::Api(response)) => Ok(date(&response.headers)),

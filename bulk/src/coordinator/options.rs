@@ -1,6 +1,6 @@
 //! How a job is distributed.
 
-use crate::account::Account;
+use crate::{account::Account, queue::Priority};
 
 /// How a job is distributed.
 #[derive(Clone, Debug, Default)]
@@ -8,6 +8,7 @@ pub struct DistributeOptions {
     pub(super) max_rps: Option<f64>,
     pub(super) rate_scope: Option<String>,
     pub(super) take_over: bool,
+    pub(super) priority: Priority,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
 }
@@ -17,6 +18,13 @@ impl DistributeOptions {
     #[must_use]
     pub fn max_rps(mut self, rate: f64) -> Self {
         self.max_rps = Some(rate);
+        self
+    }
+
+    /// Sets which jobs in the queue go first. By default, all share the workers equally.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
         self
     }
 

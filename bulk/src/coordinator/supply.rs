@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Coordinator, memory::Memory};
+use super::{Coordinator, DistributeOptions, memory::Memory};
 use crate::{
     account::JobAccount,
     error::{BulkError, Result},
@@ -61,10 +61,11 @@ impl<B: Backend> Coordinator<B> {
             self.memory.identity = self.backend.identity().await?;
         }
         self.control = Some((control, revision));
-        let max_rps = self.options.max_rps;
+        let DistributeOptions { max_rps, priority, .. } = self.options;
         self.change_control(|control| {
             control.state = ControlState::Running;
             control.max_rps = max_rps;
+            control.priority = priority;
             if let Some(account) = &admitted {
                 control.account.clone_from(account);
             }
@@ -103,7 +104,7 @@ impl<B: Backend> Coordinator<B> {
         });
         for (batch, UnixMillis(first_attempt), hash) in open.collect::<Vec<_>>() {
             let attempt = format!("restored in {generation}");
-            let intent = Intent { first_attempt, hash, state: IntentState::Open, attempt };
+            let intent = Intent { first_attempt, hash, state: IntentState::Open, requests: 0, attempt };
             // What a worker has recorded meanwhile can be newer, and would hide that the batch may have been sent before.
             if let Intended::Conflict(stored) = self.backend.intend(batch, &intent, None).await?
                 && (stored.intent.state == IntentState::NotSent
@@ -171,6 +172,7 @@ impl<B: Backend> Coordinator<B> {
             possibly_attempted: None,
             account,
             rate_scope: blake3::hash(name.as_bytes()).to_hex()[..16].to_owned(),
+            priority: self.options.priority,
             max_rps: self.options.max_rps,
             files: Vec::new(),
         })

@@ -29,6 +29,9 @@ pub struct Control {
     pub account: JobAccount,
     /// The name under which the workers share a rate limit.
     pub rate_scope: String,
+    /// Which jobs go first.
+    #[serde(default)]
+    pub priority: Priority,
     /// The limit on requests per second that the job's owner set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rps: Option<f64>,
@@ -49,6 +52,30 @@ pub enum ControlState {
     Canceled,
     /// Every batch has a result.
     Finished,
+}
+
+/// Which of the jobs in a queue go first. Workers share their time equally among the jobs of the highest priority that have something to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Priority {
+    /// After all others.
+    Low,
+    /// The default.
+    #[default]
+    Normal,
+    /// Before all others.
+    High,
+}
+
+/// A job that needs workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunningJob {
+    /// Its ID.
+    pub id: String,
+    /// Its priority.
+    pub priority: Priority,
 }
 
 /// A file of a job in the queue's object store.

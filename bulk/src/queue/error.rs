@@ -43,6 +43,16 @@ pub enum QueueError {
         /// The setting that differs.
         problem: String,
     },
+    /// The streams of the queue can't be stored on as many servers as they should.
+    #[error("couldn't store {stream} on {replicas} servers: {problem}")]
+    Replicas {
+        /// The stream.
+        stream: String,
+        /// The number of servers.
+        replicas: usize,
+        /// Why.
+        problem: String,
+    },
     /// The queue doesn't know the job, or what it stores of it is invalid.
     #[error("job `{job}`: {problem}")]
     Job {
@@ -98,6 +108,14 @@ impl QueueError {
 
     pub(crate) fn clock(Step { by, ahead }: Step) -> Self {
         Self::Clock { by, ahead }
+    }
+
+    /// The message with that of the cause.
+    pub(crate) fn with_cause(&self) -> String {
+        match self.source() {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
     }
 
     /// Returns whether the same call can succeed later without a change of options.

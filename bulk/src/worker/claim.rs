@@ -4,7 +4,7 @@
 //! a later time; both replace exactly the version that this worker wrote, so they fail if another worker has adopted the intent in the meantime.
 //! From then on, and after any uncertain attempt, the time stays.
 //!
-//! An intent that can't be recorded within [`MAX_WAIT`] is given up. This bounds the time between the loss of a ledger and the last record of a
+//! An intent that can't be recorded within the time of a lease is given up. This bounds the time between the loss of a ledger and the last record of a
 //! worker that hasn't noticed it; the margin of an hour in the age of keys covers it.
 
 use std::time::Duration;
@@ -15,12 +15,10 @@ use crate::{
     clock::{self, Clock},
     journal::{Record, UnixMillis},
     plan::Prepared,
-    queue::{Intended, Intent, IntentState, Ledger, QueueError, StoredIntent},
+    queue::{Backend, Intended, Intent, IntentState, Ledger, QueueError, StoredIntent},
     state::Situation,
 };
 
-/// How long recording an intent may take.
-const MAX_WAIT: Duration = Duration::from_mins(1);
 /// The pause after a failed attempt to record it.
 const RETRY: Duration = Duration::from_millis(250);
 /// A claim without an uncertain attempt is renewed after this time.
@@ -38,6 +36,8 @@ pub(super) struct Claim {
     possibly_attempted: Option<u64>,
     held: Option<Held>,
     attempts: u32,
+    /// The requests that earlier workers may have sent.
+    earlier_requests: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -71,12 +71,13 @@ impl Claim {
             possibly_attempted,
             held: None,
             attempts: 0,
+            earlier_requests: 0,
         }
     }
 
     /// Makes sure that the intent is durable, and that another attempt is safe.
-    pub(super) async fn before_attempt(&mut self, ledger: &impl Ledger, clock: &Clock) -> Before {
-        let deadline = Instant::now() + MAX_WAIT;
+    pub(super) async fn before_attempt(&mut self, ledger: &impl Backend, clock: &Clock) -> Before {
+        let deadline = Instant::now() + ledger.lease_time();
         loop {
             let error = match self.try_before_attempt(ledger, clock).await {
                 Ok(before) => return before,
@@ -107,6 +108,7 @@ impl Claim {
                         return Ok(Before::Ended);
                     }
                     let open = intent.state == IntentState::Open;
+                    self.earlier_requests = intent.requests.saturating_add(u32::from(open));
                     if open && intent.hash != self.hash {
                         let reason = "the content differs from the content of the first attempt".into();
                         return Ok(Before::Settle(Record::Unknown { batch: self.batch, reason }));
@@ -145,6 +147,7 @@ impl Claim {
             first_attempt,
             hash: self.hash,
             state: IntentState::Open,
+            requests: self.earlier_requests,
             attempt: format!("{}.{}", self.name, self.attempts),
         }
     }
@@ -183,10 +186,17 @@ impl Claim {
         self.held.as_ref().is_some_and(|held| held.uncertain)
     }
 
-    /// Withdraws the intent if no attempt was executed. If this fails, the batch only ages from its first attempt on.
-    pub(super) async fn withdraw(&mut self, ledger: &impl Ledger) {
+    /// The requests that earlier workers may have sent.
+    pub(super) fn earlier_requests(&self) -> u32 {
+        self.earlier_requests
+    }
+
+    /// Withdraws the intent if no attempt was executed. If this fails, the batch only ages from its first attempt on. `sent` is the number of requests
+    /// of this worker.
+    pub(super) async fn withdraw(&mut self, ledger: &impl Ledger, sent: u32) {
         let Some(held) = self.held.take().filter(|held| !held.uncertain) else { return };
-        let intent = Intent { state: IntentState::NotSent, ..self.intent(held.first_attempt) };
+        let requests = self.earlier_requests.saturating_add(sent);
+        let intent = Intent { state: IntentState::NotSent, requests, ..self.intent(held.first_attempt) };
         let _ = ledger.intend(self.batch, &intent, Some(held.revision)).await;
     }
 }

@@ -12,7 +12,9 @@ use tokio::time::{Instant, interval, sleep, timeout};
 use super::{
     Shared, WorkerEvent,
     claim::{Before, Claim},
+    refusals::About,
     renderer::RenderError,
+    settled::Effort,
 };
 use crate::{
     error::BulkError,
@@ -94,18 +96,19 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             Some((permit, Some(slot))) => Some((permit, slot)),
             Some((permit, None)) => tokio::select! {
                 slot = self.slot() => Some((permit, slot)),
-                () = self.interrupted() => return self.release(lease, &mut claim).await,
+                () = self.interrupted() => return self.release(lease, &mut claim, Effort::default()).await,
             },
             None => None,
         };
         let mut unauthorized = false;
         let mut failing_since = None;
+        let mut effort = Effort::default();
         loop {
             let (mut permit, slot) = match turn.take() {
                 Some(turn) => turn,
                 None => match self.turn(claim.is_uncertain()).await {
                     Some(turn) => turn,
-                    None => return self.release(lease, &mut claim).await,
+                    None => return self.release(lease, &mut claim, effort).await,
                 },
             };
             match claim.before_attempt(&*self.backend, &self.clock).await {
@@ -114,12 +117,14 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     let _ = self.backend.done(lease).await;
                     return Delivered::Settled;
                 }
-                Before::Settle(record) => return self.settle(lease, &record).await,
+                Before::Settle(record) => return self.settle(lease, &record, effort.since(&claim)).await,
                 Before::Abandon(error) => return self.abandon(lease, error).await,
             }
             if claim.is_uncertain() {
+                effort.repeated = true;
                 self.tally.replayed.fetch_add(1, Ordering::Relaxed);
             }
+            effort.requests += 1;
             self.tally.requests.fetch_add(1, Ordering::Relaxed);
             permit.sending();
             let emails = prepared.emails();
@@ -131,6 +136,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             };
             let throttled = matches!(attempt.observation, Observation::Throttled { .. });
             if throttled {
+                effort.throttled += 1;
                 self.tally.throttled.fetch_add(1, Ordering::Relaxed);
             }
             // The rate is learned by all workers together; the gate only counts failures.
@@ -151,11 +157,16 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                 if since.elapsed() >= MAX_FAILING && self.is_responsive() {
                     let reason =
                         format!("the service kept failing for this batch alone; last result: {reason}");
-                    return self.settle(lease, &Record::Unknown { batch, reason: reason.into() }).await;
+                    let unknown = Record::Unknown { batch, reason: reason.into() };
+                    return self.settle(lease, &unknown, effort.since(&claim)).await;
                 }
             } else {
                 failing_since = None;
             }
+            let status = match &attempt.result {
+                AttemptResult::Unauthorized { status, .. } => Some(*status),
+                _ => None,
+            };
             let now = self.clock.millis();
             let situation = claim.situation(now);
             if matches!(attempt.result, AttemptResult::Uncertain(_)) {
@@ -165,27 +176,40 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             match next {
                 Next::Done => {
                     let Some(record) = record else { return Delivered::Released };
-                    return self.settle(lease, &record).await;
+                    if matches!(record, Record::Result { .. } | Record::Partial { .. }) {
+                        self.refusals().accepted();
+                    }
+                    return self.settle(lease, &record, effort.since(&claim)).await;
                 }
                 Next::BackToFresh => {}
                 Next::RetrySame { after } => {
                     let delay = sleep(after.unwrap_or_default());
                     tokio::select! {
                         () = delay => {}
-                        () = self.interrupted() => return self.release(lease, &mut claim).await,
+                        () = self.interrupted() => return self.release(lease, &mut claim, effort).await,
                     }
                 }
                 Next::StopJob(reason) => {
-                    self.release(lease, &mut claim).await;
-                    return Delivered::Unauthorized(reason);
+                    let about =
+                        if status == Some(401) { About::Everything } else { self.refusals().refused(batch) };
+                    if about == About::Batch && !claim.is_uncertain() {
+                        let rejected =
+                            Record::Rejected { batch, status: status.unwrap_or(0), message: reason.into() };
+                        return self.settle(lease, &rejected, effort.since(&claim)).await;
+                    }
+                    self.release(lease, &mut claim, effort).await;
+                    return match about {
+                        About::Everything => Delivered::Unauthorized(reason),
+                        About::Unclear | About::Batch => Delivered::Released,
+                    };
                 }
                 Next::PauseJob { quota, until } => {
                     let until = Duration::from_millis(until.unwrap_or_else(|| now.after(QUOTA_PAUSE)).0);
                     let reason = format!("the quota `{quota}` is used up");
                     if let Err(error) = self.pace.pause(until, &reason).await {
-                        self.report_event(WorkerEvent::QueueUnavailable { reason: error.to_string() });
+                        self.report_event(WorkerEvent::QueueUnavailable { reason: error.with_cause() });
                     }
-                    return self.release(lease, &mut claim).await;
+                    return self.release(lease, &mut claim, effort).await;
                 }
             }
         }
@@ -205,23 +229,24 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 
     /// Returns the batch to the queue.
-    async fn release(&self, lease: &Lease, claim: &mut Claim) -> Delivered {
-        claim.withdraw(&*self.backend).await;
+    async fn release(&self, lease: &Lease, claim: &mut Claim, effort: Effort) -> Delivered {
+        claim.withdraw(&*self.backend, effort.requests).await;
         // If this fails, the lease expires.
-        let _ = self.backend.reject(lease).await;
+        let _ = timeout(GRACE, self.return_lease(lease)).await;
         Delivered::Released
     }
 
-    /// Returns a batch whose intent the queue couldn't record, which says nothing about the batch: as soon as the queue accepts it, so that the delivery
-    /// doesn't count as a failed one.
+    /// Returns a lease as soon as the queue accepts it. A lease that expires instead counts as a failed delivery.
+    async fn return_lease(&self, lease: &Lease) {
+        while self.backend.reject(lease).await.is_err() {
+            sleep(RETRY).await;
+        }
+    }
+
+    /// Returns a batch whose intent the queue couldn't record, which says nothing about the batch.
     async fn abandon(&self, lease: &Lease, error: QueueError) -> Delivered {
-        let returned = async {
-            while self.backend.reject(lease).await.is_err() {
-                sleep(RETRY).await;
-            }
-        };
         tokio::select! {
-            () = returned => {}
+            () = self.return_lease(lease) => {}
             () = self.stop.reached(Stop::Drain) => {}
         }
         if error.is_transient() || matches!(error, QueueError::Clock { .. }) {
@@ -253,12 +278,12 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             let message = format!("not sent: {workers} workers failed while they prepared the batch").into();
             Record::Rejected { batch, status: 0, message }
         };
-        self.settle(lease, &record).await
+        self.settle(lease, &record, Effort::default()).await
     }
 
     /// Records a result, and only then removes the batch from the queue.
-    async fn settle(&self, lease: &Lease, record: &Record) -> Delivered {
-        let result = bytes::Bytes::from(record.to_bytes());
+    async fn settle(&self, lease: &Lease, record: &Record, effort: Effort) -> Delivered {
+        let result = bytes::Bytes::from(effort.before(&record.to_bytes()));
         let recorded = async {
             loop {
                 match self.backend.conclude(lease.batch, result.clone()).await {
@@ -288,6 +313,13 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             }
             Err(error) => Delivered::Failed(error.into()),
         }
+    }
+}
+
+impl Effort {
+    /// Adds the requests of earlier workers.
+    fn since(self, claim: &Claim) -> Self {
+        Self { requests: self.requests.saturating_add(claim.earlier_requests()), ..self }
     }
 }
 
