@@ -78,10 +78,10 @@ pub(crate) struct Step {
 #[cfg(feature = "nats")]
 pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -> Result<(), Step> {
     if time + TOLERANCE < earliest {
-        return Err(Step { by: earliest - time, ahead: false });
+        return Err(Step { by: earliest.saturating_sub(time), ahead: false });
     }
     if latest + TOLERANCE < time {
-        return Err(Step { by: time - latest, ahead: true });
+        return Err(Step { by: time.saturating_sub(latest), ahead: true });
     }
     Ok(())
 }
@@ -148,7 +148,7 @@ impl State {
 
     fn is_in_doubt(&mut self, to: Reading) -> bool {
         let now = self.advance(to);
-        self.unconfirmed || to.wall.saturating_sub(self.at.wall) > (now - self.time) + TOLERANCE
+        self.unconfirmed || to.wall.saturating_sub(self.at.wall) > now.saturating_sub(self.time) + TOLERANCE
     }
 
     /// Continues at this time, which both clocks of the machine are measured from.

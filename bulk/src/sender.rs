@@ -82,10 +82,11 @@ impl Sender for Client {
 
     async fn time(&self) -> Result<Option<Duration>, Attempt> {
         // Any response has the time, even a rejection.
-        let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT).bytes();
+        let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT);
         match call.with_response().await {
             Ok(response) => Ok(date(&response.headers)),
             Err(Error::Api(response)) => Ok(date(&response.headers)),
+            Err(error) if error.status().is_some() => Ok(None),
             Err(error) => Err(failed(&error)),
         }
     }
@@ -207,6 +208,8 @@ fn chain(error: &dyn std::error::Error) -> Box<str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use idempost_reference_server::{ReferenceServer, faults::Action};
 
     use super::*;
@@ -243,6 +246,21 @@ mod tests {
                 assert!(matches!(result, AttemptResult::Uncertain(_)), "{status} {name}: {result:?}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn every_response_states_the_time_of_the_service() {
+        // F-11
+        let server = ReferenceServer::start().await;
+        let now = UNIX_EPOCH.elapsed().unwrap();
+        for key in [server.api_key(), "re_unknown".to_owned()] {
+            let client = Client::new(&server.base_url(), &key).unwrap();
+            let time = Sender::time(&client).await.unwrap().unwrap();
+            assert!(time.abs_diff(now) < Duration::from_mins(1), "{time:?}");
+        }
+        let client = Client::new("http://127.0.0.1:9", "re_x").unwrap();
+        let failed = Sender::time(&client).await.unwrap_err();
+        assert!(matches!(failed.result, AttemptResult::NotSent(_)), "{failed:?}");
     }
 
     #[tokio::test]

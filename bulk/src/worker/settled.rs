@@ -1,8 +1,5 @@
 //! The result of a batch as workers record it: what became of its emails, and the requests that it took.
 
-/// The number of bytes before the record.
-const COUNTS: usize = 9;
-
 /// The requests of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effort {
@@ -24,15 +21,13 @@ impl Effort {
 
     /// Splits a result into the counts and the record. One that is too short has neither.
     pub(crate) fn split(result: &[u8]) -> (Self, &[u8]) {
-        let Some((counts, record)) = result.split_first_chunk::<COUNTS>() else {
-            return (Self::default(), &[]);
+        let split = || {
+            let (requests, rest) = result.split_first_chunk()?;
+            let (throttled, rest) = rest.split_first_chunk()?;
+            let (repeated, record) = rest.split_first()?;
+            let (requests, throttled) = (u32::from_le_bytes(*requests), u32::from_le_bytes(*throttled));
+            Some((Self { requests, throttled, repeated: *repeated != 0 }, record))
         };
-        let [a, b, c, d, e, f, g, h, repeated] = *counts;
-        let effort = Self {
-            requests: u32::from_le_bytes([a, b, c, d]),
-            throttled: u32::from_le_bytes([e, f, g, h]),
-            repeated: repeated != 0,
-        };
-        (effort, record)
+        split().unwrap_or_default()
     }
 }

@@ -120,10 +120,8 @@ async fn workers_join_while_the_leader_changes() {
 async fn two_jobs_survive_random_kills_of_servers_workers_and_coordinators() {
     let minutes = std::env::var("IDEMPOST_SOAK_MINUTES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let (mut cluster, mut random) = (Cluster::start().await, StdRng::seed_from_u64(7));
-    let service = Service::with(|n, _| match n % 50 {
-        7 => Action::FailAfter,
-        9 => Action::Throttle,
-        _ => Action::Accept(Duration::from_millis(20)),
+    let service = Service::with(|n, _| {
+        if n % 50 == 7 { Action::FailAfter } else { Action::Accept(Duration::from_millis(20)) }
     });
     let folder = tempfile::tempdir().expect("a folder");
     let mut jobs = Vec::new();
