@@ -71,9 +71,8 @@ pub(crate) async fn coordinate<B: Backend>(
     events: mpsc::Sender<Event>,
 ) -> Result<Report> {
     let started = Instant::now();
-    let opening = (Arc::clone(&plan), options.take_over);
-    let folder::Opened { lock, journal, mut states, host } =
-        blocking(move || folder::open(&opening.0, opening.1)).await?;
+    let opening = Arc::clone(&plan);
+    let folder::Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
     // A canceled job is only ended.
     let account = if folder::is_canceled(plan.dir()) {
         None
@@ -82,7 +81,7 @@ pub(crate) async fn coordinate<B: Backend>(
     };
     // The returned clock is that of this machine; the ages of intents are measured with the queue's.
     let _ = states.resume(UnixMillis::now());
-    let record = Record::Job(JobRecord { id: plan.id().into(), host, started: UnixMillis::now() });
+    let record = Record::Job(JobRecord { id: plan.id().into(), started: UnixMillis::now() });
     journal.append(&record).await?;
     states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
 
@@ -246,7 +245,7 @@ impl<B: Backend> Coordinator<B> {
             self.restore(true).await?;
             return Ok(None);
         };
-        let asked = control.state;
+        let (asked, cause) = (control.state, control.reason.clone());
         if asked == ControlState::Canceled {
             // It stays canceled when the queue has forgotten it.
             folder::request(self.plan.dir(), folder::Request::Cancel)?;
@@ -258,9 +257,9 @@ impl<B: Backend> Coordinator<B> {
         let entries = self.backend.stats().await?;
         self.memory.save(self.plan.dir())?;
         if asked != ControlState::Running {
-            let ends =
-                folder::stop_is_requested(self.plan.dir()) && self.workers_have_stopped(entries.leased);
-            return Ok(ends.then_some(Ending::Stopped));
+            let ends = cause.is_some() || folder::stop_is_requested(self.plan.dir());
+            let ending = cause.map_or(Ending::Stopped, |reason| Ending::Paused { until: None, reason });
+            return Ok((ends && self.workers_have_stopped(entries.leased)).then_some(ending));
         }
         self.stopping_since = None;
         self.look_for_workers().await?;

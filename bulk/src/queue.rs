@@ -29,7 +29,7 @@ mod storage;
 mod wire;
 
 pub use control::{Control, ControlState, JobFile, Priority, RunningJob, set_state};
-pub(crate) use control::{load_control, store_control};
+pub(crate) use control::{load_control, pause, store_control};
 pub use durability::Durability;
 pub use error::QueueError;
 pub use ledger::{Entry, Intended, Intent, IntentState, Ledger, StoredIntent};

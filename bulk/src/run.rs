@@ -216,9 +216,8 @@ async fn execute<S: Sender>(
     events: mpsc::Sender<Event>,
 ) -> Result<Report> {
     let started = Instant::now();
-    let opening = (Arc::clone(&plan), options.take_over);
-    let Opened { lock, journal, mut states, host } =
-        blocking(move || folder::open(&opening.0, opening.1)).await?;
+    let opening = Arc::clone(&plan);
+    let Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
     if let Some(sending) = &sending {
         folder::settle_account(plan.dir(), states.job().is_some(), sending).await?;
     }
@@ -243,7 +242,7 @@ async fn execute<S: Sender>(
         tally: Tally::default(),
         contact: Mutex::new((started, None)),
     });
-    let job = Job { id: plan.id().into(), host, started: shared.clock.millis() };
+    let job = Job { id: plan.id().into(), started: shared.clock.millis() };
     shared.record(&Record::Job(job)).await?;
 
     let ended = deliver_all(&shared, work, &options, &stop, started).await?;

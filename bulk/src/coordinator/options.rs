@@ -7,7 +7,6 @@ use crate::{account::Account, queue::Priority};
 pub struct DistributeOptions {
     pub(super) max_rps: Option<f64>,
     pub(super) rate_scope: Option<String>,
-    pub(super) take_over: bool,
     pub(super) priority: Priority,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
@@ -47,13 +46,6 @@ impl DistributeOptions {
     #[must_use]
     pub fn account(mut self, account: Account) -> Self {
         self.account = account;
-        self
-    }
-
-    /// Continues a job whose folder was copied from another machine. Make sure that the other copy never runs again.
-    #[must_use]
-    pub fn take_over(mut self) -> Self {
-        self.take_over = true;
         self
     }
 }

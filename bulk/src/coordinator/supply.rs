@@ -64,6 +64,7 @@ impl<B: Backend> Coordinator<B> {
         let DistributeOptions { max_rps, priority, .. } = self.options;
         self.change_control(|control| {
             control.state = ControlState::Running;
+            control.reason = None;
             control.max_rps = max_rps;
             control.priority = priority;
             if let Some(account) = &admitted {
@@ -165,6 +166,7 @@ impl<B: Backend> Coordinator<B> {
         let name = self.options.rate_scope.as_ref().unwrap_or(&rate_scope);
         Ok(Control {
             state: ControlState::Running,
+            reason: None,
             batches: self.plan.batches(),
             added: 0,
             round: 0,

@@ -13,6 +13,9 @@ use crate::account::JobAccount;
 pub struct Control {
     /// What workers do.
     pub state: ControlState,
+    /// Why a worker has paused the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The number of batches.
     pub batches: u32,
     /// The batches before this one have been added to the queue in the first round.
@@ -131,6 +134,20 @@ pub async fn set_state(storage: &impl Storage, state: ControlState) -> Result<()
             return Ok(());
         }
     }
+}
+
+/// Pauses a running job for all its workers, with the cause that its coordinator reports.
+pub(crate) async fn pause(storage: &impl Storage, reason: &str) -> Result<()> {
+    while let Some((mut control, revision)) = load_control(storage).await? {
+        if control.state != ControlState::Running {
+            break;
+        }
+        (control.state, control.reason) = (ControlState::Paused, Some(reason.to_owned()));
+        if store_control(storage, &control, Some(revision)).await?.is_some() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl JobFile {

@@ -15,7 +15,6 @@ pub struct RunOptions {
     pub(super) max_rps: Option<f64>,
     pub(super) concurrency: usize,
     pub(super) max_outage: Duration,
-    pub(super) take_over: bool,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
     pub(super) wall: WallClock,
@@ -27,7 +26,6 @@ impl Default for RunOptions {
             max_rps: None,
             concurrency: CONCURRENCY,
             max_outage: MAX_OUTAGE,
-            take_over: false,
             skip_invalid: false,
             account: Account::default(),
             wall: WallClock::default(),
@@ -68,14 +66,6 @@ impl RunOptions {
     #[must_use]
     pub fn account(mut self, account: Account) -> Self {
         self.account = account;
-        self
-    }
-
-    /// Continues a job whose folder was copied from another machine. Make sure that the other copy never runs again: its journal knows
-    /// nothing of what this one sends.
-    #[must_use]
-    pub fn take_over(mut self) -> Self {
-        self.take_over = true;
         self
     }
 

@@ -10,10 +10,7 @@ use std::time::Duration;
 use foldhash::{HashSet, HashSetExt as _};
 
 use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Next, Slot};
-use crate::{
-    host_id::HostId,
-    journal::{Job, Record, SentId, UnixMillis},
-};
+use crate::journal::{Job, Record, SentId, UnixMillis};
 
 const ATTEMPTS: u8 = 5;
 const EMAILS: u16 = 2;
@@ -115,7 +112,7 @@ impl World {
     fn new() -> Self {
         let now = 10_000 * HOUR;
         let mut durable = BatchStates::new(1);
-        let job = Job { id: "j".into(), host: HostId([0; 16]), started: UnixMillis(now) };
+        let job = Job { id: "j".into(), started: UnixMillis(now) };
         durable.apply(&Record::Job(job)).unwrap();
         Self {
             now,

@@ -1,7 +1,6 @@
 use super::*;
 use crate::{
     clock::{RESEND_WITHIN, TOLERANCE},
-    host_id::HostId,
     journal::SentId,
 };
 
@@ -13,7 +12,7 @@ fn ids(count: usize) -> Vec<SentId> {
 }
 
 fn job(id: &str) -> Record {
-    Record::Job(Job { id: id.into(), host: HostId([1; 16]), started: UnixMillis(1) })
+    Record::Job(Job { id: id.into(), started: UnixMillis(1) })
 }
 
 fn intent(at: u64) -> Record {
@@ -254,7 +253,7 @@ fn records_that_do_not_fit_the_job_are_contradictions() {
     assert!(empty.apply(&Record::Rate(1.0)).is_err(), "the first record must be the job");
     assert_eq!(empty.job(), None);
     empty.apply(&job("j")).unwrap();
-    let takeover = Job { id: "j".into(), host: HostId([2; 16]), started: UnixMillis(2) };
+    let takeover = Job { id: "j".into(), started: UnixMillis(2) };
     empty.apply(&Record::Job(takeover.clone())).unwrap();
     assert_eq!(empty.job(), Some(&takeover));
     assert!(empty.apply(&job("k")).is_err());

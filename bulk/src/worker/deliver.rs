@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{
     error::BulkError,
-    journal::Record,
+    journal::{EmailOutcome, Record},
     key::idempotency_key,
     pace::{Observation, Permit, shared::Seen},
-    queue::{Backend, IntentState, Lease, QueueError},
+    queue::{Backend, IntentState, Lease, QueueError, pause},
     run::{MAX_FAILING, Stop},
     sender::{SendRequest, Sender},
     state::{AttemptResult, Decision, Next, decide},
@@ -176,8 +176,24 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             match next {
                 Next::Done => {
                     let Some(record) = record else { return Delivered::Released };
-                    if matches!(record, Record::Result { .. } | Record::Partial { .. }) {
-                        self.refusals().accepted();
+                    let accepted = |email: &EmailOutcome| matches!(email, EmailOutcome::Accepted(_));
+                    let reason = match &record {
+                        Record::Rejected { message, .. } => Some(message.to_string()),
+                        Record::Partial { emails, .. } if !emails.iter().any(accepted) => None,
+                        Record::Result { .. } | Record::Partial { .. } => {
+                            self.refusals().accepted();
+                            None
+                        }
+                        _ => None,
+                    };
+                    if let Some(reason) = reason
+                        && self.refusals().rejected()
+                        && !claim.is_uncertain()
+                    {
+                        let reason = format!("the service rejects all batches, lately: {reason}");
+                        // If the queue doesn't respond, the next rejected batch pauses the job.
+                        let _ = pause(&*self.backend, &reason).await;
+                        return self.release(lease, &mut claim, effort).await;
                     }
                     return self.settle(lease, &record, effort.since(&claim)).await;
                 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 27] = [
+const LAYERS: [&str; 26] = [
     "account",
     "budget",
     "clock",
@@ -11,7 +11,6 @@ const LAYERS: [&str; 27] = [
     "queue",
     "error",
     "files",
-    "host_id",
     "template",
     "message",
     "input",

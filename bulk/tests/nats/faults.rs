@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use idempost_bulk::{
-    BulkError, DistributeOptions, Event, Outcome,
+    BulkError, DistributeOptions, Ending, Event, Outcome,
     queue::{QueueError, Storage},
     worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions},
 };
@@ -144,6 +144,24 @@ async fn refusals_of_everything_reject_nothing() {
     let _other = worker(&server, &service, &job, &folder.path().join("second")).await;
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (50, 0));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn rejections_of_everything_pause_the_job_with_their_cause() {
+    let (server, service) = (Server::start(), Service::with(|_, _| Action::Invalid));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 200).await;
+    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
+    let run = distribute(&server, &job).await;
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
+    assert!(reason.contains("rejects all batches") && reason.contains("validation_error"), "{reason}");
+    assert_eq!(report.counts.rejected, 19, "{report:?}");
+    service.set_script(|_, _| SLOW);
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.rejected), (181, 19));
+    service.assert_delivered_once(181);
 }
 
 #[needs("nats-server")]

@@ -93,7 +93,7 @@ impl Ledger for Faulty {
         let seconds = self.faults.clock.load(Ordering::SeqCst);
         let by = Duration::from_secs(seconds.unsigned_abs());
         let now = self.inner.now().await?;
-        Ok(if seconds < 0 { now - by } else { now + by })
+        Ok(if seconds < 0 { now.saturating_sub(by) } else { now + by })
     }
 
     async fn intend(&self, batch: u32, intent: &Intent, expected: Option<u64>) -> Result<Intended> {

@@ -38,11 +38,6 @@ pub(super) struct RunArgs {
     /// Stop after this time without a response from the service
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     max_outage: String,
-    /// Continue a job whose folder was copied from another machine
-    ///
-    /// Make sure that the other copy never runs again: neither knows what the other one sends.
-    #[arg(long)]
-    take_over: bool,
     /// Which of the jobs in the queue the workers send first: low, normal or high [default: normal, which share the workers equally]
     #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
     priority: Option<String>,
@@ -75,11 +70,8 @@ impl RunArgs {
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = run.concurrency(concurrency);
-        let mut distribute =
+        let distribute =
             max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
-        if self.take_over {
-            (run, distribute) = (run.take_over(), distribute.take_over());
-        }
         let priority = match self.priority.as_deref() {
             Some("low") => Priority::Low,
             Some("high") => Priority::High,
