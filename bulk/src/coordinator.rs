@@ -56,6 +56,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The number of looks at an empty queue after which batches without a result count as lost.
 const EMPTY_LOOKS: u32 = 2;
+/// The number of looks without a worker after which this is reported.
+const UNATTENDED_LOOKS: u32 = 3;
 /// Within this time, every worker that is connected has learned that it should stop.
 const INFORMED: Duration = CONTROL_INTERVAL.saturating_mul(4);
 
@@ -69,9 +71,8 @@ pub(crate) async fn coordinate<B: Backend>(
     events: mpsc::Sender<Event>,
 ) -> Result<Report> {
     let started = Instant::now();
-    let opening = (Arc::clone(&plan), options.take_over);
-    let folder::Opened { lock, journal, mut states, host } =
-        blocking(move || folder::open(&opening.0, opening.1)).await?;
+    let opening = Arc::clone(&plan);
+    let folder::Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
     // A canceled job is only ended.
     let account = if folder::is_canceled(plan.dir()) {
         None
@@ -80,7 +81,7 @@ pub(crate) async fn coordinate<B: Backend>(
     };
     // The returned clock is that of this machine; the ages of intents are measured with the queue's.
     let _ = states.resume(UnixMillis::now());
-    let record = Record::Job(JobRecord { id: plan.id().into(), host, started: UnixMillis::now() });
+    let record = Record::Job(JobRecord { id: plan.id().into(), started: UnixMillis::now() });
     journal.append(&record).await?;
     states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
 
@@ -106,6 +107,8 @@ pub(crate) async fn coordinate<B: Backend>(
         cancellation: Cancellation::None,
         available: true,
         progress: Progress::default(),
+        replayed: 0,
+        unattended: 0,
         settled_before: 0,
         started,
         signal,
@@ -124,6 +127,7 @@ pub(crate) async fn coordinate<B: Backend>(
     let report = Report {
         requests: coordinator.progress.requests,
         throttled: coordinator.progress.throttled,
+        replayed: coordinator.replayed,
         ..Report::new(&plan, ending, counts, started.elapsed())
     };
     report::conclude(plan, report, lock, coordinator).await
@@ -166,6 +170,10 @@ struct Coordinator<B> {
     cancellation: Cancellation,
     available: bool,
     progress: Progress,
+    /// The batches of which a request was repeated.
+    replayed: u64,
+    /// The number of looks since the job had a worker.
+    unattended: u32,
     settled_before: u64,
     started: Instant,
     signal: StopSignal,
@@ -237,7 +245,7 @@ impl<B: Backend> Coordinator<B> {
             self.restore(true).await?;
             return Ok(None);
         };
-        let asked = control.state;
+        let (asked, cause) = (control.state, control.reason.clone());
         if asked == ControlState::Canceled {
             // It stays canceled when the queue has forgotten it.
             folder::request(self.plan.dir(), folder::Request::Cancel)?;
@@ -249,11 +257,12 @@ impl<B: Backend> Coordinator<B> {
         let entries = self.backend.stats().await?;
         self.memory.save(self.plan.dir())?;
         if asked != ControlState::Running {
-            let ends =
-                folder::stop_is_requested(self.plan.dir()) && self.workers_have_stopped(entries.leased);
-            return Ok(ends.then_some(Ending::Stopped));
+            let ends = cause.is_some() || folder::stop_is_requested(self.plan.dir());
+            let ending = cause.map_or(Ending::Stopped, |reason| Ending::Paused { until: None, reason });
+            return Ok((ends && self.workers_have_stopped(entries.leased)).then_some(ending));
         }
         self.stopping_since = None;
+        self.look_for_workers().await?;
         if !self.is_supplied() || !entries.is_empty() {
             self.empty_looks = 0;
             return Ok(None);
@@ -264,6 +273,19 @@ impl<B: Backend> Coordinator<B> {
             self.supply_again().await?;
         }
         Ok(None)
+    }
+
+    /// Reports once when no worker serves the job.
+    async fn look_for_workers(&mut self) -> Result<()> {
+        if self.backend.is_attended().await? {
+            self.unattended = 0;
+            return Ok(());
+        }
+        self.unattended = self.unattended.saturating_add(1);
+        if self.unattended == UNATTENDED_LOOKS {
+            let _ = self.events.try_send(Event::NoWorkers);
+        }
+        Ok(())
     }
 
     /// Returns whether the workers have finished the batches that were in flight when the job was paused or canceled.
@@ -328,8 +350,6 @@ impl<B: Backend> Coordinator<B> {
         let snapshot = pace.snapshot(now);
         self.progress.requests_per_second = snapshot.rate;
         self.progress.learned_limit = snapshot.learned_limit;
-        self.progress.requests = snapshot.requests;
-        self.progress.throttled = snapshot.throttled;
         if let Some(rate) = snapshot.learned_limit.filter(|rate| self.states.rate() != Some(*rate)) {
             let record = Record::Rate(rate);
             self.journal.note(&record);
@@ -412,7 +432,7 @@ impl<B: Backend> Coordinator<B> {
             return;
         }
         let event = match failure {
-            Some(error) => Event::QueueUnavailable { reason: error.to_string() },
+            Some(error) => Event::QueueUnavailable { reason: error.with_cause() },
             None => Event::QueueAvailable,
         };
         let _ = self.events.try_send(event);

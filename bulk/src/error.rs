@@ -49,7 +49,7 @@ pub enum BulkError {
     /// The plan and what it refers to don't match: the input, the plan or the job's description changed.
     #[error("{0}; nothing was sent")]
     PlanChanged(String),
-    /// The job can't run here or now: another process runs it, it belongs to another machine, or it was canceled.
+    /// The job can't run here or now: another process runs it, or it was canceled.
     #[error("{0}")]
     NotRunnable(String),
     /// The job belongs to another account.

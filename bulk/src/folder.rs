@@ -6,9 +6,8 @@ use crate::{
     account::{AccountError, JobAccount, Sending},
     error::{BulkError, Result},
     files::{self, blocking, remove},
-    host_id::HostId,
     journal::{FileStorage, Journal},
-    lock::{JobLock, check_host},
+    lock::JobLock,
     plan::Plan,
     state::BatchStates,
 };
@@ -26,21 +25,18 @@ pub(crate) struct Opened {
     pub(crate) lock: JobLock,
     pub(crate) journal: Journal,
     pub(crate) states: BatchStates,
-    pub(crate) host: HostId,
 }
 
 /// Locks the job and recovers its journal.
-pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
+pub(crate) fn open(plan: &Plan) -> Result<Opened> {
     let dir = plan.dir();
     // The workers of a distributed job have to learn of it.
     if is_canceled(dir) && !is_distributed(dir) {
         return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", plan.id())));
     }
-    let host = HostId::load(&dir.with_file_name("host-id"))?;
-    let lock = JobLock::acquire(dir, host)?;
+    let lock = JobLock::acquire(dir)?;
     let mut states = BatchStates::new(plan.batches());
     let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;
-    check_host(dir, states.job().map(|job| job.host), host, take_over)?;
     if let Some(job) = states.job().filter(|job| *job.id != *plan.id()) {
         return Err(BulkError::PlanChanged(format!(
             "the journal {} belongs to job {}",
@@ -49,7 +45,7 @@ pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
         )));
     }
     remove(&dir.join(PAUSE))?;
-    Ok(Opened { lock, journal, states, host })
+    Ok(Opened { lock, journal, states })
 }
 
 /// Fixes the account of a job that nothing was sent of, or checks that the account is the job's. The caller holds the job's lock. `is_started`

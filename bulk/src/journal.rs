@@ -7,7 +7,6 @@
 //! The file starts with `BULKJ1\n`, followed by frames ([`frame`]) of one record each ([`record`]). One thread writes them: it takes all records that
 //! are waiting, appends them with one write, syncs, and confirms them together (group commit).
 
-mod clock;
 mod frame;
 #[cfg(test)]
 mod memory;
@@ -27,8 +26,9 @@ use std::{
     thread,
 };
 
+pub(crate) use crate::clock::UnixMillis;
+
 pub(crate) use self::{
-    clock::{JobClock, UnixMillis},
     record::{BodyHash, EmailOutcome, Job, Record},
     recovery::Contradiction,
     sent_id::SentId,

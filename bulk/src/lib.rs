@@ -46,8 +46,8 @@
 //! A job belongs to the account that its first request was sent from: an idempotency key is worth nothing under another one. Every later client has to
 //! present the same credential, or [affirm](Account::same_account) that its own belongs to the same account.
 //!
-//! All of this relies on the service honoring idempotency keys, and on the folder: a lock keeps a second process out, and a folder that was
-//! copied to another machine is refused unless [taken over](RunOptions::take_over).
+//! All of this relies on the service honoring idempotency keys, and on the folder: a lock keeps a second process out. A copy of the folder has the
+//! same keys, but doesn't know what the other one sends.
 //!
 //! # Pace
 //!
@@ -68,13 +68,13 @@
 
 mod account;
 mod budget;
+mod clock;
 #[cfg(feature = "nats")]
 mod coordinator;
 mod counts;
 mod error;
 mod files;
 mod folder;
-mod host_id;
 mod input;
 mod job;
 mod journal;

@@ -1,4 +1,4 @@
-//! The lock of a job's folder: one process at a time runs a job, and only on the machine that started it.
+//! The lock of a job's folder: one process at a time runs a job.
 
 use std::{
     fs::{File, TryLockError},
@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{BulkError, Result},
-    host_id::HostId,
     journal::{UnixMillis, private_file},
 };
 
@@ -25,7 +24,6 @@ pub(crate) struct JobLock(#[expect(dead_code, reason = "the lock lasts as long a
 /// The process that holds the lock, for the message to others.
 #[derive(Debug, Serialize, Deserialize)]
 struct Holder {
-    host: String,
     pid: u32,
     started: u64,
 }
@@ -37,15 +35,15 @@ impl JobLock {
     ///
     /// - [`BulkError::NotRunnable`] if another process runs the job.
     /// - [`BulkError::Io`] if the lock file can't be used.
-    pub(crate) fn acquire(folder: &Path, host: HostId) -> Result<Self> {
+    pub(crate) fn acquire(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let mut file = private_file(&path).map_err(BulkError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(folder, host, &mut file)),
+            Err(TryLockError::WouldBlock) => return Err(in_use(folder, &mut file)),
             Err(TryLockError::Error(error)) => return Err(BulkError::io("lock", path)(error)),
         }
-        let holder = Holder { host: host.to_string(), pid: process::id(), started: UnixMillis::now().0 };
+        let holder = Holder { pid: process::id(), started: UnixMillis::now().0 };
         write(&mut file, &holder).map_err(BulkError::io("write", path))?;
         Ok(Self(file))
     }
@@ -76,7 +74,7 @@ fn write(file: &mut File, holder: &Holder) -> io::Result<()> {
     file.write_all(&serde_json::to_vec(holder)?)
 }
 
-fn in_use(folder: &Path, host: HostId, file: &mut File) -> BulkError {
+fn in_use(folder: &Path, file: &mut File) -> BulkError {
     let mut text = String::new();
     // Where locks are mandatory (Windows), the holder can't be read.
     let holder = match file.read_to_string(&mut text) {
@@ -86,9 +84,8 @@ fn in_use(folder: &Path, host: HostId, file: &mut File) -> BulkError {
     let holder = holder.map_or_else(
         || "another process".to_owned(),
         |holder| {
-            let place = if holder.host == host.to_string() { "" } else { " on another machine" };
             let since = UnixMillis::now().since(UnixMillis(holder.started)).unwrap_or_default().as_secs();
-            format!("process {}{place}, started {} ago,", holder.pid, for_humans(since))
+            format!("process {}, started {} ago,", holder.pid, for_humans(since))
         },
     );
     BulkError::NotRunnable(format!(
@@ -106,53 +103,27 @@ fn for_humans(seconds: u64) -> String {
     }
 }
 
-/// Checks that the journal was written on this machine. `recorded` is the host of the journal's last job record.
-///
-/// A folder that was copied to another machine can run twice at once, and neither run sees the other's journal; the lock can't prevent that. With
-/// `take_over`, the caller affirms that the job runs nowhere else.
-///
-/// # Errors
-///
-/// [`BulkError::NotRunnable`] if the journal was written on another machine.
-pub(crate) fn check_host(
-    folder: &Path,
-    recorded: Option<HostId>,
-    host: HostId,
-    take_over: bool,
-) -> Result<()> {
-    if take_over || recorded.is_none_or(|recorded| recorded == host) {
-        return Ok(());
-    }
-    Err(BulkError::NotRunnable(format!(
-        "the job in {} belongs to another machine; if it doesn't run there anymore, resume it here with `--take-over`",
-        folder.display()
-    )))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const HERE: HostId = HostId([1; 16]);
-    const ELSEWHERE: HostId = HostId([2; 16]);
 
     #[test]
     fn a_locked_job_names_the_process_that_runs_it() {
         // F-10
         let folder = tempfile::tempdir().unwrap();
-        let lock = JobLock::acquire(folder.path(), HERE).unwrap();
-        let error = JobLock::acquire(folder.path(), HERE).unwrap_err().to_string();
+        let lock = JobLock::acquire(folder.path()).unwrap();
+        let error = JobLock::acquire(folder.path()).unwrap_err().to_string();
         let expected = format!("process {}, started", process::id());
         assert!(error.starts_with(if cfg!(windows) { "another process" } else { &expected }), "{error}");
         drop(lock);
-        JobLock::acquire(folder.path(), HERE).unwrap();
+        JobLock::acquire(folder.path()).unwrap();
     }
 
     #[test]
     fn a_job_is_held_while_a_process_has_its_lock() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!is_held(folder.path()).unwrap(), "a job that never ran");
-        let lock = JobLock::acquire(folder.path(), HERE).unwrap();
+        let lock = JobLock::acquire(folder.path()).unwrap();
         assert!(is_held(folder.path()).unwrap());
         drop(lock);
         assert!(!is_held(folder.path()).unwrap());
@@ -163,33 +134,12 @@ mod tests {
     #[test]
     fn an_unreadable_lock_file_is_locked_nevertheless() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(FILE), "{\"host\":").unwrap();
-        let lock = JobLock::acquire(folder.path(), HERE).unwrap();
+        std::fs::write(folder.path().join(FILE), "{\"pid\":").unwrap();
+        let lock = JobLock::acquire(folder.path()).unwrap();
         std::fs::write(folder.path().join(FILE), "?").unwrap();
-        let error = JobLock::acquire(folder.path(), HERE).unwrap_err().to_string();
+        let error = JobLock::acquire(folder.path()).unwrap_err().to_string();
         assert!(error.starts_with("another process is running"), "{error}");
         drop(lock);
-    }
-
-    #[test]
-    fn a_process_on_another_machine_is_named_as_such() {
-        let folder = tempfile::tempdir().unwrap();
-        let _lock = JobLock::acquire(folder.path(), HERE).unwrap();
-        let error = JobLock::acquire(folder.path(), ELSEWHERE).unwrap_err().to_string();
-        assert!(cfg!(windows) || error.contains("on another machine"), "{error}");
-    }
-
-    #[test]
-    fn a_copied_job_needs_a_takeover() {
-        let folder = Path::new("job");
-        check_host(folder, None, HERE, false).unwrap();
-        check_host(folder, Some(HERE), HERE, false).unwrap();
-        check_host(folder, Some(ELSEWHERE), HERE, true).unwrap();
-        let error = check_host(folder, Some(ELSEWHERE), HERE, false).unwrap_err();
-        assert!(
-            matches!(&error, BulkError::NotRunnable(message) if message.contains("--take-over")),
-            "{error}"
-        );
     }
 
     #[test]

@@ -19,7 +19,6 @@
 //! So a batch that is sent twice carries the same key and the same bytes, within the lifetime of the key; where that isn't certain, it
 //! becomes unknown and isn't sent.
 
-mod clock;
 mod control;
 mod durability;
 mod error;
@@ -29,9 +28,8 @@ mod options;
 mod storage;
 mod wire;
 
-pub(crate) use clock::QueueClock;
-pub use control::{Control, ControlState, JobFile, set_state};
-pub(crate) use control::{load_control, store_control};
+pub use control::{Control, ControlState, JobFile, Priority, RunningJob, set_state};
+pub(crate) use control::{load_control, pause, store_control};
 pub use durability::Durability;
 pub use error::QueueError;
 pub use ledger::{Entry, Intended, Intent, IntentState, Ledger, StoredIntent};
@@ -94,6 +92,12 @@ pub trait Queue: Send + Sync + 'static {
 
     /// Returns a batch unfinished, for another worker. It doesn't count as a failed delivery: [`Lease::deliveries`] starts again.
     fn reject(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
+
+    /// Shows the coordinator that the job has a worker, until the call is dropped.
+    fn attend(&self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Returns whether the job has a worker.
+    fn is_attended(&self) -> impl Future<Output = Result<bool>> + Send;
 
     /// Counts the entries.
     fn stats(&self) -> impl Future<Output = Result<QueueStats>> + Send;

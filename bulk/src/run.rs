@@ -48,11 +48,12 @@ use self::{
 };
 use crate::{
     account::Sending,
+    clock::Clock,
     counts::Counts,
     error::{BulkError, Result},
     files::blocking,
     folder::{self, Opened},
-    journal::{Job, JobClock, Journal, Record},
+    journal::{Job, Journal, Record},
     pace::{Gate, PaceOptions, Pause},
     plan::{Plan, Prepared},
     report::{self, Ending, Report},
@@ -124,7 +125,7 @@ impl Run {
 struct Shared<S> {
     plan: Arc<Plan>,
     sender: S,
-    clock: JobClock,
+    clock: Clock,
     gate: Gate,
     journal: Journal,
     states: Mutex<BatchStates>,
@@ -215,13 +216,13 @@ async fn execute<S: Sender>(
     events: mpsc::Sender<Event>,
 ) -> Result<Report> {
     let started = Instant::now();
-    let opening = (Arc::clone(&plan), options.take_over);
-    let Opened { lock, journal, mut states, host } =
-        blocking(move || folder::open(&opening.0, opening.1)).await?;
+    let opening = Arc::clone(&plan);
+    let Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
     if let Some(sending) = &sending {
         folder::settle_account(plan.dir(), states.job().is_some(), sending).await?;
     }
-    let clock = states.resume(options.wall_clock());
+    let start = states.resume(options.wall.now().into());
+    let clock = Clock::new(start, options.wall.clone(), states.maybe().next().is_some());
     let gate = Gate::new(PaceOptions {
         max_rps: options.max_rps,
         concurrency: options.concurrency,
@@ -241,7 +242,7 @@ async fn execute<S: Sender>(
         tally: Tally::default(),
         contact: Mutex::new((started, None)),
     });
-    let job = Job { id: plan.id().into(), host, started: shared.clock.now() };
+    let job = Job { id: plan.id().into(), started: shared.clock.millis() };
     shared.record(&Record::Job(job)).await?;
 
     let ended = deliver_all(&shared, work, &options, &stop, started).await?;

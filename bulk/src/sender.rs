@@ -3,7 +3,7 @@
 use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, header::DATE};
 use idempost::{
     Client, Error, Outcome,
     call::RetryPolicy,
@@ -45,6 +45,17 @@ pub(crate) struct Attempt {
 /// Sends one attempt, without retries and without waiting for a rate limit: the job does both.
 pub(crate) trait Sender: Send + Sync + 'static {
     fn send(&self, request: SendRequest) -> impl Future<Output = Attempt> + Send;
+
+    /// Returns the service's time since the Unix epoch, or `None` if its responses don't state it. The error is that of a request without a
+    /// response.
+    fn time(&self) -> impl Future<Output = Result<Option<Duration>, Attempt>> + Send;
+}
+
+/// Reads the time of a response, in time since the Unix epoch.
+pub(crate) fn date(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(DATE)?.to_str().ok()?;
+    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Duration::try_from(date.as_duration()).ok()
 }
 
 impl Sender for Client {
@@ -66,6 +77,17 @@ impl Sender for Client {
                 headers: response.headers,
             },
             Err(error) => failed(&error),
+        }
+    }
+
+    async fn time(&self) -> Result<Option<Duration>, Attempt> {
+        // Any response has the time, even a rejection.
+        let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT);
+        match call.with_response().await {
+            Ok(response) => Ok(date(&response.headers)),
+            Err(Error::Api(response)) => Ok(date(&response.headers)),
+            Err(error) if error.status().is_some() => Ok(None),
+            Err(error) => Err(failed(&error)),
         }
     }
 }
@@ -186,6 +208,8 @@ fn chain(error: &dyn std::error::Error) -> Box<str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use idempost_reference_server::{ReferenceServer, faults::Action};
 
     use super::*;
@@ -222,6 +246,21 @@ mod tests {
                 assert!(matches!(result, AttemptResult::Uncertain(_)), "{status} {name}: {result:?}");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn every_response_states_the_time_of_the_service() {
+        // F-11
+        let server = ReferenceServer::start().await;
+        let now = UNIX_EPOCH.elapsed().unwrap();
+        for key in [server.api_key(), "re_unknown".to_owned()] {
+            let client = Client::new(&server.base_url(), &key).unwrap();
+            let time = Sender::time(&client).await.unwrap().unwrap();
+            assert!(time.abs_diff(now) < Duration::from_mins(1), "{time:?}");
+        }
+        let client = Client::new("http://127.0.0.1:9", "re_x").unwrap();
+        let failed = Sender::time(&client).await.unwrap_err();
+        assert!(matches!(failed.result, AttemptResult::NotSent(_)), "{failed:?}");
     }
 
     #[tokio::test]

@@ -26,10 +26,11 @@ mod tests;
 
 use std::time::Duration;
 
-pub(crate) use self::decision::{AttemptResult, Decision, Next, RESEND_WITHIN, decide};
+pub(crate) use self::decision::{AttemptResult, Decision, Next, decide};
 use crate::{
+    clock,
     counts::Counts,
-    journal::{BodyHash, Contradiction, EmailOutcome, Job, JobClock, Record, UnixMillis},
+    journal::{BodyHash, Contradiction, EmailOutcome, Job, Record, UnixMillis},
 };
 
 /// The state of a batch.
@@ -77,7 +78,7 @@ pub(crate) struct Situation {
 impl Situation {
     /// Whether the service surely remembers the key of the batch.
     fn can_be_resent(&self) -> bool {
-        self.age.is_some_and(|age| age < RESEND_WITHIN)
+        clock::can_be_resent(self.age)
     }
 
     /// The record that ends the batch because it can't be resent. `last` is the result of the last attempt in this process.
@@ -267,17 +268,17 @@ impl BatchStates {
         Ok(())
     }
 
-    /// Prepares the states for a run after the journal was replayed, and returns the clock of the run.
+    /// Prepares the states for a run after the journal was replayed, and returns the time at which the run starts.
     ///
-    /// Every open attempt belongs to an earlier process, so it is uncertain. If the wall clock is behind the newest record, the age of these attempts
-    /// is unknown, and they won't be resent.
-    pub(crate) fn resume(&mut self, wall: UnixMillis) -> JobClock {
+    /// Every open attempt belongs to an earlier process, so it is uncertain. If the wall clock is behind the newest record by more than the tolerance,
+    /// the age of these attempts is unknown, and they won't be resent.
+    pub(crate) fn resume(&mut self, wall: UnixMillis) -> UnixMillis {
         self.resume_open_attempts(wall);
-        JobClock::starting_at(self.newest.max(wall))
+        self.newest.max(wall)
     }
 
     fn resume_open_attempts(&mut self, wall: UnixMillis) {
-        let age_unknown = wall < self.newest;
+        let age_unknown = self.newest.age(wall).is_none();
         for slot in self.slots.iter_mut().filter(|slot| slot.phase == Phase::Maybe) {
             slot.uncertain = true;
             slot.age_unknown |= age_unknown;
@@ -331,7 +332,7 @@ impl BatchStates {
 
     fn situation(&self, batch: u32, now: UnixMillis) -> Situation {
         let slot = &self.slots[batch as usize];
-        let age = if slot.age_unknown { None } else { now.since(slot.first_attempt) };
+        let age = if slot.age_unknown { None } else { slot.first_attempt.age(now) };
         Situation { batch, emails: slot.emails, age, earlier_uncertain: slot.uncertain }
     }
 

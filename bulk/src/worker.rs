@@ -16,15 +16,18 @@ mod deliver;
 mod event;
 mod options;
 mod pace;
+mod refusals;
 mod renderer;
+mod settled;
 
 pub use event::{WorkerEnding, WorkerEvent, WorkerReport};
 pub use options::WorkerOptions;
+pub(crate) use settled::Effort;
 
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -41,15 +44,17 @@ use tokio::{
 use self::{
     deliver::{Delivered, deliver},
     pace::Pace,
+    refusals::Refusals,
     renderer::Renderer,
 };
 use crate::{
     account::Sending,
+    clock::{Clock, check_step},
     error::{BulkError, Result},
     files::blocking,
-    pace::{Gate, PaceOptions, Permit},
+    pace::{Gate, PaceOptions, Permit, shared::SharedPace},
     plan::Plan,
-    queue::{Backend, Control, ControlState, Lease, QueueClock, QueueError, load_control},
+    queue::{Backend, CellKey, Control, ControlState, Lease, QueueError, load_control},
     run::{Handle, RECENT, Stop, StopSignal},
     sender::{Attempt, Sender},
     state::AttemptResult,
@@ -137,7 +142,7 @@ struct Shared<B, S> {
     sender: S,
     plan: Arc<Plan>,
     options: WorkerOptions,
-    clock: Arc<QueueClock>,
+    clock: Arc<Clock>,
     gate: Gate,
     pace: Pace<B>,
     renderer: Renderer,
@@ -145,6 +150,7 @@ struct Shared<B, S> {
     control: watch::Receiver<Control>,
     events: mpsc::Sender<WorkerEvent>,
     tally: Tally,
+    refusals: Mutex<Refusals>,
     /// When the service last responded without a failure.
     responded: Mutex<Option<Instant>>,
     /// When the last batch was leased, or else the worker joined the job.
@@ -165,7 +171,10 @@ impl<B: Backend, S: Sender> Start<B, S> {
             () = signal.reached(Stop::Drain) => return Ok(WorkerReport::default()),
             joined = self.join() => joined?,
         };
-        let Joined { control, plan, clock } = joined;
+        let Joined { control, plan, clock } = match joined {
+            Ok(joined) => joined,
+            Err(ending) => return Ok(WorkerReport { ending, ..WorkerReport::default() }),
+        };
         let (control_sender, control) = watch::channel(control);
         let follower = tokio::spawn(follow(
             Arc::clone(&self.backend),
@@ -191,36 +200,61 @@ impl<B: Backend, S: Sender> Start<B, S> {
             control,
             events: self.events,
             tally: Tally::default(),
+            refusals: Mutex::default(),
             responded: Mutex::default(),
             leased: Mutex::new(Instant::now()),
         });
         let ending = tokio::select! {
             ending = work(&shared, &stop) => ending,
             () = shared.pace.share() => Ok(WorkerEnding::Stopped),
+            () = attend(&*shared.backend) => Ok(WorkerEnding::Stopped),
         };
         follower.abort();
         Ok(shared.report(ending?))
     }
 
-    /// Waits for the job, copies its files, and opens its plan.
-    async fn join(&self) -> Result<Joined> {
-        let mut reported = false;
-        let (control, now) = loop {
-            let found = async {
-                let control = load_control(&*self.backend).await?;
-                Ok::<_, QueueError>((control, self.backend.now().await?))
+    /// Looks for the job, and at the queue's clock.
+    async fn look(&self) -> Result<Option<(Control, Duration)>, QueueError> {
+        let Some((control, _)) = load_control(&*self.backend).await? else { return Ok(None) };
+        let now = self.backend.now().await?;
+        if let Some(cell) = self.backend.load(CellKey::Rate(&control.rate_scope)).await?
+            && let Ok(pace) = serde_json::from_slice::<SharedPace>(&cell.value)
+        {
+            check_step(pace.latest(), now, now).map_err(QueueError::clock)?;
+        }
+        Ok(Some((control, now)))
+    }
+
+    /// Waits for the job and joins it, or returns how it ended.
+    async fn join(&self) -> Result<Result<Joined, WorkerEnding>> {
+        let mut reported = None;
+        loop {
+            let reason = match self.try_join().await {
+                Ok(Some(joined)) => return Ok(joined),
+                Ok(None) => "the queue doesn't know the job yet".to_owned(),
+                Err(BulkError::Queue(error))
+                    if error.is_transient() || matches!(error, QueueError::Clock { .. }) =>
+                {
+                    error.with_cause()
+                }
+                Err(error) => return Err(error),
             };
-            let problem = match found.await {
-                Ok((Some((control, _)), now)) => break (control, now),
-                Ok((None, _)) => "the queue doesn't know the job yet".to_owned(),
-                Err(error) if error.is_transient() => error.to_string(),
-                Err(error) => return Err(error.into()),
-            };
-            if !std::mem::replace(&mut reported, true) {
-                let _ = self.events.try_send(WorkerEvent::Waiting { reason: problem });
+            if reported.as_ref() != Some(&reason) {
+                let _ = self.events.try_send(WorkerEvent::Waiting { reason: reason.clone() });
+                reported = Some(reason);
             }
             sleep(CONTROL_INTERVAL).await;
-        };
+        }
+    }
+
+    /// Copies the job's files and opens its plan; `None` if the queue doesn't know the job.
+    async fn try_join(&self) -> Result<Option<Result<Joined, WorkerEnding>>> {
+        let Some((control, now)) = self.look().await? else { return Ok(None) };
+        match control.state {
+            ControlState::Finished => return Ok(Some(Err(WorkerEnding::Finished))),
+            ControlState::Canceled => return Ok(Some(Err(WorkerEnding::Canceled))),
+            ControlState::Running | ControlState::Paused => {}
+        }
         let presented = self.sending.present(&control.account.salt).await?;
         control.account.check(&presented)?;
         self.backend.follow(&control.generation);
@@ -241,7 +275,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
                 plan.id()
             )));
         }
-        Ok(Joined { control, plan: Arc::new(plan), clock: Arc::new(QueueClock::new(now)) })
+        Ok(Some(Ok(Joined { control, plan: Arc::new(plan), clock: Arc::new(Clock::following(now)) })))
     }
 }
 
@@ -249,23 +283,35 @@ impl<B: Backend, S: Sender> Start<B, S> {
 struct Joined {
     control: Control,
     plan: Arc<Plan>,
-    clock: Arc<QueueClock>,
+    clock: Arc<Clock>,
+}
+
+/// Lets the coordinator see that the job has a worker.
+async fn attend(backend: &impl Backend) {
+    loop {
+        // It ends when the connection does.
+        let _ = backend.attend().await;
+        sleep(QUEUE_RETRY).await;
+    }
 }
 
 /// Follows the control record and the queue's clock.
 async fn follow<B: Backend>(
     backend: Arc<B>,
     control: watch::Sender<Control>,
-    clock: Arc<QueueClock>,
+    clock: Arc<Clock>,
     events: mpsc::Sender<WorkerEvent>,
 ) {
     let mut available = true;
     loop {
         sleep(CONTROL_INTERVAL).await;
-        let look = async { Ok::<_, QueueError>((load_control(&*backend).await?, backend.now().await?)) };
+        let look = async {
+            let found = load_control(&*backend).await?;
+            clock.follow(backend.now().await?).map_err(QueueError::clock)?;
+            Ok::<_, QueueError>(found)
+        };
         match look.await {
-            Ok((found, now)) => {
-                clock.correct(now);
+            Ok(found) => {
                 if let Some((found, _)) = found {
                     let (ours, theirs) = (control.borrow().account.salt.clone(), &found.account.salt);
                     if ours != *theirs {
@@ -282,7 +328,7 @@ async fn follow<B: Backend>(
             }
             Err(error) => {
                 if std::mem::replace(&mut available, false) {
-                    let _ = events.try_send(WorkerEvent::QueueUnavailable { reason: error.to_string() });
+                    let _ = events.try_send(WorkerEvent::QueueUnavailable { reason: error.with_cause() });
                 }
             }
         }
@@ -437,6 +483,10 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     fn is_responsive(&self) -> bool {
         let responded = self.responded.lock().unwrap_or_else(PoisonError::into_inner);
         responded.is_some_and(|responded| responded.elapsed() < RECENT)
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn report_event(&self, event: WorkerEvent) {

@@ -2,8 +2,11 @@
 
 #[cfg(test)]
 mod nats {
+    mod cluster;
     mod credentials;
     mod distributed;
+    mod faults;
+    mod faulty;
     mod job;
     mod queue;
     mod server;

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::Coordinator;
 use crate::{
+    clock::check_step,
     error::Result,
     journal::{EmailOutcome, Record, UnixMillis},
-    queue::{Backend, Entry, Intent, IntentState},
+    queue::{Backend, Entry, Intent, IntentState, QueueError},
     run::outcome_event,
     state::BatchState,
+    worker::Effort,
 };
 
 /// The number of records of one request.
@@ -18,6 +20,8 @@ impl<B: Backend> Coordinator<B> {
     /// Copies what is new in the ledger.
     pub(super) async fn collect(&mut self) -> Result<()> {
         let now = self.backend.now().await?;
+        let seen = self.memory.seen_until.map_or(Duration::ZERO, Duration::from_millis);
+        check_step(seen, now, now).map_err(QueueError::clock)?;
         loop {
             // A result's intent is older than the result, so it is among the intents that are read after it.
             let results = self.backend.results(self.results, PAGE).await?;
@@ -93,7 +97,11 @@ impl<B: Backend> Coordinator<B> {
                 let (at, hash) = known.map_or((now, [0; 16]), |intent| (intent.first_attempt, intent.hash));
                 records.push(Record::Intent { batch, emails: size.emails, at: UnixMillis(at), hash });
             }
-            let record = result_record(entry, size.emails);
+            let (effort, record) = Effort::split(&entry.payload);
+            self.progress.requests += u64::from(effort.requests);
+            self.progress.throttled += u64::from(effort.throttled);
+            self.replayed += u64::from(effort.repeated);
+            let record = result_record(batch, record, size.emails);
             if let Some(event) = outcome_event(batch, size.first_row, size.emails, &record) {
                 let _ = self.events.try_send(event);
             }
@@ -108,9 +116,8 @@ impl<B: Backend> Coordinator<B> {
 }
 
 /// Reads the result of a batch. One that doesn't fit the plan proves nothing about its emails.
-fn result_record(entry: &Entry, emails: u16) -> Record {
-    let batch = entry.batch;
-    let record = Record::from_bytes(&entry.payload);
+fn result_record(batch: u32, record: &[u8], emails: u16) -> Record {
+    let record = Record::from_bytes(record);
     let fits = match &record {
         Some(Record::Result { batch: of, ids }) => *of == batch && ids.len() == usize::from(emails),
         Some(Record::Partial { batch: of, emails: outcomes }) => {

@@ -1,13 +1,13 @@
 //! How a job is distributed.
 
-use crate::account::Account;
+use crate::{account::Account, queue::Priority};
 
 /// How a job is distributed.
 #[derive(Clone, Debug, Default)]
 pub struct DistributeOptions {
     pub(super) max_rps: Option<f64>,
     pub(super) rate_scope: Option<String>,
-    pub(super) take_over: bool,
+    pub(super) priority: Priority,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
 }
@@ -17,6 +17,13 @@ impl DistributeOptions {
     #[must_use]
     pub fn max_rps(mut self, rate: f64) -> Self {
         self.max_rps = Some(rate);
+        self
+    }
+
+    /// Sets which jobs in the queue go first. By default, all share the workers equally.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
         self
     }
 
@@ -39,13 +46,6 @@ impl DistributeOptions {
     #[must_use]
     pub fn account(mut self, account: Account) -> Self {
         self.account = account;
-        self
-    }
-
-    /// Continues a job whose folder was copied from another machine. Make sure that the other copy never runs again.
-    #[must_use]
-    pub fn take_over(mut self) -> Self {
-        self.take_over = true;
         self
     }
 }

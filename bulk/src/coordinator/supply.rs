@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use super::{Coordinator, memory::Memory};
+use super::{Coordinator, DistributeOptions, memory::Memory};
 use crate::{
     account::JobAccount,
     error::{BulkError, Result},
     files::blocking,
     journal::UnixMillis,
     queue::{
-        Backend, Control, ControlState, Intent, IntentState, JobFile, QueueError, load_control, store_control,
+        Backend, Control, ControlState, Intended, Intent, IntentState, JobFile, QueueError, load_control,
+        store_control,
     },
     state::BatchState,
     worker::DESCRIPTION,
@@ -60,10 +61,12 @@ impl<B: Backend> Coordinator<B> {
             self.memory.identity = self.backend.identity().await?;
         }
         self.control = Some((control, revision));
-        let max_rps = self.options.max_rps;
+        let DistributeOptions { max_rps, priority, .. } = self.options;
         self.change_control(|control| {
             control.state = ControlState::Running;
+            control.reason = None;
             control.max_rps = max_rps;
+            control.priority = priority;
             if let Some(account) = &admitted {
                 control.account.clone_from(account);
             }
@@ -102,8 +105,14 @@ impl<B: Backend> Coordinator<B> {
         });
         for (batch, UnixMillis(first_attempt), hash) in open.collect::<Vec<_>>() {
             let attempt = format!("restored in {generation}");
-            let intent = Intent { first_attempt, hash, state: IntentState::Open, attempt };
-            self.backend.intend(batch, &intent, None).await?;
+            let intent = Intent { first_attempt, hash, state: IntentState::Open, requests: 0, attempt };
+            // What a worker has recorded meanwhile can be newer, and would hide that the batch may have been sent before.
+            if let Intended::Conflict(stored) = self.backend.intend(batch, &intent, None).await?
+                && (stored.intent.state == IntentState::NotSent
+                    || stored.intent.first_attempt > first_attempt)
+            {
+                self.backend.intend(batch, &intent, Some(stored.revision)).await?;
+            }
         }
         let found = load_control(&self.backend).await?;
         let mut control = match &found {
@@ -157,6 +166,7 @@ impl<B: Backend> Coordinator<B> {
         let name = self.options.rate_scope.as_ref().unwrap_or(&rate_scope);
         Ok(Control {
             state: ControlState::Running,
+            reason: None,
             batches: self.plan.batches(),
             added: 0,
             round: 0,
@@ -164,6 +174,7 @@ impl<B: Backend> Coordinator<B> {
             possibly_attempted: None,
             account,
             rate_scope: blake3::hash(name.as_bytes()).to_hex()[..16].to_owned(),
+            priority: self.options.priority,
             max_rps: self.options.max_rps,
             files: Vec::new(),
         })

@@ -4,7 +4,7 @@
 //! are little-endian; a text is a `u16` length and UTF-8, cut to [`MAX_TEXT`] bytes when it is written.
 
 use super::{SentId, UnixMillis};
-use crate::{counts::Counts, host_id::HostId};
+use crate::counts::Counts;
 
 /// The maximum length of a text in the journal, in bytes: a reason, the message of an error, an ID that isn't a UUID.
 pub(crate) const MAX_TEXT: usize = 1024;
@@ -74,8 +74,6 @@ pub(crate) enum Record {
 pub(crate) struct Job {
     /// The job's ID.
     pub(crate) id: Box<str>,
-    /// The host of the process.
-    pub(crate) host: HostId,
     /// When the process started to run the job.
     pub(crate) started: UnixMillis,
 }
@@ -131,7 +129,6 @@ impl Record {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Job(job) => {
-                out.extend(job.host.0);
                 out.extend(job.started.0.to_le_bytes());
                 put_text(out, &job.id);
             }
@@ -184,8 +181,8 @@ impl Record {
         let mut fields = Fields(payload);
         let record = match kind {
             1 => {
-                let (host, started) = (HostId(fields.array()?), UnixMillis(fields.u64()?));
-                Self::Job(Job { id: fields.text()?.into(), host, started })
+                let started = UnixMillis(fields.u64()?);
+                Self::Job(Job { id: fields.text()?.into(), started })
             }
             2 => Self::Intent {
                 batch: fields.u32()?,
@@ -319,9 +316,8 @@ pub(super) mod tests {
     /// Any record whose texts aren't cut.
     pub(in crate::journal) fn any_record() -> impl Strategy<Value = Record> {
         prop_oneof![
-            (text(), any::<[u8; 16]>(), any::<u64>()).prop_map(|(id, host, started)| {
-                Record::Job(Job { id, host: HostId(host), started: UnixMillis(started) })
-            }),
+            (text(), any::<u64>())
+                .prop_map(|(id, started)| { Record::Job(Job { id, started: UnixMillis(started) }) }),
             (any::<u32>(), any::<u16>(), any::<u64>(), any::<[u8; 16]>()).prop_map(
                 |(batch, emails, at, hash)| Record::Intent { batch, emails, at: UnixMillis(at), hash }
             ),

@@ -13,15 +13,12 @@ use super::{
     memory::{Disk, Fault},
     *,
 };
-use crate::{
-    host_id::HostId,
-    state::{BatchState, BatchStates},
-};
+use crate::state::{BatchState, BatchStates};
 
 const BATCHES: u32 = 5;
 
 fn job() -> Record {
-    Record::Job(Job { id: "j".into(), host: HostId([1; 16]), started: UnixMillis(5) })
+    Record::Job(Job { id: "j".into(), started: UnixMillis(5) })
 }
 
 fn intent(batch: u32) -> Record {

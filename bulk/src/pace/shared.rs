@@ -40,8 +40,6 @@ pub(crate) struct SharedPace {
     /// The reason of the pause, for messages.
     #[serde(default)]
     reason: String,
-    requests: u64,
-    throttled: u64,
 }
 
 /// What a worker saw.
@@ -73,8 +71,6 @@ pub(crate) struct SharedSnapshot {
     pub(crate) learned_limit: Option<f64>,
     /// The end of the pause, and its reason.
     pub(crate) paused: Option<(Duration, String)>,
-    pub(crate) requests: u64,
-    pub(crate) throttled: u64,
 }
 
 impl SharedPace {
@@ -87,8 +83,6 @@ impl SharedPace {
             cell: Cell::default(),
             paused_until: None,
             reason: String::new(),
-            requests: 0,
-            throttled: 0,
         }
     }
 
@@ -118,7 +112,6 @@ impl SharedPace {
             slots.push(self.epoch + slot);
             slot = self.cell.ready_at(interval).max(local);
         }
-        self.requests += slots.len() as u64;
         Ok(slots)
     }
 
@@ -132,7 +125,6 @@ impl SharedPace {
         match seen.observation {
             Observation::Accepted | Observation::Other => self.rate.accepted(slot, local),
             Observation::Throttled { retry_after } => {
-                self.throttled += 1;
                 let until = now + retry_after.unwrap_or(DEFAULT_PAUSE).min(MAX_PAUSE);
                 self.pause(until, "the service responded with 429");
                 self.rate.throttled(slot, until.saturating_sub(self.epoch), local);
@@ -171,6 +163,11 @@ impl SharedPace {
         }
     }
 
+    /// Returns the latest time of the queue's clock that a worker has used.
+    pub(crate) fn latest(&self) -> Duration {
+        self.latest
+    }
+
     /// Returns the end of the pause that is in effect.
     pub(crate) fn paused_until(&self, now: Duration) -> Option<Duration> {
         self.paused_until.filter(|until| *until > now)
@@ -182,8 +179,6 @@ impl SharedPace {
             rate: self.rate.current(),
             learned_limit: self.rate.learned(),
             paused: self.paused_until(now).map(|until| (until, self.reason.clone())),
-            requests: self.requests,
-            throttled: self.throttled,
         }
     }
 

@@ -13,6 +13,9 @@ use crate::account::JobAccount;
 pub struct Control {
     /// What workers do.
     pub state: ControlState,
+    /// Why a worker has paused the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The number of batches.
     pub batches: u32,
     /// The batches before this one have been added to the queue in the first round.
@@ -29,6 +32,9 @@ pub struct Control {
     pub account: JobAccount,
     /// The name under which the workers share a rate limit.
     pub rate_scope: String,
+    /// Which jobs go first.
+    #[serde(default)]
+    pub priority: Priority,
     /// The limit on requests per second that the job's owner set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rps: Option<f64>,
@@ -49,6 +55,30 @@ pub enum ControlState {
     Canceled,
     /// Every batch has a result.
     Finished,
+}
+
+/// Which of the jobs in a queue go first. Workers share their time equally among the jobs of the highest priority that have something to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Priority {
+    /// After all others.
+    Low,
+    /// The default.
+    #[default]
+    Normal,
+    /// Before all others.
+    High,
+}
+
+/// A job that needs workers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunningJob {
+    /// Its ID.
+    pub id: String,
+    /// Its priority.
+    pub priority: Priority,
 }
 
 /// A file of a job in the queue's object store.
@@ -104,6 +134,20 @@ pub async fn set_state(storage: &impl Storage, state: ControlState) -> Result<()
             return Ok(());
         }
     }
+}
+
+/// Pauses a running job for all its workers, with the cause that its coordinator reports.
+pub(crate) async fn pause(storage: &impl Storage, reason: &str) -> Result<()> {
+    while let Some((mut control, revision)) = load_control(storage).await? {
+        if control.state != ControlState::Running {
+            break;
+        }
+        (control.state, control.reason) = (ControlState::Paused, Some(reason.to_owned()));
+        if store_control(storage, &control, Some(revision)).await?.is_some() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl JobFile {

@@ -1,6 +1,8 @@
 //! Errors of the shared queue.
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
+
+use crate::clock::Step;
 
 /// An error of the queue that the workers of a job share.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +43,16 @@ pub enum QueueError {
         /// The setting that differs.
         problem: String,
     },
+    /// The streams of the queue can't be stored on as many servers as they should.
+    #[error("couldn't store {stream} on {replicas} servers: {problem}")]
+    Replicas {
+        /// The stream.
+        stream: String,
+        /// The number of servers.
+        replicas: usize,
+        /// Why.
+        problem: String,
+    },
     /// The queue doesn't know the job, or what it stores of it is invalid.
     #[error("job `{job}`: {problem}")]
     Job {
@@ -64,6 +76,17 @@ pub enum QueueError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The queue's clock was set by more than 5 minutes, so the ages of attempts can't be trusted until it is corrected.
+    #[error(
+        "the clock of the queue's server was set {} by {} min, so the age of an attempt can't be known; nothing is sent until it is corrected",
+        if *ahead { "ahead" } else { "back" }, by.as_secs().div_ceil(60)
+    )]
+    Clock {
+        /// The difference to the time that it should show.
+        by: Duration,
+        /// Whether it was set ahead.
+        ahead: bool,
+    },
     /// A file of the job can't be read or written on this machine, or doesn't match its hash.
     #[error("job file {file}: {problem}")]
     File {
@@ -81,6 +104,18 @@ impl QueueError {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         move |source| Self::Unavailable { action, source: source.into() }
+    }
+
+    pub(crate) fn clock(Step { by, ahead }: Step) -> Self {
+        Self::Clock { by, ahead }
+    }
+
+    /// The message with that of the cause.
+    pub(crate) fn with_cause(&self) -> String {
+        match self.source() {
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
     }
 
     /// Returns whether the same call can succeed later without a change of options.

@@ -17,6 +17,8 @@ pub struct Intent {
     pub hash: [u8; 16],
     /// Whether an attempt may have been executed.
     pub state: IntentState,
+    /// The requests of the batch before the one that this version announces.
+    pub requests: u32,
     /// The attempt that wrote this version. It lets a worker recognize its own record after a lost response.
     pub attempt: String,
 }

@@ -8,6 +8,8 @@
 //! | key-value bucket `bulk_control` | `<job>` | what the workers do |
 //! | key-value bucket `bulk_rate` | the scope | the shared rate limit |
 //! | object store `bulk_files` | `<job>/<file>` | the files of the job |
+//!
+//! Workers answer requests to `bulk.workers.<job>`, which aren't stored: so the coordinator knows whether there are any.
 
 mod cells;
 mod connect;
@@ -24,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use async_nats::{Client, jetstream};
 
 use self::pull::Pull;
-use super::{Control, ControlState, Durability, QueueError, QueueOptions, Result};
+use super::{Control, ControlState, Durability, QueueError, QueueOptions, Result, RunningJob};
 
 /// The stream of waiting batches.
 const JOBS: &str = "BULK_JOBS";
@@ -84,19 +86,19 @@ impl NatsQueue {
         })
     }
 
-    /// Returns the jobs that need workers, by name: those that are neither paused nor over.
+    /// Returns the jobs that need workers, by priority and name: those that are neither paused nor over.
     ///
     /// # Errors
     /// The queue doesn't respond.
-    pub async fn running_jobs(&self) -> Result<Vec<String>> {
+    pub async fn running_jobs(&self) -> Result<Vec<RunningJob>> {
         let mut running = Vec::new();
-        for (job, value) in cells::all(&self.context, CONTROL).await? {
-            let control = serde_json::from_slice::<Control>(&value);
-            if control.is_ok_and(|control| control.state == ControlState::Running) {
-                running.push(job);
+        for (id, value) in cells::all(&self.context, CONTROL).await? {
+            if let Ok(Control { state: ControlState::Running, priority, .. }) = serde_json::from_slice(&value)
+            {
+                running.push(RunningJob { id, priority });
             }
         }
-        running.sort_unstable();
+        running.sort_unstable_by(|one, other| (other.priority, &one.id).cmp(&(one.priority, &other.id)));
         Ok(running)
     }
 }
@@ -117,6 +119,10 @@ impl NatsJob {
 
     fn jobs_subject(&self) -> String {
         format!("bulk.jobs.{}", self.job)
+    }
+
+    fn workers_subject(&self) -> String {
+        format!("bulk.workers.{}", self.job)
     }
 
     fn intent_subject(&self, batch: u32) -> String {

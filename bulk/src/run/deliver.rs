@@ -14,7 +14,7 @@ use crate::{
     key::idempotency_key,
     pace::{Observation, Permit},
     plan::{Prepared, Rendered},
-    sender::{SendRequest, Sender},
+    sender::{SendRequest, Sender, date},
     state::{AttemptResult, BatchState, BeforeAttempt, Decision, Next},
 };
 
@@ -60,7 +60,20 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
     let mut failing_since = None;
     loop {
         let Some(mut permit) = permit(&shared, turn).await else { return Ok(Delivery::Stopped) };
-        let before = shared.states().before_attempt(batch, emails, prepared.hash, shared.clock.now());
+        let possibly_sent = matches!(shared.states().state(batch), Some(BatchState::Maybe { .. }));
+        if possibly_sent
+            && shared.clock.is_in_doubt()
+            && let Err(attempt) = shared.sender.time().await.map(|time| shared.clock.confirm(time))
+        {
+            permit.finish(attempt.observation, &attempt.headers);
+            shared.note_response(&attempt);
+            if let AttemptResult::Unauthorized { message, .. } = attempt.result {
+                return Ok(Delivery::Unauthorized(message.into()));
+            }
+            turn = Turn::Retry;
+            continue;
+        }
+        let before = shared.states().before_attempt(batch, emails, prepared.hash, shared.clock.millis());
         match before {
             BeforeAttempt::Resend => {}
             BeforeAttempt::Ended => return Ok(Delivery::Ended),
@@ -80,6 +93,7 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
         };
         permit.finish(attempt.observation, &attempt.headers);
         shared.note_response(&attempt);
+        shared.clock.saw(date(&attempt.headers));
         // A session refreshes a rejected access token for the next request, so one 401 isn't final.
         if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
             && !std::mem::replace(&mut unauthorized, true)
@@ -98,7 +112,7 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
         } else {
             failing_since = None;
         }
-        let now = shared.clock.now();
+        let now = shared.clock.millis();
         let Decision { record, next } = shared.states().decide(batch, attempt.result, now);
         match &record {
             Some(record @ Record::NotSent { .. }) => shared.note(record),

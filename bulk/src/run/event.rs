@@ -22,6 +22,8 @@ pub enum Event {
         /// The last failure.
         reason: String,
     },
+    /// No worker serves the distributed job.
+    NoWorkers,
     /// The queue of a distributed job responds again.
     QueueAvailable,
     /// The service rejected a batch. Its rows are held, and listed in `rejected.csv` at the end.

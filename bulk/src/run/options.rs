@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{account::Account, journal::UnixMillis};
+use crate::{account::Account, clock::WallClock};
 
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
@@ -15,11 +15,9 @@ pub struct RunOptions {
     pub(super) max_rps: Option<f64>,
     pub(super) concurrency: usize,
     pub(super) max_outage: Duration,
-    pub(super) take_over: bool,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
-    /// Moves the wall clock, in tests.
-    clock_offset: Duration,
+    pub(super) wall: WallClock,
 }
 
 impl Default for RunOptions {
@@ -28,10 +26,9 @@ impl Default for RunOptions {
             max_rps: None,
             concurrency: CONCURRENCY,
             max_outage: MAX_OUTAGE,
-            take_over: false,
             skip_invalid: false,
             account: Account::default(),
-            clock_offset: Duration::ZERO,
+            wall: WallClock::default(),
         }
     }
 }
@@ -72,23 +69,17 @@ impl RunOptions {
         self
     }
 
-    /// Continues a job whose folder was copied from another machine. Make sure that the other copy never runs again: its journal knows
-    /// nothing of what this one sends.
-    #[must_use]
-    pub fn take_over(mut self) -> Self {
-        self.take_over = true;
-        self
-    }
-
     /// Moves the job's clock ahead, to test what happens when idempotency keys expire.
     #[doc(hidden)]
     #[must_use]
-    pub fn clock_offset(mut self, offset: Duration) -> Self {
-        self.clock_offset = offset;
+    pub fn clock_offset(self, offset: Duration) -> Self {
+        self.wall.move_by(i64::try_from(offset.as_millis()).unwrap_or(i64::MAX));
         self
     }
 
-    pub(super) fn wall_clock(&self) -> UnixMillis {
-        UnixMillis::now().after(self.clock_offset)
+    /// Uses a wall clock that a test moves.
+    #[cfg(test)]
+    pub(super) fn wall_clock(self, wall: &WallClock) -> Self {
+        Self { wall: wall.clone(), ..self }
     }
 }

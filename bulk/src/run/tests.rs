@@ -1,5 +1,7 @@
 //! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
 
+mod clock;
+
 use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
 
 use http::HeaderMap;
@@ -9,12 +11,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    Bulk, Input, JobState, Message, Outcome, RowOutcome,
-    host_id::HostId,
-    job::Job as BulkJob,
-    journal::{FileStorage, SentId, UnixMillis},
-    pace::Observation,
-    sender::SendRequest,
+    Bulk, Input, JobState, Message, Outcome, RowOutcome, job::Job as BulkJob, journal::SentId,
+    pace::Observation, sender::SendRequest,
 };
 
 /// What happens to a request.
@@ -54,6 +52,8 @@ struct Service {
     state: Mutex<State>,
     script: Mutex<Script>,
     forgets_keys: AtomicBool,
+    /// The time that its responses state.
+    time: Mutex<Option<Duration>>,
 }
 
 #[derive(Default)]
@@ -69,6 +69,7 @@ impl Service {
             state: Mutex::default(),
             script: Mutex::new(Box::new(script)),
             forgets_keys: AtomicBool::new(false),
+            time: Mutex::default(),
         })
     }
 
@@ -121,6 +122,10 @@ impl Service {
 }
 
 impl Sender for Arc<Service> {
+    async fn time(&self) -> Result<Option<Duration>, Attempt> {
+        Ok(*self.time.lock().unwrap())
+    }
+
     async fn send(&self, request: SendRequest) -> Attempt {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let n = {
@@ -430,22 +435,4 @@ async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_oth
     assert_eq!(report.ending, Ending::Finished);
     assert_eq!(report.counts, Counts { sent: 79_900, unknown: 100, ..Counts::default() });
     assert_eq!(service.delivered(), (80_000, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_that_another_machine_began_continues_only_after_it_is_taken_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let job = planned(folder.path(), 200).await;
-    let storage = FileStorage::open(&job.plan().dir().join(folder::JOURNAL)).unwrap();
-    let journal = Journal::open(storage, |_| Ok(())).unwrap();
-    let host = HostId([7; 16]);
-    let began = Record::Job(Job { id: job.plan().id().into(), host, started: UnixMillis::now() });
-    journal.append(&began).await.unwrap();
-    drop(journal);
-    let service = Service::reliable();
-    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
-    assert!(error.to_string().contains("belongs to another machine"), "{error}");
-    assert_eq!(service.requests(), 0);
-    let report = job.start_with(Arc::clone(&service), patient().take_over()).finish().await.unwrap();
-    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (200, 1)));
 }

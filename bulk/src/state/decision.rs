@@ -12,10 +12,6 @@ use std::time::Duration;
 use super::Situation;
 use crate::journal::{EmailOutcome, Record, SentId, UnixMillis};
 
-/// How long after its first attempt a batch can be attempted again. The service remembers a key for 24 hours; the last hour is a margin for
-/// clocks that differ and requests that are delayed.
-pub(crate) const RESEND_WITHIN: Duration = Duration::from_hours(23);
-
 /// The result of one attempt to send a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptResult {

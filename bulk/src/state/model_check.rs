@@ -2,18 +2,15 @@
 //! with the very decisions that are shipped.
 //!
 //! A process can crash before and after each of its steps, and a crash may lose a note. A request or its response can be lost, and a request can
-//! arrive half an hour late. Between two processes, the wall clock can be set far back or forward, and the content can change. A
-//! clock that was set back and is still ahead of the journal can't be detected, so the model doesn't have it.
+//! arrive half an hour late. Between two processes, the wall clock can be set back or forward, and the content can change. What
+//! the states can't detect, [`clock`](crate::clock) does by asking the service: a clock that was set back and is still ahead of the journal.
 
 use std::time::Duration;
 
 use foldhash::{HashSet, HashSetExt as _};
 
 use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Next, Slot};
-use crate::{
-    host_id::HostId,
-    journal::{Job, Record, SentId, UnixMillis},
-};
+use crate::journal::{Job, Record, SentId, UnixMillis};
 
 const ATTEMPTS: u8 = 5;
 const EMAILS: u16 = 2;
@@ -21,7 +18,8 @@ const HOUR: u64 = 3_600_000;
 /// The time before an attempt. The sums are around the limits of 23 and 24 hours.
 const PAUSES: [u64; 3] = [0, 10 * HOUR, 27 * HOUR / 2];
 /// Errors of the wall clock.
-const SKEWS: [i64; 3] = [0, -1_000 * HOUR.cast_signed(), 1_000 * HOUR.cast_signed()];
+const SKEWS: [i64; 4] =
+    [0, -HOUR.cast_signed() / 12, -1_000 * HOUR.cast_signed(), 1_000 * HOUR.cast_signed()];
 const KEY_LIFE: u64 = 24 * HOUR;
 const DELAY: u64 = HOUR / 2;
 
@@ -114,7 +112,7 @@ impl World {
     fn new() -> Self {
         let now = 10_000 * HOUR;
         let mut durable = BatchStates::new(1);
-        let job = Job { id: "j".into(), host: HostId([0; 16]), started: UnixMillis(now) };
+        let job = Job { id: "j".into(), started: UnixMillis(now) };
         durable.apply(&Record::Job(job)).unwrap();
         Self {
             now,

@@ -1,5 +1,8 @@
 use super::*;
-use crate::{host_id::HostId, journal::SentId};
+use crate::{
+    clock::{RESEND_WITHIN, TOLERANCE},
+    journal::SentId,
+};
 
 const NOW: UnixMillis = UnixMillis(1_000_000_000_000);
 const HASH: BodyHash = [9; 16];
@@ -9,7 +12,7 @@ fn ids(count: usize) -> Vec<SentId> {
 }
 
 fn job(id: &str) -> Record {
-    Record::Job(Job { id: id.into(), host: HostId([1; 16]), started: UnixMillis(1) })
+    Record::Job(Job { id: id.into(), started: UnixMillis(1) })
 }
 
 fn intent(at: u64) -> Record {
@@ -187,8 +190,10 @@ fn an_attempt_of_an_earlier_process_is_uncertain() {
 fn a_wall_clock_behind_the_journal_expires_open_attempts_but_not_later_ones() {
     // F-11
     let mut states = states(2, &[intent(NOW.0)]);
-    let clock = states.resume(UnixMillis(NOW.0 - 1));
-    assert!(clock.now() >= NOW);
+    let tolerance = u64::try_from(TOLERANCE.as_millis()).unwrap();
+    assert_eq!(states.resume(UnixMillis(NOW.0 - tolerance)), NOW);
+    assert_eq!(states.before_attempt(0, 2, HASH, NOW), BeforeAttempt::Resend, "within the tolerance");
+    assert_eq!(states.resume(UnixMillis(NOW.0 - tolerance - 1)), NOW);
     let settled = states.before_attempt(0, 2, HASH, NOW);
     assert!(
         matches!(&settled, BeforeAttempt::Settle(Record::Unknown { reason, .. }) if reason.starts_with("the clock is behind")),
@@ -248,7 +253,7 @@ fn records_that_do_not_fit_the_job_are_contradictions() {
     assert!(empty.apply(&Record::Rate(1.0)).is_err(), "the first record must be the job");
     assert_eq!(empty.job(), None);
     empty.apply(&job("j")).unwrap();
-    let takeover = Job { id: "j".into(), host: HostId([2; 16]), started: UnixMillis(2) };
+    let takeover = Job { id: "j".into(), started: UnixMillis(2) };
     empty.apply(&Record::Job(takeover.clone())).unwrap();
     assert_eq!(empty.job(), Some(&takeover));
     assert!(empty.apply(&job("k")).is_err());

@@ -4,7 +4,7 @@
 //! a later time; both replace exactly the version that this worker wrote, so they fail if another worker has adopted the intent in the meantime.
 //! From then on, and after any uncertain attempt, the time stays.
 //!
-//! An intent that can't be recorded within [`MAX_WAIT`] is given up. This bounds the time between the loss of a ledger and the last record of a
+//! An intent that can't be recorded within the time of a lease is given up. This bounds the time between the loss of a ledger and the last record of a
 //! worker that hasn't noticed it; the margin of an hour in the age of keys covers it.
 
 use std::time::Duration;
@@ -12,20 +12,17 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    clock::{self, Clock},
     journal::{Record, UnixMillis},
     plan::Prepared,
-    queue::{Intended, Intent, IntentState, Ledger, QueueError, StoredIntent},
-    state::{RESEND_WITHIN, Situation},
+    queue::{Backend, Intended, Intent, IntentState, Ledger, QueueError, StoredIntent},
+    state::Situation,
 };
 
-/// How long recording an intent may take.
-const MAX_WAIT: Duration = Duration::from_mins(1);
 /// The pause after a failed attempt to record it.
 const RETRY: Duration = Duration::from_millis(250);
 /// A claim without an uncertain attempt is renewed after this time.
 const RENEW_AFTER: Duration = Duration::from_mins(10);
-/// A first attempt may seem to be this far in the future: clocks that follow the queue's clock differ by the delay of the connection.
-const AHEAD: Duration = Duration::from_mins(5);
 
 /// A claim on a batch.
 #[derive(Debug)]
@@ -39,6 +36,8 @@ pub(super) struct Claim {
     possibly_attempted: Option<u64>,
     held: Option<Held>,
     attempts: u32,
+    /// The requests that earlier workers may have sent.
+    earlier_requests: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -72,18 +71,15 @@ impl Claim {
             possibly_attempted,
             held: None,
             attempts: 0,
+            earlier_requests: 0,
         }
     }
 
     /// Makes sure that the intent is durable, and that another attempt is safe.
-    pub(super) async fn before_attempt(
-        &mut self,
-        ledger: &impl Ledger,
-        now: impl Fn() -> Duration,
-    ) -> Before {
-        let deadline = Instant::now() + MAX_WAIT;
+    pub(super) async fn before_attempt(&mut self, ledger: &impl Backend, clock: &Clock) -> Before {
+        let deadline = Instant::now() + ledger.lease_time();
         loop {
-            let error = match self.try_before_attempt(ledger, unix_ms(now())).await {
+            let error = match self.try_before_attempt(ledger, clock).await {
                 Ok(before) => return before,
                 Err(error) => error,
             };
@@ -95,7 +91,15 @@ impl Claim {
         }
     }
 
-    async fn try_before_attempt(&mut self, ledger: &impl Ledger, now: u64) -> Result<Before, QueueError> {
+    async fn try_before_attempt(
+        &mut self,
+        ledger: &impl Ledger,
+        clock: &Clock,
+    ) -> Result<Before, QueueError> {
+        if clock.is_in_doubt() {
+            clock.follow(ledger.now().await?).map_err(QueueError::clock)?;
+        }
+        let now = clock.millis();
         let mut found = None;
         loop {
             let (intent, expected, uncertain) = match (&found, self.held.clone()) {
@@ -104,19 +108,20 @@ impl Claim {
                         return Ok(Before::Ended);
                     }
                     let open = intent.state == IntentState::Open;
+                    self.earlier_requests = intent.requests.saturating_add(u32::from(open));
                     if open && intent.hash != self.hash {
                         let reason = "the content differs from the content of the first attempt".into();
                         return Ok(Before::Settle(Record::Unknown { batch: self.batch, reason }));
                     }
-                    (self.intent(if open { intent.first_attempt } else { now }), Some(*revision), open)
+                    (self.intent(if open { intent.first_attempt } else { now.0 }), Some(*revision), open)
                 }
                 (None, Some(held)) if held.uncertain => return Ok(self.resend_since(held.first_attempt, now)),
-                (None, Some(held)) if !is_older(held.first_attempt, now, RENEW_AFTER) => {
+                (None, Some(held)) if age(held.first_attempt, now).is_some_and(|age| age <= RENEW_AFTER) => {
                     return Ok(Before::Send);
                 }
-                (None, Some(held)) => (self.intent(now), Some(held.revision), false),
+                (None, Some(held)) => (self.intent(now.0), Some(held.revision), false),
                 (None, None) => {
-                    let first = self.possibly_attempted.map_or(now, |time| time.min(now));
+                    let first = self.possibly_attempted.map_or(now.0, |time| time.min(now.0));
                     (self.intent(first), None, self.possibly_attempted.is_some())
                 }
             };
@@ -142,14 +147,15 @@ impl Claim {
             first_attempt,
             hash: self.hash,
             state: IntentState::Open,
+            requests: self.earlier_requests,
             attempt: format!("{}.{}", self.name, self.attempts),
         }
     }
 
     /// Sends again while the service remembers the key.
-    fn resend_since(&self, first_attempt: u64, now: u64) -> Before {
+    fn resend_since(&self, first_attempt: u64, now: UnixMillis) -> Before {
         let age = age(first_attempt, now);
-        if age.is_some_and(|age| age < RESEND_WITHIN) {
+        if clock::can_be_resent(age) {
             return Before::Send;
         }
         let situation = Situation { batch: self.batch, emails: self.emails, age, earlier_uncertain: true };
@@ -157,10 +163,9 @@ impl Claim {
     }
 
     /// Describes the claim for the decision on a result.
-    pub(super) fn situation(&self, now: Duration) -> Situation {
-        let now = unix_ms(now);
+    pub(super) fn situation(&self, now: UnixMillis) -> Situation {
         let (first, uncertain) =
-            self.held.as_ref().map_or((now, true), |held| (held.first_attempt, held.uncertain));
+            self.held.as_ref().map_or((now.0, true), |held| (held.first_attempt, held.uncertain));
         Situation {
             batch: self.batch,
             emails: self.emails,
@@ -181,23 +186,21 @@ impl Claim {
         self.held.as_ref().is_some_and(|held| held.uncertain)
     }
 
-    /// Withdraws the intent if no attempt was executed. If this fails, the batch only ages from its first attempt on.
-    pub(super) async fn withdraw(&mut self, ledger: &impl Ledger) {
+    /// The requests that earlier workers may have sent.
+    pub(super) fn earlier_requests(&self) -> u32 {
+        self.earlier_requests
+    }
+
+    /// Withdraws the intent if no attempt was executed. If this fails, the batch only ages from its first attempt on. `sent` is the number of requests
+    /// of this worker.
+    pub(super) async fn withdraw(&mut self, ledger: &impl Ledger, sent: u32) {
         let Some(held) = self.held.take().filter(|held| !held.uncertain) else { return };
-        let intent = Intent { state: IntentState::NotSent, ..self.intent(held.first_attempt) };
+        let requests = self.earlier_requests.saturating_add(sent);
+        let intent = Intent { state: IntentState::NotSent, requests, ..self.intent(held.first_attempt) };
         let _ = ledger.intend(self.batch, &intent, Some(held.revision)).await;
     }
 }
 
-fn unix_ms(now: Duration) -> u64 {
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn is_older(first: u64, now: u64, than: Duration) -> bool {
-    age(first, now).is_none_or(|age| age > than)
-}
-
-fn age(first_attempt: u64, now: u64) -> Option<Duration> {
-    let (first_attempt, now) = (UnixMillis(first_attempt), UnixMillis(now));
-    now.since(first_attempt).or_else(|| now.after(AHEAD).since(first_attempt).map(|_| Duration::ZERO))
+fn age(first_attempt: u64, now: UnixMillis) -> Option<Duration> {
+    UnixMillis(first_attempt).age(now)
 }

@@ -12,14 +12,16 @@ use tokio::time::{Instant, interval, sleep, timeout};
 use super::{
     Shared, WorkerEvent,
     claim::{Before, Claim},
+    refusals::About,
     renderer::RenderError,
+    settled::Effort,
 };
 use crate::{
     error::BulkError,
-    journal::{Record, UnixMillis},
+    journal::{EmailOutcome, Record},
     key::idempotency_key,
     pace::{Observation, Permit, shared::Seen},
-    queue::{Backend, IntentState, Lease, QueueError},
+    queue::{Backend, IntentState, Lease, QueueError, pause},
     run::{MAX_FAILING, Stop},
     sender::{SendRequest, Sender},
     state::{AttemptResult, Decision, Next, decide},
@@ -94,33 +96,35 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             Some((permit, Some(slot))) => Some((permit, slot)),
             Some((permit, None)) => tokio::select! {
                 slot = self.slot() => Some((permit, slot)),
-                () = self.interrupted() => return self.release(lease, &mut claim).await,
+                () = self.interrupted() => return self.release(lease, &mut claim, Effort::default()).await,
             },
             None => None,
         };
         let mut unauthorized = false;
         let mut failing_since = None;
+        let mut effort = Effort::default();
         loop {
             let (mut permit, slot) = match turn.take() {
                 Some(turn) => turn,
                 None => match self.turn(claim.is_uncertain()).await {
                     Some(turn) => turn,
-                    None => return self.release(lease, &mut claim).await,
+                    None => return self.release(lease, &mut claim, effort).await,
                 },
             };
-            match claim.before_attempt(&*self.backend, || self.clock.now()).await {
+            match claim.before_attempt(&*self.backend, &self.clock).await {
                 Before::Send => {}
                 Before::Ended => {
                     let _ = self.backend.done(lease).await;
                     return Delivered::Settled;
                 }
-                Before::Settle(record) => return self.settle(lease, &record).await,
-                Before::Abandon(error) if error.is_transient() => return Delivered::Released,
-                Before::Abandon(error) => return Delivered::Failed(error.into()),
+                Before::Settle(record) => return self.settle(lease, &record, effort.since(&claim)).await,
+                Before::Abandon(error) => return self.abandon(lease, error).await,
             }
             if claim.is_uncertain() {
+                effort.repeated = true;
                 self.tally.replayed.fetch_add(1, Ordering::Relaxed);
             }
+            effort.requests += 1;
             self.tally.requests.fetch_add(1, Ordering::Relaxed);
             permit.sending();
             let emails = prepared.emails();
@@ -132,6 +136,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             };
             let throttled = matches!(attempt.observation, Observation::Throttled { .. });
             if throttled {
+                effort.throttled += 1;
                 self.tally.throttled.fetch_add(1, Ordering::Relaxed);
             }
             // The rate is learned by all workers together; the gate only counts failures.
@@ -152,41 +157,75 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                 if since.elapsed() >= MAX_FAILING && self.is_responsive() {
                     let reason =
                         format!("the service kept failing for this batch alone; last result: {reason}");
-                    return self.settle(lease, &Record::Unknown { batch, reason: reason.into() }).await;
+                    let unknown = Record::Unknown { batch, reason: reason.into() };
+                    return self.settle(lease, &unknown, effort.since(&claim)).await;
                 }
             } else {
                 failing_since = None;
             }
-            let now = self.clock.now();
+            let status = match &attempt.result {
+                AttemptResult::Unauthorized { status, .. } => Some(*status),
+                _ => None,
+            };
+            let now = self.clock.millis();
             let situation = claim.situation(now);
             if matches!(attempt.result, AttemptResult::Uncertain(_)) {
                 claim.set_uncertain();
             }
-            let Decision { record, next } = decide(&situation, attempt.result, unix_millis(now));
+            let Decision { record, next } = decide(&situation, attempt.result, now);
             match next {
                 Next::Done => {
                     let Some(record) = record else { return Delivered::Released };
-                    return self.settle(lease, &record).await;
+                    let accepted = |email: &EmailOutcome| matches!(email, EmailOutcome::Accepted(_));
+                    let reason = match &record {
+                        Record::Rejected { message, .. } => Some(message.to_string()),
+                        Record::Partial { emails, .. } if !emails.iter().any(accepted) => None,
+                        Record::Result { .. } | Record::Partial { .. } => {
+                            self.refusals().accepted();
+                            None
+                        }
+                        _ => None,
+                    };
+                    if let Some(reason) = reason
+                        && self.refusals().rejected()
+                        && !claim.is_uncertain()
+                    {
+                        let reason = format!("the service rejects all batches, lately: {reason}");
+                        // If the queue doesn't respond, the next rejected batch pauses the job.
+                        let _ = pause(&*self.backend, &reason).await;
+                        return self.release(lease, &mut claim, effort).await;
+                    }
+                    return self.settle(lease, &record, effort.since(&claim)).await;
                 }
                 Next::BackToFresh => {}
                 Next::RetrySame { after } => {
                     let delay = sleep(after.unwrap_or_default());
                     tokio::select! {
                         () = delay => {}
-                        () = self.interrupted() => return self.release(lease, &mut claim).await,
+                        () = self.interrupted() => return self.release(lease, &mut claim, effort).await,
                     }
                 }
                 Next::StopJob(reason) => {
-                    self.release(lease, &mut claim).await;
-                    return Delivered::Unauthorized(reason);
+                    let about =
+                        if status == Some(401) { About::Everything } else { self.refusals().refused(batch) };
+                    if about == About::Batch && !claim.is_uncertain() {
+                        let rejected =
+                            Record::Rejected { batch, status: status.unwrap_or(0), message: reason.into() };
+                        return self.settle(lease, &rejected, effort.since(&claim)).await;
+                    }
+                    self.release(lease, &mut claim, effort).await;
+                    return match about {
+                        About::Everything => Delivered::Unauthorized(reason),
+                        About::Unclear | About::Batch => Delivered::Released,
+                    };
                 }
                 Next::PauseJob { quota, until } => {
-                    let until = until.map_or(now + QUOTA_PAUSE, |until| Duration::from_millis(until.0));
+                    let until = Duration::from_millis(until.unwrap_or_else(|| now.after(QUOTA_PAUSE)).0);
                     let reason = format!("the quota `{quota}` is used up");
                     if let Err(error) = self.pace.pause(until, &reason).await {
-                        self.report_event(WorkerEvent::QueueUnavailable { reason: error.to_string() });
+                        self.report_event(WorkerEvent::QueueUnavailable { reason: error.with_cause() });
                     }
-                    return self.release(lease, &mut claim).await;
+                    return self.release(lease, &mut claim, effort).await;
                 }
             }
         }
@@ -206,11 +245,30 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 
     /// Returns the batch to the queue.
-    async fn release(&self, lease: &Lease, claim: &mut Claim) -> Delivered {
-        claim.withdraw(&*self.backend).await;
+    async fn release(&self, lease: &Lease, claim: &mut Claim, effort: Effort) -> Delivered {
+        claim.withdraw(&*self.backend, effort.requests).await;
         // If this fails, the lease expires.
-        let _ = self.backend.reject(lease).await;
+        let _ = timeout(GRACE, self.return_lease(lease)).await;
         Delivered::Released
+    }
+
+    /// Returns a lease as soon as the queue accepts it. A lease that expires instead counts as a failed delivery.
+    async fn return_lease(&self, lease: &Lease) {
+        while self.backend.reject(lease).await.is_err() {
+            sleep(RETRY).await;
+        }
+    }
+
+    /// Returns a batch whose intent the queue couldn't record, which says nothing about the batch.
+    async fn abandon(&self, lease: &Lease, error: QueueError) -> Delivered {
+        tokio::select! {
+            () = self.return_lease(lease) => {}
+            () = self.stop.reached(Stop::Drain) => {}
+        }
+        if error.is_transient() || matches!(error, QueueError::Clock { .. }) {
+            return Delivered::Released;
+        }
+        Delivered::Failed(error.into())
     }
 
     /// Ends a batch that was delivered too often without a result.
@@ -236,12 +294,12 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             let message = format!("not sent: {workers} workers failed while they prepared the batch").into();
             Record::Rejected { batch, status: 0, message }
         };
-        self.settle(lease, &record).await
+        self.settle(lease, &record, Effort::default()).await
     }
 
     /// Records a result, and only then removes the batch from the queue.
-    async fn settle(&self, lease: &Lease, record: &Record) -> Delivered {
-        let result = bytes::Bytes::from(record.to_bytes());
+    async fn settle(&self, lease: &Lease, record: &Record, effort: Effort) -> Delivered {
+        let result = bytes::Bytes::from(effort.before(&record.to_bytes()));
         let recorded = async {
             loop {
                 match self.backend.conclude(lease.batch, result.clone()).await {
@@ -274,6 +332,13 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 }
 
+impl Effort {
+    /// Adds the requests of earlier workers.
+    fn since(self, claim: &Claim) -> Self {
+        Self { requests: self.requests.saturating_add(claim.earlier_requests()), ..self }
+    }
+}
+
 /// Waits for a rendered batch, and gives up its turn if that takes long: the batches that hold the memory for requests may wait for a permit.
 async fn yielding<T, U>(render: impl Future<Output = T>, turn: &mut Option<U>) -> T {
     let mut render = pin!(render);
@@ -282,10 +347,6 @@ async fn yielding<T, U>(render: impl Future<Output = T>, turn: &mut Option<U>) -
     }
     *turn = None;
     render.await
-}
-
-fn unix_millis(now: Duration) -> UnixMillis {
-    UnixMillis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

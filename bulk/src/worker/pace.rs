@@ -17,8 +17,9 @@ use tokio::{
 
 use super::SLOT_LIFE;
 use crate::{
+    clock::Clock,
     pace::shared::{Seen, SharedPace},
-    queue::{Backend, CellKey, QueueClock, Result},
+    queue::{Backend, CellKey, QueueError, Result},
 };
 
 /// After a longer wait for a slot, the shared state is read again: another worker may have paused all.
@@ -33,7 +34,7 @@ const OFTEN: f64 = 50.0;
 /// A worker's side of the shared pace.
 pub(super) struct Pace<B> {
     backend: Arc<B>,
-    clock: Arc<QueueClock>,
+    clock: Arc<Clock>,
     scope: String,
     local: Mutex<Local>,
     /// What the next update shares.
@@ -53,7 +54,7 @@ struct Local {
 }
 
 impl<B: Backend> Pace<B> {
-    pub(super) fn new(backend: Arc<B>, clock: Arc<QueueClock>, scope: String) -> Self {
+    pub(super) fn new(backend: Arc<B>, clock: Arc<Clock>, scope: String) -> Self {
         Self {
             backend,
             clock,
@@ -129,6 +130,9 @@ impl<B: Backend> Pace<B> {
     /// Reserves a slot; the inner error is when to try again.
     async fn reserve(&self, max_rps: Option<f64>) -> Result<Result<Duration, Duration>> {
         let mut local = self.local.lock().await;
+        if self.clock.is_in_doubt() {
+            self.clock.follow(self.backend.now().await?).map_err(QueueError::clock)?;
+        }
         if let Some(slot) = local.slots.pop_front() {
             return Ok(Ok(slot));
         }
@@ -163,8 +167,7 @@ impl<B: Backend> Pace<B> {
             }
             let changed = change(&mut pace, now);
             self.remember(&pace);
-            let value =
-                serde_json::to_vec(&pace).map_err(crate::queue::QueueError::unavailable("share the rate"))?;
+            let value = serde_json::to_vec(&pace).map_err(QueueError::unavailable("share the rate"))?;
             local.cached = None;
             if let Some(revision) =
                 self.backend.store(CellKey::Rate(&self.scope), value.into(), revision).await?

@@ -6,11 +6,11 @@ use std::path::Path;
 const LAYERS: [&str; 26] = [
     "account",
     "budget",
+    "clock",
     "counts",
     "queue",
     "error",
     "files",
-    "host_id",
     "template",
     "message",
     "input",

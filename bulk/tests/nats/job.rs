@@ -30,10 +30,19 @@ fn message() -> Message {
     Message::new().from("hi@acme.test").subject("Hello {{{NAME}}}").text("It works, {{{NAME}}}")
 }
 
+/// Plans a job whose rows are sent one by one, to recipients whose addresses start with this name.
+pub(crate) async fn planned_at(folder: &Path, client: &Client, name: &str, rows: usize) -> Job {
+    plan_for(folder, client, name, rows, message().scheduled_at("in 1 hour")).await
+}
+
 async fn plan(folder: &Path, client: &Client, rows: usize, message: Message) -> Job {
+    plan_for(folder, client, "r", rows, message).await
+}
+
+async fn plan_for(folder: &Path, client: &Client, name: &str, rows: usize, message: Message) -> Job {
     let mut csv = String::from("to,var:NAME\n");
     for row in 1..=rows {
-        writeln!(csv, "r{row}@example.com,Ada {row}").expect("written");
+        writeln!(csv, "{name}{row}@example.com,Ada {row}").expect("written");
     }
     let path = folder.join("people.csv");
     fs::write(&path, csv).expect("written");

@@ -24,7 +24,13 @@ async fn restored(server: &Server, name: &str) -> NatsJob {
 }
 
 fn intent(attempt: &str) -> Intent {
-    Intent { first_attempt: 1_000, hash: [7; 16], state: IntentState::Open, attempt: attempt.to_owned() }
+    Intent {
+        first_attempt: 1_000,
+        hash: [7; 16],
+        state: IntentState::Open,
+        requests: 0,
+        attempt: attempt.to_owned(),
+    }
 }
 
 #[needs("nats-server")]

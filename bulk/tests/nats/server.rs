@@ -117,6 +117,6 @@ fn spawn(config: &Path, port: u16) -> Option<Child> {
     Some(child)
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).expect("a free port").local_addr().expect("an address").port()
 }

@@ -30,6 +30,10 @@ pub(crate) enum Action {
     Throttle,
     /// The response is a 401.
     Unauthorized,
+    /// The response is a 403.
+    Forbidden,
+    /// The response is a 422.
+    Invalid,
     /// The process fails while it sends.
     Panic,
 }
@@ -184,6 +188,8 @@ impl Transport for Service {
                     error(503, "service_unavailable")
                 }
                 Action::Throttle => error(429, "rate_limit_exceeded"),
+                Action::Invalid => error(422, "validation_error"),
+                Action::Forbidden => error(403, "invalid_permission"),
                 Action::Unauthorized => error(401, "invalid_api_key"),
                 Action::Panic => panic!("a simulated failure of the process"),
             })

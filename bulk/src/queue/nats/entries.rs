@@ -136,6 +136,28 @@ impl Queue for NatsJob {
         self.done(lease).await
     }
 
+    async fn attend(&self) -> Result<()> {
+        let client = &self.queue.client;
+        let failed =
+            |error: async_nats::SubscribeError| QueueError::unavailable("answer the coordinator")(error);
+        let mut questions = client.subscribe(self.workers_subject()).await.map_err(failed)?;
+        while let Some(question) = questions.next().await {
+            if let Some(reply) = question.reply {
+                // The coordinator asks again.
+                let _ = client.publish(reply, Bytes::new()).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_attended(&self) -> Result<bool> {
+        match self.queue.client.request(self.workers_subject(), Bytes::new()).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(false),
+            Err(error) => Err(QueueError::unavailable("look for workers of the job")(error)),
+        }
+    }
+
     async fn stats(&self) -> Result<QueueStats> {
         let action = "count the entries of the queue";
         let consumer = self.consumer_info(action).await?.ok_or(QueueError::Lost { action })?;

@@ -75,6 +75,9 @@ pub(super) async fn ensure(context: &jetstream::Context, replicas: usize) -> Res
             .await
             .map_err(QueueError::unavailable("create the file store of the queue"))?;
     }
+    for bucket in [format!("KV_{CONTROL}"), format!("KV_{RATE}"), format!("OBJ_{FILES}")] {
+        ensure_replicas(context, &bucket, replicas).await?;
+    }
     Ok(())
 }
 
@@ -111,10 +114,26 @@ async fn ensure_stream(context: &jetstream::Context, wanted: Config) -> Result<(
                 info(context, &wanted.name).await?.map_or_else(|| wanted.clone(), |found| found.config)
             }
             Err(error) => {
-                return Err(QueueError::Unavailable {
-                    action: "create a stream of the queue",
-                    source: error.into(),
-                });
+                let cause = match error.kind() {
+                    CreateStreamErrorKind::JetStream(cause) => cause.error_code(),
+                    _ => ErrorCode(0),
+                };
+                return Err(
+                    if [ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED, ErrorCode::CLUSTER_NO_PEERS]
+                        .contains(&cause)
+                    {
+                        QueueError::Replicas {
+                            stream: wanted.name,
+                            replicas: wanted.num_replicas,
+                            problem: error.to_string(),
+                        }
+                    } else {
+                        QueueError::Unavailable {
+                            action: "create a stream of the queue",
+                            source: error.into(),
+                        }
+                    },
+                );
             }
         },
     };
@@ -135,5 +154,22 @@ async fn ensure_stream(context: &jetstream::Context, wanted: Config) -> Result<(
     if found.max_messages > 0 || found.max_bytes > 0 || !found.max_age.is_zero() {
         return Err(differs("it has a limit on messages, bytes or age, beyond which it drops records"));
     }
-    Ok(())
+    ensure_replicas(context, &wanted.name, wanted.num_replicas).await
+}
+
+/// Raises the number of servers that store a stream. A higher one stays.
+async fn ensure_replicas(context: &jetstream::Context, stream: &str, replicas: usize) -> Result<()> {
+    let Some(found) = info(context, stream).await? else { return Ok(()) };
+    let before = found.config.num_replicas;
+    if before >= replicas {
+        return Ok(());
+    }
+    let raised = Config { num_replicas: replicas, ..found.config };
+    context.update_stream(raised).await.map(drop).map_err(|error| match error.kind() {
+        CreateStreamErrorKind::JetStream(_) => {
+            let problem = format!("it exists on {before}, and the server doesn't change that: {error}");
+            QueueError::Replicas { stream: stream.to_owned(), replicas, problem }
+        }
+        _ => QueueError::Unavailable { action: "store the queue on more servers", source: error.into() },
+    })
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use idempost::Client;
-use idempost_bulk::queue::QueueOptions;
+use idempost_bulk::queue::{Priority, QueueOptions};
 use idempost_bulk::{Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
 
 use super::account::AccountArgs;
@@ -38,11 +38,9 @@ pub(super) struct RunArgs {
     /// Stop after this time without a response from the service
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     max_outage: String,
-    /// Continue a job whose folder was copied from another machine
-    ///
-    /// Make sure that the other copy never runs again: neither knows what the other one sends.
-    #[arg(long)]
-    take_over: bool,
+    /// Which of the jobs in the queue the workers send first: low, normal or high [default: normal, which share the workers equally]
+    #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
+    priority: Option<String>,
     #[command(flatten)]
     account: AccountArgs,
     #[command(flatten)]
@@ -72,12 +70,21 @@ impl RunArgs {
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = run.concurrency(concurrency);
-        let mut distribute =
+        let distribute =
             max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
-        if self.take_over {
-            (run, distribute) = (run.take_over(), distribute.take_over());
+        let priority = match self.priority.as_deref() {
+            Some("low") => Priority::Low,
+            Some("high") => Priority::High,
+            Some(other) if other != "normal" => {
+                flags.wrong("enum", "--priority must be low, normal or high", "--priority", other);
+                Priority::Normal
+            }
+            _ => Priority::Normal,
+        };
+        if let Some(given) = self.priority.as_deref().filter(|_| !self.queue.is_given()) {
+            flags.wrong("required", "--priority needs --queue", "--priority", given);
         }
-        let distributed = self.queue.read(flags).map(|queue| (queue, distribute));
+        let distributed = self.queue.read(flags).map(|queue| (queue, distribute.priority(priority)));
         Options { max_rps, same_account: self.account.same_account, run: moved_clock(run), distributed }
     }
 }
@@ -261,6 +268,11 @@ fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobPro
         Event::QueueUnavailable { reason } => {
             "the queue doesn't respond".clone_into(state);
             return progress.suspend(|| context.out.warn(&format!("the queue doesn't respond: {reason}")));
+        }
+        Event::NoWorkers => {
+            "no worker serves the job".clone_into(state);
+            let note = "no worker serves the job; start one: idempost bulk worker --queue …";
+            return progress.suspend(|| context.out.warn(note));
         }
         Event::QueueAvailable => {
             "running".clone_into(state);

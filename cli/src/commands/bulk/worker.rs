@@ -1,12 +1,15 @@
 //! `bulk worker`: sends the batches of distributed jobs.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use idempost_bulk::BulkError;
-use idempost_bulk::queue::NatsQueue;
+use futures_util::future::select_all;
+use idempost::Client;
+use idempost_bulk::queue::{NatsQueue, Priority, RunningJob};
 use idempost_bulk::worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions, WorkerReport};
 use serde_json::json;
+use tokio::time::{Instant, sleep_until};
 
 use super::account::{self, AccountArgs};
 use super::job::folder;
@@ -14,22 +17,26 @@ use super::queue::{self, QueueArgs};
 use super::words::count;
 use super::{failure, running};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Signal};
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::signals::Signals;
 
-/// The time between two looks for a job.
+/// The time between two looks for jobs.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// How long a job may have nothing to send before its worker looks for another one.
+/// How long a job may have nothing to send before it no longer keeps the worker from jobs of a lower priority.
 const IDLE: Duration = Duration::from_secs(10);
+/// How long a job that can't be served is passed over.
+const PASS_OVER: Duration = Duration::from_mins(1);
+/// The number of jobs that are served at the same time.
+const MAX_JOBS: usize = 16;
 
 /// Send the batches of distributed jobs
 ///
 /// Start any number of workers, on any machine; each has its own profile and credential. A worker takes one batch after another from the queue
 /// (--queue), at a rate that all workers share, and can be stopped or killed at any time: another worker repeats its batches in flight under the
-/// same idempotency keys. Without JOB, it serves the jobs in the queue in turn, each until nothing is left to send, and waits for more until it is
-/// stopped; jobs of other accounts are left to other workers. If the workers of a job have different API keys of one account, start them with
-/// --same-account.
+/// same idempotency keys. Without JOB, it serves all jobs in the queue at the same time, those of the highest --priority first, and waits for more until
+/// it is stopped. What it can't serve, such as a job of another account, it reports and leaves to other workers. If the workers of a job have different
+/// API keys of one account, start them with --same-account.
 ///
 /// The first Ctrl-C finishes the requests in flight, the second stops at once.
 #[derive(Debug, clap::Args)]
@@ -40,7 +47,7 @@ pub(crate) struct Args {
     /// ID of the job to serve, as `bulk list` prints it; the worker ends with it [default: all jobs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
-    /// Maximum number of requests in flight, from 1 to 64
+    /// Maximum number of requests in flight for each job, from 1 to 64
     #[arg(long, value_name = "N", default_value = "16", allow_negative_numbers = true)]
     concurrency: String,
     #[command(flatten)]
@@ -64,106 +71,198 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let cache = folder(context)?.join(".worker");
     context.out.note(&format!("sending as {}", context.identity()?));
     let queue = running::unless_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
-    let mut total = WorkerReport::default();
     let account = account::of(args.account.same_account, &client, context).await?;
-    let mut options = WorkerOptions::default().concurrency(concurrency).account(account);
-    let named = args.job.is_some();
-    if !named {
-        options = options.leave_when_idle(IDLE);
-    }
-    let (mut served, mut last, mut others) = (args.job, None, BTreeSet::new());
-    loop {
-        let job = match served.take() {
-            Some(job) => job,
-            None => match next_job(&queue, last.as_deref(), &others, &mut signals, context).await? {
-                Some(job) => job,
-                None => break,
-            },
+    let options = WorkerOptions::default().concurrency(concurrency).account(account);
+    let Some(job) = args.job else {
+        let options = options.leave_when_idle(IDLE);
+        let mut jobs = Jobs {
+            queue,
+            client,
+            cache,
+            options,
+            context,
+            served: Vec::new(),
+            announced: HashSet::new(),
+            passed_over: HashMap::new(),
+            quiet: HashSet::new(),
+            stopping: 0,
+            total: WorkerReport::default(),
         };
-        if last.as_ref() != Some(&job) {
-            context.out.note(&format!("sending for job {job}"));
-        }
-        let worker = Worker::start(queue::job(&queue, &job)?, &client, &cache, options.clone());
-        let (report, stopped) = match serve(worker, &mut signals, context).await {
-            Err(error @ BulkError::Account(_)) if !named => {
-                context.out.warn(&format!("job {job} is left to other workers: {error}"));
-                others.insert(job);
-                continue;
-            }
-            served => served.map_err(failure::of)?,
-        };
-        total.batches += report.batches;
-        total.requests += report.requests;
-        total.throttled += report.throttled;
-        total.replayed += report.replayed;
-        if let WorkerEnding::Unauthorized { reason } = report.ending {
-            print(&total, context)?;
-            return Err(Fail::Auth {
-                message: reason,
-                hint: Some(
-                    "log in, then start the worker again; other workers continue meanwhile".to_owned(),
-                ),
-            });
-        }
-        if named || stopped {
-            break;
-        }
-        last = Some(job);
-    }
-    print(&total, context)
-}
-
-/// Waits for a job that needs workers, except those of `others`: by name the one after the last, or else the first. `None` if a signal arrives first.
-async fn next_job(
-    queue: &NatsQueue,
-    last: Option<&str>,
-    others: &BTreeSet<String>,
-    signals: &mut Signals,
-    context: &Context,
-) -> Result<Option<String>, Fail> {
-    let mut announced = false;
-    loop {
-        let mut jobs = queue.running_jobs().await.map_err(queue::failed)?;
-        jobs.retain(|job| !others.contains(job));
-        let next = jobs.iter().find(|job| Some(job.as_str()) > last).or(jobs.first());
-        if let Some(job) = next {
-            return Ok(Some(job.clone()));
-        }
-        if !std::mem::replace(&mut announced, true) {
-            context.out.note("waiting for a job");
-        }
-        tokio::select! {
-            () = tokio::time::sleep(LOOK_INTERVAL) => {}
-            _ = signals.next() => return Ok(None),
-        }
-    }
-}
-
-/// Runs a worker until its job ends or a signal stops it.
-async fn serve(
-    mut worker: Worker,
-    signals: &mut Signals,
-    context: &Context,
-) -> Result<(WorkerReport, bool), BulkError> {
-    let mut stopped: Option<Signal> = None;
+        jobs.serve(&mut signals).await;
+        return print(&jobs.total, context);
+    };
+    context.out.note(&format!("sending for job {job}"));
+    let mut worker = Worker::start(queue::job(&queue, &job)?, &client, &cache, options);
+    let mut stopping = 0;
     loop {
         tokio::select! {
             event = worker.next() => match event {
                 Some(event) => tell(&event, context),
                 None => break,
             },
-            signal = signals.next() => {
-                if stopped.replace(signal).is_some() {
-                    worker.abort();
-                } else {
-                    worker.stop();
-                    context.out.note("stopping after the requests in flight; interrupt again to stop at once");
+            _ = signals.next() => {
+                stop(&worker, stopping, context);
+                stopping += 1;
+            }
+        }
+    }
+    let report = worker.finish().await.map_err(failure::of)?;
+    print(&report, context)?;
+    match report.ending {
+        WorkerEnding::Unauthorized { reason } => Err(Fail::Auth {
+            message: reason,
+            hint: Some("log in, then start the worker again; other workers continue meanwhile".to_owned()),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Stops a worker: after its requests in flight at the first signal, at once at the second.
+fn stop(worker: &Worker, signals_before: u32, context: &Context) {
+    if signals_before > 0 {
+        worker.abort();
+        return;
+    }
+    worker.stop();
+    context.out.note("stopping after the requests in flight; interrupt again to stop at once");
+}
+
+/// The jobs that a worker serves.
+struct Jobs<'a> {
+    queue: NatsQueue,
+    client: Client,
+    cache: PathBuf,
+    options: WorkerOptions,
+    context: &'a Context,
+    served: Vec<(RunningJob, Worker)>,
+    announced: HashSet<String>,
+    /// Why and until when jobs are passed over.
+    passed_over: HashMap<String, (String, Instant)>,
+    /// The jobs that had nothing to send.
+    quiet: HashSet<String>,
+    /// The number of signals to stop.
+    stopping: u32,
+    total: WorkerReport,
+}
+
+impl Jobs<'_> {
+    /// Serves jobs until a signal stops it. Nothing else does: a queue or a job that fails can recover.
+    async fn serve(&mut self, signals: &mut Signals) {
+        let (mut look_at, mut available, mut waiting) = (Instant::now(), true, false);
+        while self.stopping == 0 || !self.served.is_empty() {
+            tokio::select! {
+                (index, event) = next_event(&mut self.served) => match event {
+                    Some(event) => self.tell(index, &event),
+                    None => self.end(index).await,
+                },
+                () = sleep_until(look_at), if self.stopping == 0 => {
+                    match self.queue.running_jobs().await {
+                        Ok(jobs) => {
+                            if !std::mem::replace(&mut available, true) {
+                                self.context.out.note("the queue responds again");
+                            }
+                            self.choose(&jobs);
+                        }
+                        Err(error) if std::mem::replace(&mut available, false) => {
+                            self.context.out.warn(&format!("the queue doesn't respond: {error}"));
+                        }
+                        Err(_) => {}
+                    }
+                    if self.served.is_empty() && available && !std::mem::replace(&mut waiting, true) {
+                        self.context.out.note("waiting for a job");
+                    }
+                    waiting &= self.served.is_empty();
+                    look_at = Instant::now() + LOOK_INTERVAL;
+                }
+                _ = signals.next() => {
+                    if self.stopping == 0 {
+                        self.context.out.note("stopping after the requests in flight; interrupt again to stop at once");
+                    }
+                    self.stopping += 1;
+                    for (_, worker) in &self.served {
+                        if self.stopping == 1 { worker.stop() } else { worker.abort() }
+                    }
                 }
             }
         }
     }
-    let report = worker.finish().await?;
-    Ok((report, stopped.is_some()))
+
+    /// Starts to serve those of the running jobs that have the highest priority, and stops serving those below.
+    fn choose(&mut self, running: &[RunningJob]) {
+        let now = Instant::now();
+        let passed_over = |id: &str| self.passed_over.get(id).is_some_and(|(_, until)| *until > now);
+        let jobs: Vec<&RunningJob> = running.iter().filter(|job| !passed_over(&job.id)).collect();
+        let least = jobs.iter().filter(|job| !self.quiet.contains(&job.id)).map(|job| job.priority).max();
+        let least = least.unwrap_or(Priority::Low);
+        for (job, worker) in &self.served {
+            if job.priority < least {
+                worker.stop();
+            }
+        }
+        let is_served = |id: &str| self.served.iter().any(|(job, _)| job.id == id);
+        let free = MAX_JOBS.saturating_sub(self.served.len());
+        // Those that had nothing to send come last.
+        let (quiet, busy): (Vec<_>, Vec<_>) = jobs
+            .into_iter()
+            .filter(|job| job.priority >= least && !is_served(&job.id))
+            .partition(|job| self.quiet.contains(&job.id));
+        let next: Vec<RunningJob> = busy.into_iter().chain(quiet).take(free).cloned().collect();
+        for job in next {
+            let Ok(storage) = self.queue.job(&job.id) else { continue };
+            if self.announced.insert(job.id.clone()) {
+                self.context.out.note(&format!("sending for job {}", job.id));
+            }
+            let worker = Worker::start(storage, &self.client, &self.cache, self.options.clone());
+            self.served.push((job, worker));
+        }
+    }
+
+    fn tell(&mut self, index: usize, event: &WorkerEvent) {
+        if let WorkerEvent::Settled { .. } = event {
+            let id = &self.served[index].0.id;
+            self.quiet.remove(id);
+            self.passed_over.remove(id);
+        }
+        tell(event, self.context);
+    }
+
+    /// Ends to serve a job whose worker has stopped.
+    async fn end(&mut self, index: usize) {
+        let (job, worker) = self.served.swap_remove(index);
+        let problem = match worker.finish().await {
+            Ok(report) => {
+                self.total.batches += report.batches;
+                self.total.requests += report.requests;
+                self.total.throttled += report.throttled;
+                self.total.replayed += report.replayed;
+                match report.ending {
+                    WorkerEnding::Unauthorized { reason } => Some(reason),
+                    WorkerEnding::Idle => {
+                        self.quiet.insert(job.id);
+                        return;
+                    }
+                    _ => None,
+                }
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        let Some(problem) = problem else { return };
+        let until = Instant::now() + PASS_OVER;
+        let before = self.passed_over.insert(job.id.clone(), (problem.clone(), until));
+        if before.is_none_or(|(earlier, _)| earlier != problem) {
+            self.context.out.warn(&format!("job {} is left to other workers: {problem}", job.id));
+        }
+    }
+}
+
+/// Returns the next event of any worker, with its index; it waits for ever if there are none.
+async fn next_event(served: &mut [(RunningJob, Worker)]) -> (usize, Option<WorkerEvent>) {
+    if served.is_empty() {
+        return std::future::pending().await;
+    }
+    let events = served.iter_mut().map(|(_, worker)| Box::pin(worker.next()));
+    let (event, index, _) = select_all(events).await;
+    (index, event)
 }
 
 fn tell(event: &WorkerEvent, context: &Context) {

@@ -14,7 +14,7 @@ use crate::support::{Finish as _, Idempost, Ran, signal, wait_until};
 pub(crate) struct Queue {
     child: Child,
     port: u16,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Queue {
@@ -26,19 +26,32 @@ impl Queue {
             "listen: 127.0.0.1:{port}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
             store.display()
         );
-        let file = folder.path().join("nats.conf");
-        std::fs::write(&file, config).unwrap();
-        let program = std::env::var_os("NATS_SERVER").unwrap_or_else(|| "nats-server".into());
-        let mut command = Command::new(program);
-        let child = command.arg("--config").arg(file).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let queue = Self { child: child.unwrap(), port, _folder: folder };
-        wait_until("the queue accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        queue
+        std::fs::write(folder.path().join("nats.conf"), config).unwrap();
+        Self { child: server(&folder, port), port, folder }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts the server again, with what it has stored.
+    fn restart(&mut self) {
+        self.child = server(&self.folder, self.port);
     }
 
     pub(crate) fn address(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }
+}
+
+fn server(folder: &TempDir, port: u16) -> Child {
+    let program = std::env::var_os("NATS_SERVER").unwrap_or_else(|| "nats-server".into());
+    let mut command = Command::new(program);
+    command.arg("--config").arg(folder.path().join("nats.conf")).stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    wait_until("the queue accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    child
 }
 
 impl Drop for Queue {
@@ -197,6 +210,103 @@ fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     bench.each_got_one(301);
     worker.kill().unwrap();
     worker.wait().unwrap();
+}
+
+#[needs("nats-server")]
+#[test]
+fn a_short_job_does_not_wait_for_a_long_one() {
+    let (bench, queue) = (Bench::with(4_000), Queue::start());
+    let machine = bench.service.idempost();
+    let worker = worker(&machine, &queue);
+    let address = queue.address();
+    let mut long = bench.start(&["--max-rps", "2", "--queue", &address]);
+    bench.until_asked(2);
+    let short = send_another(&bench, &address);
+    assert_eq!(short.code, Some(0), "{short:?}");
+    assert_eq!(bench.delivered().get("other@example.com"), Some(&1));
+    assert!(bench.delivered().len() < 4_001, "the long job goes on");
+    long.kill().unwrap();
+    long.wait().unwrap();
+    signal(&worker, Signal::INT);
+    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+}
+
+#[needs("nats-server")]
+#[test]
+fn a_job_of_a_higher_priority_goes_first() {
+    let (bench, queue) = (Bench::with(6_000), Queue::start());
+    let machine = bench.service.idempost();
+    let worker = worker(&machine, &queue);
+    let address = queue.address();
+    let mut normal = bench.start(&["--max-rps", "4", "--queue", &address]);
+    bench.until_asked(2);
+    let people: String = (1..=1_500).map(|n| format!("urgent{n}@example.com\n")).collect();
+    bench.write("urgent.csv", format!("to\n{people}"));
+    let send =
+        ["bulk", "send", "urgent.csv", "--yes", "--max-rps", "4", "--priority", "high", "--queue", &address];
+    let urgent = bench.idempost.run(&[&send, &MESSAGE[..]].concat());
+    assert_eq!(urgent.code, Some(0), "{urgent:?}");
+    let bodies = bench.service.bodies();
+    let is_urgent = |body: &serde_json::Value| body[0]["to"].to_string().contains("urgent");
+    let first = bodies.iter().position(is_urgent).unwrap();
+    let last = bodies.iter().rposition(is_urgent).unwrap();
+    // The worker finishes what it has begun for the other job.
+    let between = (first..last).filter(|index| !is_urgent(&bodies[*index])).count();
+    assert!(between <= 4, "{between} of {}", last - first);
+    assert!(bench.delivered().len() < 7_500, "the other job goes on");
+    normal.kill().unwrap();
+    normal.wait().unwrap();
+    signal(&worker, Signal::INT);
+    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+}
+
+#[needs("nats-server")]
+#[test]
+fn workers_stay_when_the_queue_restarts_and_when_they_cannot_serve_a_job() {
+    let (bench, mut queue) = (Bench::with(300), Queue::start());
+    let (machine, elsewhere) = (bench.service.idempost(), bench.service.idempost());
+    let spelled = bench.service.base_url().replace("127.0.0.1", "localhost");
+    let idle = worker(&machine, &queue);
+    let other = worker(&elsewhere.env("IDEMPOST_BASE_URL", spelled), &queue);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    queue.kill();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    queue.restart();
+    let sent = bench.send(&["--max-rps", "1", "--queue", &queue.address()]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    bench.each_got_one(300);
+    for (worker, told) in [(idle, "sending for job"), (other, "is left to other workers: the job belongs to")]
+    {
+        signal(&worker, Signal::INT);
+        let ended = Ran::of(worker.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{ended:?}");
+    }
+}
+
+#[needs("nats-server")]
+#[test]
+fn a_job_without_workers_says_so() {
+    let (bench, queue) = (Bench::with(3), Queue::start());
+    let address = queue.address();
+    let sending = bench.start(&["--queue", &address]);
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let machine = bench.service.idempost();
+    let worker = worker(&machine, &queue);
+    let sent = Ran::of(sending.wait_with_output().unwrap());
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert!(sent.stderr.contains("no worker serves the job; start one: idempost bulk worker"), "{sent:?}");
+    signal(&worker, Signal::INT);
+    assert_eq!(Ran::of(worker.finish()).code, Some(0));
+}
+
+#[test]
+fn a_priority_is_one_of_three_and_needs_a_queue() {
+    let bench = Bench::with(3);
+    let stderr = bench.send(&["--priority", "urgent"]).fails(2);
+    for part in ["--priority must be low, normal or high", "--priority needs --queue"] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
 }
 
 #[test]

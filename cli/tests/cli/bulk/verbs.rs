@@ -81,9 +81,7 @@ fn the_doctor_sends_one_email_twice_and_compares_the_ids() {
 fn the_help_explains_columns_exit_codes_and_limits_of_the_guarantee() {
     let bench = Bench::with(0);
     let help = bench.bulk(&["send", "--help"]).ok();
-    for text in
-        ["var:NAME", "9 some outcomes", "at most --concurrency requests", "{{{NAME|text}}}", "--take-over"]
-    {
+    for text in ["var:NAME", "9 some outcomes", "at most --concurrency requests", "{{{NAME|text}}}"] {
         assert!(help.replace('\n', " ").contains(text), "{text}\n{help}");
     }
     let overview = bench.bulk(&["-h"]).ok();

@@ -1,0 +1,356 @@
+//! Time, and how old an attempt is: the only place that decides about it.
+//!
+//! # Why no setting of a clock sends a row twice
+//!
+//! The service remembers an idempotency key for 24 hours, so a batch whose outcome is uncertain may be repeated for a time after its first attempt. A wrong
+//! clock must not make that time seem shorter than it was:
+//!
+//! - Within a process, time advances by the monotonic clock and never goes back. Setting the wall clock changes nothing.
+//! - The monotonic clock may stand still while the machine sleeps, and doesn't survive the process. If the wall clock has advanced further than it, or
+//!   attempts of an earlier process are open, the [clock is in doubt](Clock::is_in_doubt). Before it repeats an attempt, a process then asks a reference
+//!   that its own machine can't set: the service, by the `Date` of a response, or the queue of a distributed job.
+//! - Clocks that should agree may differ by the [`TOLERANCE`], which the margin of [`RESEND_WITHIN`] covers.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+/// How far clocks that should agree may differ: those of two machines, or one before and after it was corrected.
+pub(crate) const TOLERANCE: Duration = Duration::from_mins(5);
+/// How long after its first attempt a batch can be attempted again. The service remembers a key for 24 hours; the last hour is a margin for
+/// clocks that differ and requests that are delayed.
+pub(crate) const RESEND_WITHIN: Duration = Duration::from_hours(23);
+/// A smaller difference from the queue's clock than this is the noise of the connection, and isn't corrected.
+#[cfg(feature = "nats")]
+const NOISE: Duration = Duration::from_millis(100);
+
+/// Milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct UnixMillis(pub(crate) u64);
+
+impl UnixMillis {
+    /// Reads the wall clock. A time before the epoch counts as the epoch.
+    pub(crate) fn now() -> Self {
+        WallClock::default().now().into()
+    }
+
+    /// Returns the time elapsed since `earlier`, or `None` if `earlier` is later.
+    pub(crate) fn since(self, earlier: Self) -> Option<Duration> {
+        self.0.checked_sub(earlier.0).map(Duration::from_millis)
+    }
+
+    /// Returns the time `delay` later.
+    pub(crate) fn after(self, delay: Duration) -> Self {
+        Self(self.0.saturating_add(Self::from(delay).0))
+    }
+
+    /// Returns the age of an attempt that was made at this time, or `None` if that is later than `now` by more than the tolerance.
+    pub(crate) fn age(self, now: Self) -> Option<Duration> {
+        now.after(TOLERANCE).since(self).map(|_| now.since(self).unwrap_or_default())
+    }
+}
+
+/// The time since the Unix epoch.
+impl From<Duration> for UnixMillis {
+    fn from(since_epoch: Duration) -> Self {
+        Self(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+/// Returns whether the service surely remembers the key of an attempt of this age.
+pub(crate) fn can_be_resent(age: Option<Duration>) -> bool {
+    age.is_some_and(|age| age < RESEND_WITHIN)
+}
+
+/// A setting of the queue's clock beyond the tolerance.
+#[cfg(feature = "nats")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) by: Duration,
+    pub(crate) ahead: bool,
+}
+
+/// Checks a look at the queue's clock, which should show a time from `earliest` to `latest`.
+#[cfg(feature = "nats")]
+pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -> Result<(), Step> {
+    if time + TOLERANCE < earliest {
+        return Err(Step { by: earliest.saturating_sub(time), ahead: false });
+    }
+    if latest + TOLERANCE < time {
+        return Err(Step { by: time.saturating_sub(latest), ahead: true });
+    }
+    Ok(())
+}
+
+/// The wall clock of this machine, which tests move.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WallClock(Arc<AtomicI64>);
+
+impl WallClock {
+    /// Returns the time since the Unix epoch, or zero before it.
+    pub(crate) fn now(&self) -> Duration {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let moved = self.0.load(Ordering::SeqCst);
+        let by = Duration::from_millis(moved.unsigned_abs());
+        if moved < 0 { now.saturating_sub(by) } else { now.saturating_add(by) }
+    }
+
+    /// Moves the clock by milliseconds.
+    pub(crate) fn move_by(&self, milliseconds: i64) {
+        self.0.fetch_add(milliseconds, Ordering::SeqCst);
+    }
+}
+
+/// The clock of a process, which never goes back.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    wall: WallClock,
+    state: Mutex<State>,
+}
+
+/// Readings of the clocks of this machine.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    monotonic: Instant,
+    wall: Duration,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The time at the latest readings that are agreed with it.
+    time: Duration,
+    at: Reading,
+    /// Whether only a reference knows the time.
+    unconfirmed: bool,
+    /// A time of the reference, and the time of this clock then.
+    reference: Option<(Duration, Duration)>,
+}
+
+impl State {
+    fn new(time: Duration, at: Reading) -> Self {
+        Self { time, at, unconfirmed: false, reference: None }
+    }
+
+    /// Returns the time by the monotonic clock.
+    fn advance(&mut self, to: Reading) -> Duration {
+        let elapsed = to.monotonic.saturating_duration_since(self.at.monotonic);
+        let now = self.time + elapsed;
+        if to.wall + TOLERANCE < self.at.wall + elapsed && !self.unconfirmed {
+            // The wall clock was set back; from here on, its advance tells again whether the machine slept.
+            (self.time, self.at) = (now, to);
+        }
+        now
+    }
+
+    fn is_in_doubt(&mut self, to: Reading) -> bool {
+        let now = self.advance(to);
+        self.unconfirmed || to.wall.saturating_sub(self.at.wall) > now.saturating_sub(self.time) + TOLERANCE
+    }
+
+    /// Continues at this time, which both clocks of the machine are measured from.
+    fn anchor(&mut self, time: Duration, at: Reading) {
+        (self.time, self.at, self.unconfirmed) = (time, at, false);
+    }
+
+    fn confirm(&mut self, reference: Option<Duration>, to: Reading) {
+        let now = self.advance(to);
+        let confirmed = match (reference, self.reference) {
+            (Some(time), Some((before, then))) => then + time.saturating_sub(before),
+            (Some(time), None) => time,
+            // The wall clock is the only other witness.
+            (None, _) => self.time + to.wall.saturating_sub(self.at.wall),
+        };
+        let time = now.max(confirmed);
+        self.anchor(time, to);
+        self.reference = reference.map(|reference| (reference, time)).or(self.reference);
+    }
+
+    #[cfg(feature = "nats")]
+    fn follow(&mut self, time: Duration, to: Reading) -> Result<(), Step> {
+        let now = self.advance(to);
+        let latest = now.max(self.time + to.wall.saturating_sub(self.at.wall));
+        check_step(now, latest, time).inspect_err(|_| self.unconfirmed = true)?;
+        self.anchor(if now.abs_diff(time) > NOISE { time } else { now }, to);
+        Ok(())
+    }
+}
+
+impl Clock {
+    /// Creates a clock of a process that starts at this time. It is in doubt if the process continues attempts of an earlier one.
+    pub(crate) fn new(start: UnixMillis, wall: WallClock, continues: bool) -> Self {
+        let clock = Self::at(Duration::from_millis(start.0), wall);
+        clock.lock().unconfirmed = continues;
+        clock
+    }
+
+    /// Creates a clock that [follows](Self::follow) another one, whose time since the Unix epoch this is.
+    #[cfg(feature = "nats")]
+    pub(crate) fn following(time: Duration) -> Self {
+        Self::at(time, WallClock::default())
+    }
+
+    fn at(time: Duration, wall: WallClock) -> Self {
+        let at = Reading { monotonic: Instant::now(), wall: wall.now() };
+        Self { wall, state: Mutex::new(State::new(time, at)) }
+    }
+
+    /// Returns the time since the Unix epoch.
+    #[cfg(feature = "nats")]
+    pub(crate) fn now(&self) -> Duration {
+        self.lock().advance(self.read())
+    }
+
+    /// Returns the time as the journal records it.
+    pub(crate) fn millis(&self) -> UnixMillis {
+        self.lock().advance(self.read()).into()
+    }
+
+    /// Returns whether an age by this clock may be too small, so that a reference has to confirm the time before an uncertain attempt is
+    /// repeated.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.lock().is_in_doubt(self.read())
+    }
+
+    /// Confirms the time by the service's, in time since the Unix epoch, or by the wall clock if the service doesn't state its own.
+    pub(crate) fn confirm(&self, service: Option<Duration>) {
+        self.lock().confirm(service, self.read());
+    }
+
+    /// Remembers the service's time, from which a later one shows how much time has passed.
+    pub(crate) fn saw(&self, service: Option<Duration>) {
+        let Some(service) = service else { return };
+        let mut state = self.lock();
+        let now = state.advance(self.read());
+        state.reference = Some((service, now));
+    }
+
+    /// Follows the queue's clock. Corrections within the tolerance may set this clock back.
+    ///
+    /// # Errors
+    /// The queue's clock was set by more than the tolerance. This clock is in doubt until it agrees again.
+    #[cfg(feature = "nats")]
+    pub(crate) fn follow(&self, queue: Duration) -> Result<(), Step> {
+        self.lock().follow(queue, self.read())
+    }
+
+    fn read(&self) -> Reading {
+        Reading { monotonic: Instant::now(), wall: self.wall.now() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = 24 * 3_600;
+    const START: Duration = Duration::from_secs(1_000 * DAY);
+
+    /// Readings after so many seconds of the monotonic clock, with a wall clock that was moved by so many.
+    struct Machine(Instant);
+
+    impl Machine {
+        fn at(&self, seconds: u64, moved: i64) -> Reading {
+            let wall = (START.as_secs() + seconds).saturating_add_signed(moved);
+            Reading { monotonic: self.0 + Duration::from_secs(seconds), wall: Duration::from_secs(wall) }
+        }
+    }
+
+    fn started() -> (Machine, State) {
+        let machine = Machine(Instant::now());
+        let state = State::new(START, machine.at(0, 0));
+        (machine, state)
+    }
+
+    fn passed(state: &mut State, reading: Reading) -> u64 {
+        state.advance(reading).saturating_sub(START).as_secs()
+    }
+
+    #[test]
+    fn setting_the_wall_clock_changes_no_age() {
+        // F-11
+        let (machine, mut state) = started();
+        let day = DAY.cast_signed();
+        for (seconds, moved) in [(10, day), (20, -day), (30, -2 * day), (40, 300), (50, 0)] {
+            assert_eq!(passed(&mut state, machine.at(seconds, moved)), seconds, "{moved}");
+        }
+    }
+
+    #[test]
+    fn a_wall_clock_that_advanced_further_puts_the_time_in_doubt() {
+        // F-11
+        let (machine, mut state) = started();
+        assert!(!state.is_in_doubt(machine.at(10, 299)));
+        assert!(state.is_in_doubt(machine.at(10, 301)));
+        // A machine whose clock was set back an hour ago sleeps for ten minutes.
+        assert!(!state.is_in_doubt(machine.at(20, -3_600)));
+        assert!(state.is_in_doubt(machine.at(30, -3_000)));
+    }
+
+    #[test]
+    fn the_service_s_time_tells_sleep_from_a_setting() {
+        // F-11
+        for (slept, expected) in [(0, 60), (DAY, 60 + DAY)] {
+            let (machine, mut state) = started();
+            // The service's clock is an hour ahead.
+            let service = |seconds| START + Duration::from_secs(3_600 + seconds);
+            state.reference = Some((service(50), state.advance(machine.at(50, 0))));
+            let reading = machine.at(60, DAY.cast_signed());
+            assert!(state.is_in_doubt(reading));
+            state.confirm(Some(service(60 + slept)), reading);
+            assert_eq!(passed(&mut state, reading), expected);
+            assert!(!state.is_in_doubt(reading));
+        }
+    }
+
+    #[test]
+    fn without_the_service_s_time_the_wall_clock_counts() {
+        // F-11
+        let (machine, mut state) = started();
+        let reading = machine.at(60, DAY.cast_signed());
+        state.confirm(None, reading);
+        assert_eq!(passed(&mut state, reading), 60 + DAY);
+        assert!(!state.is_in_doubt(reading));
+    }
+
+    #[test]
+    fn a_time_that_is_a_little_in_the_future_is_new_and_one_far_ahead_unknown() {
+        // F-11
+        let now = UnixMillis(10_000_000);
+        let ahead = |by: Duration| now.after(by).age(now);
+        assert_eq!(ahead(Duration::ZERO), Some(Duration::ZERO));
+        assert_eq!(ahead(TOLERANCE), Some(Duration::ZERO));
+        assert_eq!(ahead(TOLERANCE + Duration::from_millis(1)), None);
+        assert_eq!(UnixMillis(9_000_000).age(now), Some(Duration::from_secs(1_000)));
+    }
+
+    #[cfg(feature = "nats")]
+    #[test]
+    fn a_queue_s_clock_is_followed_unless_it_steps_back_beyond_the_tolerance() {
+        // F-11
+        let (machine, mut state) = started();
+        let queue = |seconds| START + Duration::from_secs(seconds);
+        state.follow(queue(15), machine.at(10, 0)).unwrap();
+        assert_eq!(passed(&mut state, machine.at(11, 0)), 16);
+        state.follow(queue(10), machine.at(11, 0)).unwrap();
+        assert_eq!(passed(&mut state, machine.at(11, 0)), 10);
+        let back = state.follow(queue(15), machine.at(411, 0)).unwrap_err();
+        assert_eq!(back, Step { by: Duration::from_secs(395), ahead: false });
+        assert!(state.is_in_doubt(machine.at(412, 0)), "an age could be too small");
+        assert_eq!(passed(&mut state, machine.at(412, 0)), 411);
+        state.follow(queue(420), machine.at(420, 0)).unwrap();
+        assert!(!state.is_in_doubt(machine.at(420, 0)));
+        let ahead = state.follow(queue(420 + DAY), machine.at(420, 0)).unwrap_err();
+        assert_eq!(ahead, Step { by: Duration::from_secs(DAY), ahead: true });
+        // The machine slept for a day.
+        state.follow(queue(420 + DAY), machine.at(420, DAY.cast_signed())).unwrap();
+        assert_eq!(passed(&mut state, machine.at(420, DAY.cast_signed())), 420 + DAY);
+    }
+}

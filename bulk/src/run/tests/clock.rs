@@ -1,0 +1,90 @@
+//! Jobs while clocks are set, machines sleep, and keys expire.
+
+use super::*;
+use crate::clock::WallClock;
+
+const DAY: i64 = 24 * 3_600_000;
+
+/// The row that each batch of a job starts with is sent in the batch's turn; batch 3 is the one that is repeated.
+fn is_fourth(request: &SendRequest) -> bool {
+    request.key.contains("/3/")
+}
+
+/// Runs a job until its emails are delivered, and kills it before the result of batch 3 is known.
+async fn interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Service>) {
+    let job = planned(folder, 500).await;
+    let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
+    *service.time.lock().unwrap() = Some(wall.now());
+    let mut run = job.start_with(Arc::clone(&service), patient().wall_clock(wall));
+    while service.delivered().0 < 500 && run.next().await.is_some() {}
+    run.abort();
+    assert_eq!(run.finish().await.unwrap().counts.remaining, 100);
+    service.set_script(|_, _| None);
+    (job, service)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_a_little_behind_makes_no_batch_unknown() {
+    // F-11
+    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (job, service) = interrupted(folder.path(), &wall).await;
+    wall.move_by(-3_000);
+    let report = job.start_with(Arc::clone(&service), patient().wall_clock(&wall)).finish().await.unwrap();
+    assert_eq!(report.counts, Counts { sent: 500, ..Counts::default() });
+    assert_eq!(service.delivered(), (500, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
+    // F-11
+    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (job, service) = interrupted(folder.path(), &wall).await;
+    // A day later, the wall clock is where it was.
+    service.forgets_keys.store(true, Ordering::SeqCst);
+    *service.time.lock().unwrap() = Some(wall.now() + Duration::from_hours(24));
+    let report = job.start_with(Arc::clone(&service), patient().wall_clock(&wall)).finish().await.unwrap();
+    assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
+    assert_eq!(service.delivered(), (500, 1));
+}
+
+/// Runs a job in which the wall clock advances by a day between two attempts of batch 3. `slept` is how far the service's time does.
+async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
+    let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let job = planned(folder.path(), 500).await;
+    let moved = wall.clone();
+    let mut attempts = 0;
+    let service = Service::new(move |_, request| {
+        is_fourth(request).then_some(())?;
+        attempts += 1;
+        if attempts == 1 {
+            moved.move_by(DAY);
+        }
+        (attempts == 1).then_some(Fault::TimedOut { executed: true })
+    });
+    service.forgets_keys.store(slept.is_none_or(|slept| !slept.is_zero()), Ordering::SeqCst);
+    *service.time.lock().unwrap() = slept.map(|slept| wall.now() + slept);
+    let report = job.start_with(Arc::clone(&service), patient().wall_clock(&wall)).finish().await.unwrap();
+    (report, service.delivered())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_set_ahead_during_a_run_makes_no_batch_unknown() {
+    // F-11
+    let (report, delivered) = day_passes(Some(Duration::ZERO)).await;
+    assert_eq!(report.counts, Counts { sent: 500, ..Counts::default() });
+    assert_eq!(delivered, (500, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_slept_for_a_day_repeats_no_request() {
+    // F-11
+    for service_time in [Some(Duration::from_hours(24)), None] {
+        let (report, delivered) = day_passes(service_time).await;
+        assert_eq!(
+            report.counts,
+            Counts { sent: 400, unknown: 100, ..Counts::default() },
+            "{service_time:?}"
+        );
+        assert_eq!(delivered, (500, 1), "{service_time:?}");
+    }
+}

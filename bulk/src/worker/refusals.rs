@@ -1,0 +1,89 @@
+//! Whether a refusal or a rejection of the service is about one batch, such as a sender that it doesn't know, or about everything that this worker sends.
+//!
+//! The service answers both with 403. A refused batch returns to the end of the queue, so that the batches behind it show which one it is: if one of
+//! them is accepted, the refusal was the batch's.
+
+use std::collections::{HashMap, HashSet};
+
+/// So many batches that are refused in a row, or refusals of one batch, decide.
+const ENOUGH: usize = 3;
+/// So many batches that are rejected in a row have a common cause, such as a missing template.
+const MAX_REJECTED: u32 = 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Refusals {
+    /// The number of accepted batches.
+    accepted: u64,
+    /// For each batch that was refused: how often, and the number of accepted batches at the first time.
+    batches: HashMap<u32, (usize, u64)>,
+    /// The batches that were refused since one was accepted.
+    in_a_row: HashSet<u32>,
+    /// The batches that were rejected since one was accepted.
+    rejected: u32,
+}
+
+/// What a refusal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// It isn't known yet.
+    Unclear,
+    /// The batch.
+    Batch,
+    /// Everything that this worker sends.
+    Everything,
+}
+
+impl Refusals {
+    pub(super) fn accepted(&mut self) {
+        self.accepted += 1;
+        self.in_a_row.clear();
+        self.rejected = 0;
+    }
+
+    /// Returns whether so many batches were rejected in a row that their rows aren't the cause.
+    pub(super) fn rejected(&mut self) -> bool {
+        self.rejected = self.rejected.saturating_add(1);
+        self.rejected >= MAX_REJECTED
+    }
+
+    pub(super) fn refused(&mut self, batch: u32) -> About {
+        let (times, before) = self.batches.entry(batch).or_insert((0, self.accepted));
+        *times += 1;
+        let (times, proven) = (*times, *before < self.accepted);
+        self.in_a_row.insert(batch);
+        if self.in_a_row.len() >= ENOUGH {
+            return About::Everything;
+        }
+        if proven || times >= ENOUGH {
+            self.batches.remove(&batch);
+            self.in_a_row.remove(&batch);
+            return About::Batch;
+        }
+        About::Unclear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_batch_is_judged_by_the_batches_behind_it() {
+        let mut refusals = Refusals::default();
+        refusals.accepted();
+        assert_eq!(refusals.refused(7), About::Unclear);
+        refusals.accepted();
+        assert_eq!(refusals.refused(7), About::Batch);
+        assert_eq!(refusals.refused(8), About::Unclear);
+        assert_eq!(refusals.refused(9), About::Unclear);
+        assert_eq!(refusals.refused(10), About::Everything);
+    }
+
+    #[test]
+    fn the_only_batches_left_are_refused_at_the_third_time() {
+        let mut refusals = Refusals::default();
+        let about: Vec<About> = [1, 2, 1, 2, 1, 2].map(|batch| refusals.refused(batch)).into();
+        assert_eq!(about[..4], [About::Unclear; 4]);
+        assert_eq!(about[4..], [About::Batch; 2]);
+    }
+}

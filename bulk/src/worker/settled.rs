@@ -1,0 +1,33 @@
+//! The result of a batch as workers record it: what became of its emails, and the requests that it took.
+
+/// The requests of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Effort {
+    /// The requests, those of earlier workers included.
+    pub(crate) requests: u32,
+    /// The responses with status 429.
+    pub(crate) throttled: u32,
+    /// Whether a request repeated an earlier one whose outcome was uncertain.
+    pub(crate) repeated: bool,
+}
+
+impl Effort {
+    /// Puts the counts before a record.
+    pub(super) fn before(self, record: &[u8]) -> Vec<u8> {
+        let Self { requests, throttled, repeated } = self;
+        let parts = [&requests.to_le_bytes()[..], &throttled.to_le_bytes(), &[u8::from(repeated)], record];
+        parts.concat()
+    }
+
+    /// Splits a result into the counts and the record. One that is too short has neither.
+    pub(crate) fn split(result: &[u8]) -> (Self, &[u8]) {
+        let split = || {
+            let (requests, rest) = result.split_first_chunk()?;
+            let (throttled, rest) = rest.split_first_chunk()?;
+            let (repeated, record) = rest.split_first()?;
+            let (requests, throttled) = (u32::from_le_bytes(*requests), u32::from_le_bytes(*throttled));
+            Some((Self { requests, throttled, repeated: *repeated != 0 }, record))
+        };
+        split().unwrap_or_default()
+    }
+}

@@ -1,0 +1,227 @@
+//! Jobs whose workers, queue or rows have faults: workers stay, and what they state is true.
+
+use std::time::Duration;
+
+use idempost_bulk::{
+    BulkError, DistributeOptions, Ending, Event, Outcome,
+    queue::{QueueError, Storage},
+    worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions},
+};
+use idempost_needs::needs;
+use tokio::time::{sleep, timeout};
+
+use super::{
+    faulty::Faults,
+    job::{MAX_WAIT, backend, distribute, finished, outcomes, planned, until, worker, workers},
+    server::Server,
+    service::{Action, Service},
+};
+
+const SLOW: Action = Action::Accept(Duration::from_millis(20));
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_queue_clock_set_back_stops_the_workers_until_it_is_right() {
+    // F-11
+    let (server, service) = (Server::start(), Service::with(|_, _| SLOW));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 300).await;
+    let faults = Faults::default();
+    let start = |queue, cache: &str| {
+        let cache = folder.path().join(cache);
+        Worker::start(faults.of(queue), &service.client(), cache, WorkerOptions::default())
+    };
+    let mut first = start(backend(&server, &job).await, "first");
+    let run = distribute(&server, &job).await;
+    until(|| service.delivered() >= 20).await;
+    faults.set_clock(-3_600);
+    until_reported(&mut first, "was set back by 60 min").await;
+    // Batches that a worker has leased end.
+    sleep(Duration::from_secs(1)).await;
+    let before = service.requests();
+    let mut second = start(backend(&server, &job).await, "second");
+    until_reported(&mut second, "was set back by").await;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(service.requests(), before);
+    faults.set_clock(0);
+    assert_eq!(finished(run).await.counts.sent, 300);
+    service.assert_delivered_once(300);
+}
+
+/// Waits until a worker reports this reason why it doesn't send.
+async fn until_reported(worker: &mut Worker, expected: &str) {
+    let reported = async {
+        loop {
+            match worker.next().await.expect("it stays") {
+                WorkerEvent::QueueUnavailable { reason } | WorkerEvent::Waiting { reason }
+                    if reason.contains(expected) =>
+                {
+                    return;
+                }
+                _ => {}
+            }
+        }
+    };
+    timeout(MAX_WAIT, reported).await.expect("it reports in time");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_queue_clock_set_back_ends_the_coordination_with_an_error() {
+    // F-11
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 20).await;
+    let faults = Faults::default();
+    let start = |queue| {
+        let run = job.distribute(&service.client(), faults.of(queue), DistributeOptions::default());
+        run.expect("no invalid rows")
+    };
+    let mut run = start(backend(&server, &job).await);
+    while let Some(event) = run.next().await
+        && event != Event::NoWorkers
+    {}
+    faults.set_clock(-600);
+    let clock = |error| matches!(error, Err(BulkError::Queue(QueueError::Clock { ahead: false, .. })));
+    assert!(clock(run.finish().await.map(drop)));
+    // Another process knows the time from before.
+    assert!(clock(start(backend(&server, &job).await).finish().await.map(drop)));
+    faults.set_clock(-60);
+    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
+    assert_eq!(finished(start(backend(&server, &job).await)).await.counts.sent, 20);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_queue_that_stores_nothing_makes_no_unsent_row_rejected() {
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 30).await;
+    let faults = Faults::default();
+    let run = distribute(&server, &job).await;
+    faults.set_full(true);
+    let options = WorkerOptions::default().max_deliveries(1);
+    let queue = faults.of(backend(&server, &job).await);
+    let _worker = Worker::start(queue, &service.client(), folder.path().join("cache"), options);
+    // The leases of this server last a second.
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(service.requests(), 0);
+    faults.set_full(false);
+    let report = finished(run).await;
+    assert_eq!((report.counts.sent, report.counts.rejected), (30, 0));
+    service.assert_delivered_once(30);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_refused_batch_is_rejected_alone_and_the_workers_stay() {
+    let server = Server::start();
+    let service = Service::with(|_, to| if to == "r1@example.com" { Action::Forbidden } else { SLOW });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let workers = workers(&server, &service, &job, folder.path(), 3).await;
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.rejected), (49, 1));
+    service.assert_delivered_once(49);
+    for worker in workers {
+        assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
+    }
+    let first = &outcomes(&job).await[0];
+    assert!(matches!(&first.outcome, Outcome::Rejected { status: 403, .. }), "{first:?}");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn refusals_of_everything_reject_nothing() {
+    let (server, service) = (Server::start(), Service::with(|_, _| Action::Forbidden));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let run = distribute(&server, &job).await;
+    let refused = worker(&server, &service, &job, &folder.path().join("first")).await;
+    let ending = refused.finish().await.expect("a report").ending;
+    assert!(matches!(ending, WorkerEnding::Unauthorized { .. }), "{ending:?}");
+    service.set_script(|_, _| SLOW);
+    let _other = worker(&server, &service, &job, &folder.path().join("second")).await;
+    let report = finished(run).await;
+    assert_eq!((report.counts.sent, report.counts.rejected), (50, 0));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn rejections_of_everything_pause_the_job_with_their_cause() {
+    let (server, service) = (Server::start(), Service::with(|_, _| Action::Invalid));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 200).await;
+    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
+    let run = distribute(&server, &job).await;
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
+    assert!(reason.contains("rejects all batches") && reason.contains("validation_error"), "{reason}");
+    assert_eq!(report.counts.rejected, 19, "{report:?}");
+    service.set_script(|_, _| SLOW);
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.rejected), (181, 19));
+    service.assert_delivered_once(181);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_worker_that_joins_while_the_server_is_down_waits_for_it() {
+    let (mut server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 30).await;
+    let mut run = distribute(&server, &job).await;
+    let queue = backend(&server, &job).await;
+    while let Some(event) = run.next().await
+        && event != Event::NoWorkers
+    {}
+    server.kill();
+    let mut worker =
+        Worker::start(queue, &service.client(), folder.path().join("cache"), WorkerOptions::default());
+    until_reported(&mut worker, "read a shared value").await;
+    server.restart();
+    assert_eq!(finished(run).await.counts.sent, 30);
+    assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_report_counts_the_requests_and_the_repeated_batches() {
+    let server = Server::start();
+    let service = Service::with(|n, to| match to {
+        "r3@example.com" => Action::Hang,
+        _ if n == 2 => Action::Throttle,
+        _ => SLOW,
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 10).await;
+    let run = distribute(&server, &job).await;
+    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
+    until(|| service.delivered() == 10).await;
+    // Only the results that a worker has recorded are sure to be counted.
+    sleep(Duration::from_millis(500)).await;
+    dying.abort();
+    service.set_script(|_, _| SLOW);
+    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+    let report = finished(run).await;
+    assert_eq!((report.requests, report.throttled, report.replayed), (service.requests(), 1, 1));
+    assert_eq!(report.requests, 12, "10 batches, one of them throttled and one repeated");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn replicas_that_the_server_cannot_store_are_an_error() {
+    let server = Server::start();
+    let queue = || async {
+        let options = server.options().replicas(3).expect("a valid number");
+        let queue = idempost_bulk::queue::NatsQueue::connect(options).await.expect("connected");
+        queue.job("job").expect("a valid name")
+    };
+    let created = queue().await.restore("a1").await.expect_err("one server");
+    let text = created.to_string();
+    assert!(text.starts_with("couldn't store BULK_JOBS on 3 servers: "), "{text}");
+    server.job("job").await.restore("a1").await.expect("restored");
+    let raised = queue().await.restore("a1").await.expect_err("one server");
+    let text = raised.to_string();
+    assert!(text.starts_with("couldn't store BULK_JOBS on 3 servers: it exists on 1"), "{text}");
+}
