@@ -143,8 +143,8 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let unfinished = parts.iter().any(|part| !part.is_complete());
     let is_another = options.again || parts.is_empty() || !(options.add || unfinished || fields.is_empty());
     if is_another {
-        let plan = draft.write(&mut KnownRows::new(), changed)?.publish(Vec::new());
-        return replaced(unstarted, plan);
+        let plan = draft.write(&mut KnownRows::new(), changed)?.publish(Vec::new())?;
+        return replaced(&unstarted, plan);
     }
     // A trial of the first rows is the first part of them all.
     let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
@@ -157,9 +157,10 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let written = draft.write(&mut known, changed)?;
     let counts = written.counts();
     let is_separate = !unfinished && counts.known + written.changed == 0;
-    let needs_choice = match options.add {
-        true => written.changed > 0 && changed == ChangedRows::Reject,
-        false => !is_separate && !is_limited,
+    let needs_choice = if options.add {
+        written.changed > 0 && changed == ChangedRows::Reject
+    } else {
+        !is_separate && !is_limited
     };
     let latest = parts.last().map(|part| part.plan.id().to_owned()).unwrap_or_default();
     if needs_choice {
@@ -178,13 +179,13 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         })));
     }
     let is_canceled = parts.last().is_some_and(|part| part.canceled);
-    if counts.valid + counts.invalid == 0 && !is_canceled {
+    if counts.valid + counts.invalid + counts.suppressed == 0 && !is_canceled {
         return Plan::open(&dir.join(latest));
     }
     let separate = is_separate && !options.add;
     let after =
         if separate { Vec::new() } else { parts.iter().map(|part| part.plan.id().to_owned()).collect() };
-    replaced(unstarted, written.publish(after))
+    replaced(&unstarted, written.publish(after)?)
 }
 
 /// Plans a part of these rows of an earlier one, without those that another part has sent or will send; `None` if none are left. Blocks.
@@ -226,8 +227,7 @@ fn earlier(plan: &Plan) -> Result<Vec<Part>> {
 }
 
 /// Removes the plans that were never started, since another one replaces them, and lets that one belong to the account of the others.
-fn replaced(unstarted: Vec<Part>, plan: Result<Plan>) -> Result<Plan> {
-    let plan = plan?;
+fn replaced(unstarted: &[Part], plan: Plan) -> Result<Plan> {
     for part in unstarted.iter().filter(|part| part.plan.id() != plan.id()) {
         remove(&part.plan)?;
     }

@@ -24,6 +24,7 @@ mod prepared;
 mod preparer;
 mod row_key;
 mod selection;
+mod skipped_rows;
 
 pub use counts::Counts;
 pub(crate) use job::job_id;
@@ -34,7 +35,7 @@ pub(crate) use options::PlanOptions;
 pub(crate) use portable::{BatchSize, PortableFile};
 pub(crate) use prepared::{BatchKind, BodyHash, Prepared, PreparedRow, Rendered};
 pub(crate) use preparer::Preparer;
-pub(crate) use row_key::RowKey;
+pub(crate) use row_key::{RowKey, address_hash};
 pub(crate) use selection::Selection;
 
 use context::Context;
@@ -56,7 +57,7 @@ const ROWS: &str = "plan.rows";
 /// A validated job: which rows are sent in which request.
 ///
 /// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (which of them are sent), `plan.idx` (32 bytes per
-/// request, with the hash of its body), and `invalid.csv` (if rows are invalid). The folder is private to its owner and has no credential.
+/// request, with the hash of its body), `invalid.csv` (if rows are invalid) and `skipped.csv` (if rows are left out on purpose). The folder is private to its owner and has no credential.
 #[derive(Debug)]
 pub struct Plan {
     dir: PathBuf,
@@ -83,7 +84,7 @@ pub(crate) struct Draft {
     job: Job,
     base: String,
     again: bool,
-    limit: Option<u64>,
+    options: PlanOptions,
 }
 
 impl Draft {
@@ -126,8 +127,8 @@ impl Draft {
             problems: Vec::new(),
             index: JobIndex { entries: 0, blake3: String::new() },
         };
-        let (again, limit) = (options.again, options.limit);
-        Ok(Self { temporary, dir: dir.to_owned(), context, job, base, again, limit })
+        let (again, options) = (options.again, options.clone());
+        Ok(Self { temporary, dir: dir.to_owned(), context, job, base, again, options })
     }
 
     /// Opens the plan of the same input, message, options and origin, if there is one.
@@ -215,7 +216,7 @@ impl Draft {
 
     /// Validates every row and writes the plan; nothing is sent. Invalid rows aren't an error: see [`Plan::counts`].
     pub(crate) fn write(mut self, known: &mut KnownRows, changed: ChangedRows) -> Result<Written> {
-        let built = builder::build(&self.context, self.temporary.path(), self.limit, known, changed)?;
+        let built = builder::build(&self.context, self.temporary.path(), &self.options, known, changed)?;
         self.job.counts = built.counts;
         self.job.problems = built.problems;
         self.job.index = JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string() };
@@ -390,6 +391,12 @@ impl Plan {
         (self.job.counts.invalid > 0).then(|| self.dir.join(invalid_rows::NAME))
     }
 
+    /// Returns the path of `skipped.csv`, the valid rows that are left out with their reasons; `None` if there are none.
+    pub fn skipped_rows(&self) -> Option<PathBuf> {
+        let Counts { repeated, skipped, suppressed, .. } = self.job.counts;
+        (repeated + skipped + suppressed > 0).then(|| self.dir.join(skipped_rows::NAME))
+    }
+
     /// Returns the number of requests: batches and single emails.
     pub fn batches(&self) -> u32 {
         self.job.index.entries
@@ -413,7 +420,7 @@ impl Plan {
     /// Visits all batches: kind, first row, and number of emails.
     pub(crate) fn visit_batches(&self, mut visit: impl FnMut(u32, BatchKind, u64, u16)) -> Result<()> {
         index::visit(&self.dir, self.job.index.entries, |batch, entry| {
-            visit(batch, entry.kind, entry.row, entry.count)
+            visit(batch, entry.kind, entry.row, entry.count);
         })
     }
 

@@ -11,7 +11,7 @@ use crate::{
     input::Input,
     message::Message,
     parts,
-    plan::{ChangedRows, PlanOptions},
+    plan::{ChangedRows, PlanOptions, address_hash},
 };
 
 /// A description of a job: the rows, the message, and options.
@@ -94,6 +94,19 @@ impl Bulk {
     #[must_use]
     pub fn add_rows(mut self, changed: ChangedRows) -> Self {
         (self.options.add, self.options.changed) = (true, changed);
+        self
+    }
+
+    /// Leaves out rows with any of these addresses in `to`, `cc` or `bcc`, such as those of people who unsubscribed: [`Counts::suppressed`](crate::PlanCounts::suppressed)
+    /// counts them, and `skipped.csv` lists them. It applies when the job is planned; with another list, the plan [differs](crate::BulkError::Differs).
+    #[must_use]
+    pub fn suppress<A: AsRef<str>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
+        let mut hashes: Vec<_> =
+            addresses.into_iter().map(|address| address_hash(address.as_ref())).collect();
+        hashes.extend(self.options.suppressed.iter());
+        hashes.sort_unstable();
+        hashes.dedup();
+        self.options.suppressed = hashes.into();
         self
     }
 

@@ -9,11 +9,12 @@ use idempost::{
 };
 
 use super::{
-    BatchKind, ChangedRows, Counts, Held, KnownRows, RowKey, Selection, body_hash,
+    BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, Selection, address_hash, body_hash,
     composer::Files,
     context::Context,
     index::{Entry, IndexWriter},
     invalid_rows::InvalidRows,
+    skipped_rows::SkippedRows,
 };
 use crate::{
     error::{BulkError, Result},
@@ -44,7 +45,7 @@ pub(super) struct Built {
 pub(super) fn build(
     context: &Context,
     dir: &Path,
-    limit: Option<u64>,
+    options: &PlanOptions,
     known: &mut KnownRows,
     changed: ChangedRows,
 ) -> Result<Built> {
@@ -53,6 +54,8 @@ pub(super) fn build(
         context,
         known,
         changed_rows: changed,
+        suppressed: &options.suppressed,
+        skipped: SkippedRows::new(dir),
         index: IndexWriter::create(dir)?,
         invalid: InvalidRows::new(dir, &context.layout),
         seen: HashSet::new(),
@@ -64,7 +67,7 @@ pub(super) fn build(
         problems: Vec::new(),
         changed: (0, Vec::new()),
     };
-    while limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
+    while options.limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
         let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? else { break };
         if context.selects(position.row) {
             builder.row(position, record)?;
@@ -77,6 +80,8 @@ struct Builder<'a> {
     context: &'a Context,
     known: &'a mut KnownRows,
     changed_rows: ChangedRows,
+    suppressed: &'a [[u8; 16]],
+    skipped: SkippedRows,
     index: IndexWriter,
     invalid: InvalidRows<'a>,
     /// The identities of the rows so far, and the hashes of their recipients: together up to 50 bytes of memory per row.
@@ -132,7 +137,7 @@ impl Builder<'_> {
             }
             if self.changed_rows == ChangedRows::Skip {
                 self.counts.skipped += 1;
-                return Ok(());
+                return self.skipped.push(position.row, row.email.fields().to, "changed");
             }
         }
         let kind = self.context.composer.kind(&row);
@@ -140,9 +145,16 @@ impl Builder<'_> {
             Ok(email) => email,
             Err(problems) => return self.invalid(position, record, problems),
         };
+        let fields = email.fields();
+        let mut recipients = [fields.to, fields.cc, fields.bcc].into_iter().flatten();
+        let is_suppressed = |address: &String| self.suppressed.binary_search(&address_hash(address)).is_ok();
+        if !self.suppressed.is_empty() && recipients.any(is_suppressed) {
+            self.counts.suppressed += 1;
+            return self.skipped.push(position.row, fields.to, "suppressed");
+        }
         if !self.seen.insert(key.identity) {
             self.counts.repeated += 1;
-            return Ok(());
+            return self.skipped.push(position.row, fields.to, "repeated");
         }
         self.recipients.push(key.recipient);
         self.counts.retried_rejected += u64::from(held == Some(Held::Rejected));
@@ -212,6 +224,7 @@ impl Builder<'_> {
     fn finish(mut self) -> Result<Built> {
         self.close()?;
         self.invalid.finish()?;
+        self.skipped.finish()?;
         let (entries, index_hash) = self.index.finish()?;
         self.recipients.sort_unstable();
         self.counts.duplicates = self.recipients.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The counts of a plan. `rows` is the sum of `valid`, `invalid`, `blank`, `repeated`, `known` and `skipped`.
+/// The counts of a plan. `rows` is the sum of `valid`, `invalid`, `blank`, `repeated`, `known`, `skipped` and `suppressed`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Counts {
@@ -22,6 +22,9 @@ pub struct Counts {
     pub known: u64,
     /// The changed rows that [`ChangedRows::Skip`](crate::ChangedRows::Skip) leaves out.
     pub skipped: u64,
+    /// The rows with a suppressed recipient.
+    #[serde(default)]
+    pub suppressed: u64,
     /// The valid rows with the same `to` as an earlier one, which are sent nevertheless.
     pub duplicates: u64,
     /// The valid rows that an earlier part of the job has, where they were rejected.

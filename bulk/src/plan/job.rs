@@ -70,6 +70,9 @@ pub(super) struct JobOptions {
     pub(super) rows: Option<Selection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
+    /// The hash of the list of suppressed addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) suppressed: Option<String>,
     /// A name that was chosen, so that it makes another job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
@@ -82,7 +85,11 @@ fn is_inactive(guard: &RecipientGuard) -> bool {
 impl From<&PlanOptions> for JobOptions {
     fn from(options: &PlanOptions) -> Self {
         let PlanOptions { ignore_columns, limit, test_to, guard, rows, key, name, .. } = options.clone();
-        Self { ignore_columns, limit, test_to, guard, rows, key, name }
+        let suppressed = (!options.suppressed.is_empty()).then(|| {
+            let list = options.suppressed.concat();
+            blake3::hash(&list).to_hex()[..32].to_owned()
+        });
+        Self { ignore_columns, limit, test_to, guard, rows, key, suppressed, name }
     }
 }
 

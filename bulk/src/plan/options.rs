@@ -1,6 +1,6 @@
 //! Options of planning.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use idempost::{Email, problem::Problem, types::RecipientGuard};
 
@@ -35,6 +35,8 @@ pub(crate) struct PlanOptions {
     pub(crate) add: bool,
     /// What is done with added rows for known recipients.
     pub(crate) changed: ChangedRows,
+    /// The hashes of the addresses to which nothing is sent, sorted: 16 bytes each.
+    pub(crate) suppressed: Arc<Vec<[u8; 16]>>,
     /// The maximum size of the input, in bytes; 0 for the default.
     pub(crate) max_size: u64,
 }

@@ -72,7 +72,9 @@ fn value(hasher: &mut blake3::Hasher, json: &Value) {
         }
         Value::Array(items) => {
             hasher.update(b"[").update(&(items.len() as u64).to_le_bytes());
-            items.iter().for_each(|item| value(hasher, item));
+            for item in items {
+                value(hasher, item);
+            }
         }
         scalar => field(hasher, "", &scalar.to_string()),
     }
@@ -82,8 +84,17 @@ fn recipients(to: &[String]) -> blake3::Hash {
     let mut addresses: Vec<String> = to.iter().map(|text| address(text)).collect();
     addresses.sort_unstable();
     let mut hasher = blake3::Hasher::new();
-    addresses.iter().for_each(|address| field(&mut hasher, "", address));
+    for address in addresses {
+        field(&mut hasher, "", &address);
+    }
     hasher.finalize()
+}
+
+/// Returns the hash of an address. Its name and case don't matter.
+pub(crate) fn address_hash(text: &str) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(address(text).as_bytes()).as_bytes()[..16]);
+    hash
 }
 
 fn address(text: &str) -> String {

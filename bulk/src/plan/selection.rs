@@ -11,7 +11,9 @@ impl Selection {
     pub(crate) fn new(mut rows: Vec<u64>) -> Self {
         rows.sort_unstable();
         let mut selection = Self::default();
-        rows.into_iter().for_each(|row| selection.push(row));
+        for row in rows {
+            selection.push(row);
+        }
         selection
     }
 

@@ -125,7 +125,7 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
                 }
             }
             AttemptResult::Partial { emails } if is_rejected(emails) => {
-                rejected = shared.note_rejection(200, &first_rejection(emails))
+                rejected = shared.note_rejection(200, &first_rejection(emails));
             }
             AttemptResult::Accepted { .. } | AttemptResult::Partial { .. } => shared.note_acceptance(),
             _ => {}

@@ -461,10 +461,8 @@ fn strict(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
             fault,
             Fault::Failed { executed: true } | Fault::TimedOut { executed: true } | Fault::Unreadable
         );
-        match random.gen_bool(share) && !(is_bad && executes) {
-            true => Some(fault),
-            false => is_bad.then_some(Fault::Invalid),
-        }
+        let fails = random.gen_bool(share) && !(is_bad && executes);
+        if fails { Some(fault) } else { is_bad.then_some(Fault::Invalid) }
     })
 }
 

@@ -77,11 +77,14 @@ fn a_job_that_another_process_planned_meanwhile_is_opened_or_followed_by_another
     assert!(matches!(gone, Err(BulkError::Io { .. })), "{gone:?}");
 }
 
+/// A change of a file of a plan.
+type Change = fn(&str) -> String;
+
 #[test]
 fn what_differs_from_the_planned_bytes_is_an_error() {
     // F-10
     let content = "to,attachment\na@x.test,\nb@x.test,\nc@x.test,file\n";
-    let cases: [(&str, fn(&str) -> String); 4] = [
+    let cases: [(&str, Change); 4] = [
         ("input", |text| text.replace("a@x.test", "d@x.test")),
         ("input", |text| text.replace("b@x.test", "nobody!!")),
         ("input", |text| text.replace("b@x.test,\nc@x.test,file\n", "")),

@@ -187,7 +187,7 @@ fn a_file_that_grew_beyond_the_limit_is_not_sent_without_its_content() {
 fn a_batch_has_at_most_100_emails_and_4_mib() {
     //
     let folder = Folder::new();
-    let people = |n: usize| (0..n).map(|n| format!("a{n}@x.test\n")).collect::<String>();
+    let people = |n: usize| (0..n).map(|n| format!("a{n}@x.test")).collect::<Vec<_>>().join("\n");
     let plan = folder.csv(format!("to\n{}", people(250)), &message()).unwrap();
     let sizes: Vec<_> = prepared(&plan).iter().map(|p| p.rows.len()).collect();
     assert_eq!(sizes, [100, 100, 50]);

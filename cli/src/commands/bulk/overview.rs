@@ -61,6 +61,7 @@ impl<'a> Overview<'a> {
             (counts.repeated, "repeated"),
             (counts.known, "in an earlier part of the job"),
             (counts.skipped, "changed and skipped"),
+            (counts.suppressed, "suppressed"),
         ] {
             if n > 0 {
                 rows = format!("{rows}, {} {what}", number(n));
@@ -127,6 +128,7 @@ impl<'a> Overview<'a> {
             "bytes_per_email": self.bytes_per_email(),
             "estimate_seconds": self.estimate().as_secs(),
             "invalid_rows": self.plan.invalid_rows(),
+            "skipped_rows": self.plan.skipped_rows(),
             "emails": emails.collect::<Vec<_>>(),
         });
         self.identity.add_to(&mut document);

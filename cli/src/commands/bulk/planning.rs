@@ -41,6 +41,9 @@ pub(super) struct PlanArgs {
     /// Send only the first row of each recipient
     #[arg(long, conflicts_with = "key", help_heading = "Rows")]
     unique_recipients: bool,
+    /// File of addresses to which nothing is sent, one per line; rows with such a recipient are listed in skipped.csv
+    #[arg(long, value_name = "PATH", help_heading = "Rows")]
+    suppress: Option<PathBuf>,
     /// Add the rows that the job doesn't have, instead of stopping if the file or the message has changed
     #[arg(long, conflicts_with = "again", help_heading = "Rows")]
     add: bool,
@@ -84,6 +87,7 @@ pub(super) struct Described {
     job: Option<String>,
     key: Option<String>,
     add: Option<ChangedRows>,
+    suppressed: Vec<String>,
     test_to: Option<String>,
     attachments: Option<PathBuf>,
     profile: Option<String>,
@@ -101,6 +105,7 @@ impl PlanArgs {
             job,
             key,
             unique_recipients,
+            suppress,
             add,
             changed,
             max_size,
@@ -131,6 +136,15 @@ impl PlanArgs {
             Some("skip") => ChangedRows::Skip,
             _ => ChangedRows::Reject,
         });
+        let suppressed = match suppress.as_deref().map(|file| (file, rows::addresses(file))) {
+            Some((_, Ok(addresses))) => addresses,
+            Some((file, Err(error))) => {
+                let rule = format!("couldn't read {}: {error}", file.display());
+                flags.wrong("file", rule, "--suppress", &file.display().to_string());
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
         let key = if unique_recipients { Some("to".to_owned()) } else { key };
         let profile = context.settings()?.profile.as_ref().map(|profile| profile.value.clone());
         let has_message = !message.is_empty();
@@ -149,6 +163,7 @@ impl PlanArgs {
             job,
             key,
             add,
+            suppressed,
             test_to,
             attachments,
             profile,
@@ -200,7 +215,7 @@ impl Described {
         bulk = self.limit.into_iter().fold(bulk, Bulk::limit);
         bulk = self.max_size.into_iter().fold(bulk, Bulk::max_size);
         bulk = self.job.iter().fold(bulk, Bulk::job);
-        bulk = self.key.iter().fold(bulk, Bulk::key);
+        bulk = self.key.iter().fold(bulk, Bulk::key).suppress(&self.suppressed);
         bulk = self.add.into_iter().fold(bulk, Bulk::add_rows);
         bulk = self.test_to.iter().fold(bulk, Bulk::test_to);
         bulk = self.attachments.iter().fold(bulk, Bulk::attachments);

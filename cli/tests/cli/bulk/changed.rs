@@ -111,3 +111,18 @@ fn an_input_that_is_too_large_is_refused_before_it_fills_the_disk() {
     );
     assert_eq!(bench.service.asked(), 0);
 }
+
+#[test]
+fn nothing_is_sent_to_a_suppressed_address() {
+    let bench = Bench::with(5);
+    bench.write("unsubscribed.csv", "email,date\nP2@example.com,2026-11-01\n\"p4@example.com\",\n");
+    let ran = bench.send(&["--suppress", "unsubscribed.csv"]);
+    ran.ok();
+    let delivered = bench.delivered();
+    assert_eq!(delivered.keys().collect::<Vec<_>>(), ["p1@example.com", "p3@example.com", "p5@example.com"]);
+    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
+    let skipped = std::fs::read_to_string(std::path::Path::new(folder.trim()).join("skipped.csv")).unwrap();
+    assert_eq!(skipped, "row,recipient,reason\n2,p2@example.com,suppressed\n4,p4@example.com,suppressed\n");
+    let stderr = bench.send(&["--suppress", "nowhere.csv"]).fails(2);
+    assert!(stderr.contains("couldn't read nowhere.csv"), "{stderr}");
+}
