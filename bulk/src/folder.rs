@@ -30,11 +30,11 @@ pub(crate) struct Opened {
 /// Locks the job and recovers its journal.
 pub(crate) fn open(plan: &Plan) -> Result<Opened> {
     let dir = plan.dir();
-    // The workers of a distributed job have to learn of it.
-    if is_canceled(dir) && !is_distributed(dir) {
-        return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", plan.id())));
-    }
     let lock = JobLock::acquire(dir)?;
+    // Under the lock: another plan can have the rows of a canceled job that no process runs. The workers of a distributed job have to learn of it.
+    if is_canceled(dir) && !is_distributed(dir) {
+        return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing more is sent", plan.id())));
+    }
     let mut states = BatchStates::new(plan.batches());
     let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;
     if let Some(job) = states.job().filter(|job| *job.id != *plan.id()) {

@@ -41,6 +41,9 @@ pub(super) struct RunArgs {
     /// Which of the jobs in the queue the workers send first: low, normal or high [default: normal, which share the workers equally]
     #[arg(long, value_name = "PRIORITY", hide_short_help = true)]
     priority: Option<String>,
+    /// Pause after this number of rejected requests in a row, whose cause isn't a row's; 0 never pauses
+    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
+    max_rejections: String,
     #[command(flatten)]
     account: AccountArgs,
     #[command(flatten)]
@@ -70,6 +73,12 @@ impl RunArgs {
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = run.concurrency(concurrency);
+        let max_rejections = self.max_rejections.parse().unwrap_or_else(|_| {
+            let rule = "--max-rejections must be a whole number";
+            flags.wrong("range", rule, "--max-rejections", &self.max_rejections);
+            0
+        });
+        run = run.max_rejections(max_rejections);
         let distribute =
             max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
         let priority = match self.priority.as_deref() {
