@@ -119,6 +119,7 @@ pub fn open(
         on_status: Box::new(on_status),
     };
     // The restored state is written before the first request.
+    service.state().snapshot_lock.touch();
     writer.write();
     let thread = std::thread::Builder::new().name("persistence".to_owned()).spawn(move || writer.run())?;
     Ok((service, Persistence { shared, thread: Some(thread) }))
@@ -248,10 +249,13 @@ impl Writer {
     }
 
     fn collect(&mut self, service: &Service) -> Result<(), PersistenceError> {
-        let closed = service.state().snapshot_lock.close();
-        let mut batch = Batch::collect(service, &mut self.known);
-        service.state().snapshot_lock.backlog().begin_write();
-        drop(closed);
+        let lock = &service.state().snapshot_lock;
+        let mut batch = Batch::default();
+        if lock.has_changes() {
+            let _closed = lock.close();
+            batch = Batch::collect(service, &mut self.known);
+            lock.backlog().begin_write();
+        }
         let clock = encode(&service.clock().stored())?;
         if clock != self.clock {
             self.clock.clone_from(&clock);

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::Method;
-use idempost_sandbox::persistence::{self, PersistenceError};
-use idempost_sandbox::{Posted, Settings};
+use idempost_sandbox::persistence::{self, Persistence, PersistenceError};
+use idempost_sandbox::{Posted, ReferenceServer, Settings};
 use serde_json::{Value, json};
 
 use crate::restarts::{close, open, open_with};
-use crate::support::{KEY, Sandbox, email, email_with};
+use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
 /// Opens the service persisted in this folder, with a frozen clock.
 fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
@@ -428,8 +429,7 @@ fn pending_webhook_deliveries_resume_after_a_restart() {
 /// A snapshot waits for the service's own requests in flight, even if their thread is also handling one of another service.
 #[test]
 fn two_services_on_one_thread_persist_independently() {
-    use std::sync::{Arc, Mutex, mpsc};
-    use std::time::Duration;
+    use std::sync::mpsc;
 
     let (first_folder, second_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (first, first_keeper) = open(first_folder.path());
@@ -495,5 +495,112 @@ fn a_lower_limit_of_accounts_deletes_the_least_recent_ones_on_disk_too() {
     close(sandbox, persistence);
     let (sandbox, persistence) = open(folder.path());
     assert_eq!(counts(&sandbox), [0, 1, 1]);
+    close(sandbox, persistence);
+}
+
+/// A service over HTTP on one thread of its own, whose responses to one path are held back.
+struct Held {
+    server: ReferenceServer,
+    runtime: tokio::runtime::Runtime,
+    persistence: Persistence,
+    http: reqwest::Client,
+    arrived: tokio::sync::mpsc::UnboundedReceiver<()>,
+    release: std::sync::mpsc::Sender<()>,
+}
+
+impl Held {
+    async fn open(folder: &Path, path: &'static str) -> Self {
+        let (sandbox, persistence) = open(folder);
+        let (arriving, arrived) = tokio::sync::mpsc::unbounded_channel();
+        let (release, released) = std::sync::mpsc::channel();
+        let released = Mutex::new(released);
+        sandbox.service.on_request(move |request| {
+            if request.path == path {
+                arriving.send(()).unwrap();
+                let _ = released.lock().unwrap().recv();
+            }
+        });
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let service = Arc::clone(&sandbox.service);
+        let server = runtime.spawn(async { ReferenceServer::over(service).await }).await.unwrap();
+        Self { server, runtime, persistence, http: http_client(), arrived, release }
+    }
+
+    fn ask(&self, method: Method, path: &str, key: &str, body: Value) -> tokio::task::JoinHandle<u16> {
+        let request = self.http.request(method, format!("{}{path}", self.server.base_url())).bearer_auth(key);
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        tokio::spawn(async move { request.send().await.unwrap().status().as_u16() })
+    }
+
+    /// Requests of another account, which must be answered meanwhile.
+    async fn reads_are_answered(&self) {
+        for path in ["/healthz", "/emails?limit=1", "/_/messages", "/usage"].repeat(10) {
+            let read = self.ask(Method::GET, path, "sb_other", json!({}));
+            assert_eq!(tokio::time::timeout(LONG, read).await.unwrap().unwrap(), 200, "{path}");
+        }
+    }
+}
+
+/// Longer than anything takes that isn't stuck.
+const LONG: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_read_in_progress_delays_no_write_and_no_other_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut held = Held::open(folder.path(), "/emails/metrics").await;
+    let slow = held.ask(Method::GET, "/emails/metrics", KEY, json!({}));
+    held.arrived.recv().await.unwrap();
+    let send = held.ask(Method::POST, "/emails", "sb_other", email());
+    assert_eq!(tokio::time::timeout(LONG, send).await.unwrap().unwrap(), 200);
+    held.reads_are_answered().await;
+
+    let Held { server, runtime, persistence, release, .. } = held;
+    let closing = tokio::task::spawn_blocking(move || persistence.close());
+    let written = tokio::time::timeout(LONG, closing).await;
+    release.send(()).unwrap();
+    assert!(written.expect("the read doesn't delay the snapshot").unwrap());
+    assert_eq!(slow.await.unwrap(), 200);
+    drop(server);
+    runtime.shutdown_background();
+    let (sandbox, persistence) = open(folder.path());
+    assert_eq!(sandbox.service.mails("sb_other").len(), 1);
+    close(sandbox, persistence);
+}
+
+#[tokio::test]
+async fn a_change_that_waits_for_a_snapshot_delays_no_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut held = Held::open(folder.path(), "/broadcasts").await;
+    let slow = held.ask(Method::POST, "/broadcasts", KEY, json!({"from": "a@b.test", "subject": "s"}));
+    held.arrived.recv().await.unwrap();
+    let service = Arc::clone(held.server.service());
+    // The next change makes the writer wait for the slow one.
+    held.ask(Method::POST, "/emails", "sb_other", email()).await.unwrap();
+    while !service.state().snapshot_lock.is_closed() {
+        tokio::task::yield_now().await;
+    }
+    let send = held.ask(Method::POST, "/emails", "sb_other", email());
+    held.reads_are_answered().await;
+    assert!(!send.is_finished(), "its snapshot would contain a part of the slow change");
+    held.release.send(()).unwrap();
+    assert_eq!(tokio::time::timeout(LONG, send).await.unwrap().unwrap(), 200);
+    slow.await.unwrap();
+    assert!(tokio::task::spawn_blocking(|| held.persistence.close()).await.unwrap());
+    held.runtime.shutdown_background();
+}
+
+#[test]
+fn reads_change_nothing_that_is_persisted_and_close_no_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, persistence) = open(folder.path());
+    let paths = create_everything(&sandbox);
+    sandbox.advance(60);
+    let lock = &sandbox.service.state().snapshot_lock;
+    while lock.has_changes() {
+        std::thread::yield_now();
+    }
+    snapshot(&sandbox, &paths);
+    assert!(!lock.has_changes());
     close(sandbox, persistence);
 }
