@@ -3,8 +3,9 @@
 //! The service always responds from memory. A writer saves changes to one file, several times a second and each time in one transaction, so
 //! that a killed process loses at most the changes of about the last second (or of the last two writes, on a slower disk), and the file is
 //! always consistent. Requests that outpace the writer wait for it (`backlog.rs`). The file is a [`redb`] database: after a crash the last
-//! transaction is complete, its checksums detect damage, and its lock excludes a second process. Records are MessagePack with field names,
-//! so that a later version may add fields.
+//! transaction is complete, its checksums detect damage, and its lock excludes a second process. Each write appends all of its records in a
+//! few large values (`segment.rs`), since a value of the database costs more than a record; later writes copy what is still in use out of the
+//! oldest ones, in slices, and delete them (`index.rs`). Records are MessagePack with field names, so that a later version may add fields.
 //!
 //! Persisted are sent, captured and received emails, all resources of all tenants, OAuth grants with the key that signs their tokens,
 //! idempotency keys, what tenants have used of their quotas, scheduled jobs, and a clock that was moved.
@@ -12,14 +13,15 @@
 //! of contact imports: such an email or unfinished import has failed.
 
 mod batch;
+mod index;
 mod job;
 mod overlay;
 mod restore;
+mod segment;
 mod snapshot;
 mod store;
 mod tables;
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,12 +29,11 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use self::batch::{Batch, encode};
+use self::batch::{Batch, Known, encode};
 use self::store::Store;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::service::Service;
 use idempost_reference_server::settings::Settings;
-use idempost_reference_server::state::tenant::Tenant;
 
 /// The delay between two writes.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
@@ -104,9 +105,9 @@ pub fn open(
     service.state().set_persistent();
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
-    let known = service.state().tenants.all().iter().map(|tenant| tenant.name.clone()).collect();
+    let known = Known::new(&store.tenants()?);
     // Those that this evicts are deleted on disk by the first write.
-    service.state().tenants.order(Tenant::last_change);
+    service.state().tenants.order();
     let mut writer = Writer {
         folder: folder.to_owned(),
         store: Some(store),
@@ -119,6 +120,7 @@ pub fn open(
         on_status: Box::new(on_status),
     };
     // The restored state is written before the first request.
+    service.state().snapshot_lock.touch();
     writer.write();
     let thread = std::thread::Builder::new().name("persistence".to_owned()).spawn(move || writer.run())?;
     Ok((service, Persistence { shared, thread: Some(thread) }))
@@ -173,8 +175,7 @@ struct Writer {
     /// After a failure, the time of the next attempt.
     retry_at: Option<Instant>,
     service: Weak<Service>,
-    /// The tenants in the file.
-    known: BTreeSet<String>,
+    known: Known,
     /// The changes that aren't written yet.
     pending: Batch,
     /// The clock as written.
@@ -248,11 +249,18 @@ impl Writer {
     }
 
     fn collect(&mut self, service: &Service) -> Result<(), PersistenceError> {
-        let closed = service.state().snapshot_lock.close();
-        let mut batch = Batch::collect(service, &mut self.known);
-        service.state().snapshot_lock.backlog().begin_write();
-        drop(closed);
-        let clock = encode(&service.clock().stored())?;
+        let is_last = *lock(&self.shared.stop);
+        let (state, mut batch) = (service.state(), Batch::default());
+        if state.snapshot_lock.has_changes() {
+            let _closed = state.snapshot_lock.close();
+            batch = Batch::collect(service, &mut self.known);
+            state.snapshot_lock.backlog().begin_write();
+        } else if is_last {
+            // Reads are uses of their accounts, too.
+            batch.uses(&state.tenants.all(), &mut self.known);
+        }
+        let mut clock = Vec::new();
+        encode(&service.clock().stored(), &mut clock)?;
         if clock != self.clock {
             self.clock.clone_from(&clock);
             batch.clock = Some(clock);

@@ -218,6 +218,8 @@ fn flood_unauthenticated(flood: &mut Flood) {
     flood.flood("requests without a key", 100_000, |flood, _| {
         flood.ask(Method::GET, "/emails", "", ("x-large", &header), String::new());
     });
+    // Only a stored account has a log.
+    flood.post("/segments", &json!({"name": "All"}));
     let path = format!("/{}", text(50_000));
     flood.flood("log entries", 50_000, |flood, _| {
         flood.ask(Method::GET, &path, "sb_test", ("user-agent", &path), String::new());
@@ -231,12 +233,26 @@ fn flood_unauthenticated(flood: &mut Flood) {
     });
 }
 
+/// Keys that only read.
+fn flood_reads(flood: &mut Flood, keys: usize) {
+    flood.service.reset();
+    let before = HEAP.current_usage();
+    for number in 0..keys {
+        flood.ask(Method::GET, "/usage", &format!("sb_{number}"), ("x-none", ""), String::new());
+    }
+    let left = HEAP.current_usage().saturating_sub(before);
+    // The last requests are recorded.
+    assert!(left < flood.max_memory / 3, "{left} bytes");
+    assert!(flood.service.state().tenants.all().is_empty());
+}
+
 fn flood_all(max_memory: usize, many: usize) {
     let mut flood = Flood::new(max_memory);
     flood_emails(&mut flood);
     flood_small_emails(&mut flood, many);
     flood_records(&mut flood);
     flood_unauthenticated(&mut flood);
+    flood_reads(&mut flood, 20 * many);
 }
 
 #[test]

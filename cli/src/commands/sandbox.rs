@@ -101,7 +101,7 @@ pub(crate) struct ServerArgs {
     keep: usize,
     /// Number of accounts to retain, one per API key; beyond it the least recently used is deleted with all its data, and a warning names it
     ///
-    /// Requests that only read create no account.
+    /// Requests that only read create no account. Accounts without data are deleted first, without a warning.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = accounts, hide_short_help = true)]
     keep_accounts: usize,
     /// Maximum age of captured and received emails, such as 24h, by the sandbox's clock; older ones are deleted [default: no maximum]

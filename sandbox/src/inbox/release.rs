@@ -71,11 +71,18 @@ async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response
         return Problem::application("The server is missing.").into_response();
     };
     let result = relay.send(outgoing.clone()).await;
-    {
-        let _guard = state.snapshot_lock.enter();
+    let (recorded, sent) = (Arc::clone(&state), outgoing.clone());
+    // On a blocking thread, since a change may wait for the disk.
+    let recording = tokio::task::spawn_blocking(move || {
+        let _guard = recorded.snapshot_lock.enter();
         let outcomes = (RelayOutcome::Released, RelayOutcome::NotReleased);
-        record_result(&state, email, outcomes, &outgoing, &result);
-    }
+        record_result(&recorded, email, outcomes, &sent, &result);
+        result
+    });
+    let result = match recording.await {
+        Ok(result) => result,
+        Err(error) => return Problem::application(error.to_string()).into_response(),
+    };
     match result {
         Ok(reply) => {
             let to = outgoing.recipients();

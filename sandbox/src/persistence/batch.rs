@@ -2,29 +2,44 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::persistence::PersistenceError;
 use crate::persistence::job::StoredJob;
+use crate::persistence::segment::Place;
 use crate::persistence::snapshot::Snapshot;
 use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Visit};
 use idempost_reference_server::service::Service;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
 
-/// Tenant, table, position.
-pub(super) type Key = (String, u8, u64);
-
 /// A record that is encoded when it is written.
 pub(super) trait Encode: Send {
-    fn encode(&self) -> Result<Vec<u8>, PersistenceError>;
+    /// Appends the record.
+    fn encode(&self, to: &mut Vec<u8>) -> Result<(), PersistenceError>;
 }
 
 impl<T: Serialize + Send> Encode for T {
-    fn encode(&self) -> Result<Vec<u8>, PersistenceError> {
-        encode(self)
+    fn encode(&self, to: &mut Vec<u8>) -> Result<(), PersistenceError> {
+        encode(self, to)
+    }
+}
+
+/// The tenants in the file.
+#[derive(Default)]
+pub(super) struct Known {
+    /// By name, the number in the file and the last use as written.
+    tenants: BTreeMap<String, (u32, u64)>,
+    last: u32,
+}
+
+impl Known {
+    pub(super) fn new(stored: &BTreeMap<u32, (String, u64)>) -> Self {
+        let tenants = stored.iter().map(|(number, (name, used))| (name.clone(), (*number, *used)));
+        Self { tenants: tenants.collect(), last: stored.keys().last().copied().unwrap_or(Place::ALL) }
     }
 }
 
@@ -32,11 +47,13 @@ impl<T: Serialize + Send> Encode for T {
 #[derive(Default)]
 pub(super) struct Batch {
     /// Deleted tenants.
-    pub(super) gone: BTreeSet<String>,
+    pub(super) gone: BTreeSet<u32>,
+    /// New and used tenants: the name, and the number of the last use.
+    pub(super) tenants: BTreeMap<u32, (String, u64)>,
     /// Tables that are replaced: their previous content is deleted.
-    pub(super) emptied: BTreeSet<(String, u8)>,
+    pub(super) emptied: BTreeSet<(u32, u8)>,
     /// Records to write, or to delete.
-    pub(super) records: BTreeMap<Key, Option<Box<dyn Encode>>>,
+    pub(super) records: BTreeMap<Place, Option<Box<dyn Encode>>>,
     /// The key of OAuth tokens, and the clients.
     pub(super) logins: Option<Box<dyn Encode>>,
     pub(super) clock: Option<Vec<u8>>,
@@ -45,56 +62,85 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
         self.gone.is_empty()
+            && self.tenants.is_empty()
             && self.emptied.is_empty()
             && self.records.is_empty()
             && self.logins.is_none()
             && self.clock.is_none()
     }
 
-    /// Collects the changes since the last call. The snapshot lock must be held exclusively, so this clones references and encodes nothing.
-    pub(super) fn collect(service: &Service, known: &mut BTreeSet<String>) -> Self {
+    /// Collects the changes since the last call. The snapshot lock must be closed, so this clones references and encodes nothing.
+    pub(super) fn collect(service: &Service, known: &mut Known) -> Self {
         let mut batch = Self::default();
         let tenants = service.state().tenants.all();
-        let now: BTreeSet<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
-        batch.gone.extend(known.difference(&now).cloned());
-        *known = now;
+        batch.uses(&tenants, known);
         for tenant in &tenants {
-            batch.tenant(tenant);
+            if let Some((number, _)) = known.tenants.get(&tenant.name) {
+                batch.tenant(tenant, *number);
+            }
         }
         service.state().scheduler.changes(|key, job| {
             let stored = job.and_then(StoredJob::of).map(|job| Box::new((key.0, job)) as Box<dyn Encode>);
-            batch.records.insert((String::new(), JOBS, key.1), stored);
+            batch.records.insert(of_all(JOBS, key.1), stored);
         });
         let oauth = &service.state().oauth;
         batch.logins = oauth.changed_clients().map(|stored| Box::new(stored) as Box<dyn Encode>);
         let first = oauth.changed_grants(|position, stored| {
             let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
-            batch.records.insert((String::new(), GRANTS, position), stored);
+            batch.records.insert(of_all(GRANTS, position), stored);
         });
         if first {
-            batch.emptied.insert((String::new(), GRANTS));
+            batch.emptied.insert((Place::ALL, GRANTS));
         }
         batch
     }
 
-    fn tenant(&mut self, tenant: &Arc<Tenant>) {
+    /// Collects the new, used and deleted tenants.
+    pub(super) fn uses(&mut self, tenants: &[Arc<Tenant>], known: &mut Known) {
+        let mut before = std::mem::take(&mut known.tenants);
+        for tenant in tenants {
+            let used = tenant.last_used.load(Ordering::Relaxed);
+            let (number, written) = before.remove(&tenant.name).unwrap_or_else(|| {
+                known.last += 1;
+                (known.last, u64::MAX)
+            });
+            if used != written {
+                self.tenants.insert(number, (tenant.name.clone(), used));
+            }
+            known.tenants.insert(tenant.name.clone(), (number, used));
+        }
+        self.gone.extend(before.into_values().map(|(number, _)| number));
+    }
+
+    fn tenant(&mut self, tenant: &Tenant, number: u32) {
         // Collecting can't fail.
-        let _ = tables::every(tenant, &mut Collect { batch: self, tenant: &tenant.name });
-        let first = tenant.keys.changes(|number, stored| {
+        let _ = tables::every(tenant, &mut Collect { batch: self, tenant: number });
+        let first = tenant.keys.changes(|position, stored| {
             let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
-            self.records.insert((tenant.name.clone(), KEYS, number), stored);
+            self.records.insert(Place { tenant: number, table: KEYS, position }, stored);
         });
         if first {
-            self.emptied.insert((tenant.name.clone(), KEYS));
+            self.emptied.insert((number, KEYS));
         }
+    }
+
+    /// Whether this batch replaces or deletes what is written at a place.
+    pub(super) fn replaces(&self, place: Place) -> bool {
+        self.records.contains_key(&place)
+            || self.emptied.contains(&(place.tenant, place.table))
+            || self.gone.contains(&place.tenant)
     }
 
     /// Adds the changes that came after a failed write.
     pub(super) fn then(&mut self, later: Self) {
-        self.records.retain(|(tenant, table, _), _| {
-            !later.gone.contains(tenant) && !later.emptied.contains(&(tenant.clone(), *table))
-        });
+        if self.is_empty() {
+            *self = later;
+            return;
+        }
+        self.records.retain(|place, _| !later.replaces(*place));
+        self.tenants.retain(|number, _| !later.gone.contains(number));
         self.gone.extend(later.gone);
+        self.tenants.extend(later.tenants);
         self.emptied.extend(later.emptied);
         self.records.extend(later.records);
         self.logins = later.logins.or(self.logins.take());
@@ -102,9 +148,13 @@ impl Batch {
     }
 }
 
+fn of_all(table: u8, position: u64) -> Place {
+    Place { tenant: Place::ALL, table, position }
+}
+
 struct Collect<'a> {
     batch: &'a mut Batch,
-    tenant: &'a str,
+    tenant: u32,
 }
 
 impl Visit for Collect<'_> {
@@ -112,24 +162,24 @@ impl Visit for Collect<'_> {
     where
         T: Snapshot + DeserializeOwned,
     {
-        let mut changed = records.take_changed().unwrap_or_else(|| {
-            self.batch.emptied.insert((self.tenant.to_owned(), number));
+        let changed = records.take_changed().unwrap_or_else(|| {
+            self.batch.emptied.insert((self.tenant, number));
             records.positions()
         });
-        changed.sort_unstable();
-        changed.dedup();
         for position in changed {
-            let record = records.at(position);
-            let record = record.map(|(id, record)| Box::new((*id, T::snapshot(record))) as Box<dyn Encode>);
-            self.batch.records.insert((self.tenant.to_owned(), number, position), record);
+            let place = Place { tenant: self.tenant, table: number, position };
+            self.batch.records.entry(place).or_insert_with(|| {
+                let record = records.at(position);
+                record.map(|(id, record)| Box::new((*id, T::snapshot(record))) as Box<dyn Encode>)
+            });
         }
         Ok(())
     }
 }
 
-/// With field names, so that a later version may add fields.
-pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, PersistenceError> {
-    rmp_serde::to_vec_named(value).map_err(|error| PersistenceError::Unwritten(error.to_string()))
+/// Appends a value with its field names, so that a later version may add fields.
+pub(super) fn encode(value: &impl Serialize, to: &mut Vec<u8>) -> Result<(), PersistenceError> {
+    rmp_serde::encode::write_named(to, value).map_err(|error| PersistenceError::Unwritten(error.to_string()))
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PersistenceError> {

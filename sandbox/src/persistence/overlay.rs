@@ -75,6 +75,12 @@ impl StorageBackend for Overlay {
         if offset.saturating_add(out.len() as u64) > inner.length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
+        let is_written =
+            Inner::blocks(offset, out.len()).any(|(number, ..)| inner.written.contains_key(&number));
+        if !is_written && offset + out.len() as u64 <= inner.on_disk {
+            inner.file.seek(SeekFrom::Start(offset))?;
+            return inner.file.read_exact(out);
+        }
         let mut done = 0;
         for (number, from, many) in Inner::blocks(offset, out.len()) {
             let block = inner.block(number)?;

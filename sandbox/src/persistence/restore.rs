@@ -1,6 +1,6 @@
 //! Restores a service from the file.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use crate::persistence::PersistenceError;
 use crate::persistence::batch::decode;
 use crate::persistence::job::StoredJob;
 use crate::persistence::snapshot::Snapshot;
-use crate::persistence::store::Store;
+use crate::persistence::store::{Records, Store};
 use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Visit};
 use idempost_reference_server::delivery::{self, imports, webhooks};
 use idempost_reference_server::lock::lock;
@@ -19,7 +19,7 @@ use idempost_reference_server::model::email::Event;
 use idempost_reference_server::scheduler::JobKey;
 use idempost_reference_server::service::Service;
 use idempost_reference_server::settings::Settings;
-use idempost_reference_server::state::idempotency;
+use idempost_reference_server::state::idempotency::StoredKey;
 use idempost_reference_server::state::job::Job;
 use idempost_reference_server::state::links::Links;
 use idempost_reference_server::state::mails;
@@ -28,9 +28,6 @@ use idempost_reference_server::state::outbox::PendingAttempt;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
 use idempost_reference_server::store::size::Size;
-
-/// The records of one tenant, by table.
-type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;
 
 /// Restores a service with everything in the file.
 pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
@@ -66,61 +63,55 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     Ok(service)
 }
 
-/// Restores the tenants, one by one in the order of the file; returns the jobs, which refer to all of them.
+/// Restores the tenants; returns the jobs, which refer to all of them.
 fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
-    let mut jobs = Vec::new();
-    let mut current: Option<(String, Records)> = None;
-    store.records(|tenant, table, position, bytes| {
-        if table == JOBS {
+    let state = service.state();
+    let stored = store.tenants()?.into_iter();
+    let tenants: BTreeMap<u32, Arc<Tenant>> =
+        stored.map(|(number, (name, last_used))| (number, state.tenants.restore(&name, last_used))).collect();
+    let (mut jobs, mut keys) = (Vec::new(), BTreeMap::new());
+    store.records(|number, mut records| {
+        for (position, bytes) in records.remove(&KEYS).unwrap_or_default() {
+            keys.insert((number, position), decode::<StoredKey>(bytes)?);
+        }
+        if let Some(tenant) = tenants.get(&number) {
+            return tables::every(tenant, &mut Fill { records });
+        }
+        for (position, bytes) in records.remove(&JOBS).unwrap_or_default() {
             let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
             jobs.push(((due, position), job));
-            return Ok(());
         }
-        if table == GRANTS {
-            service.state().oauth.restore_grant(position, decode(bytes)?);
-            return Ok(());
-        }
-        if current.as_ref().is_none_or(|(name, _)| name != tenant)
-            && let Some((name, records)) = current.replace((tenant.to_owned(), Records::new()))
-        {
-            fill(service, &name, records)?;
-        }
-        if let Some((_, records)) = &mut current {
-            records.entry(table).or_default().push((position, bytes.to_vec()));
+        for (position, bytes) in records.remove(&GRANTS).unwrap_or_default() {
+            state.oauth.restore_grant(position, decode(bytes)?);
         }
         Ok(())
     })?;
-    if let Some((name, records)) = current {
-        fill(service, &name, records)?;
+    for ((number, position), key) in keys {
+        if let Some(tenant) = tenants.get(&number) {
+            tenant.keys.restore(position, key);
+        }
+    }
+    for tenant in tenants.values() {
+        tenant.index_emails();
+        for key in tenant.api_keys.all() {
+            let (token, credential) = key.credential(&tenant.name);
+            state.tenants.api_key_index.add(token, credential);
+        }
     }
     Ok(jobs)
 }
 
-fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), PersistenceError> {
-    let tenant = service.state().tenants.restore(name);
-    for (number, bytes) in records.remove(&KEYS).unwrap_or_default() {
-        tenant.keys.restore(number, decode::<idempotency::StoredKey>(&bytes)?);
-    }
-    tables::every(&tenant, &mut Fill { records })?;
-    tenant.index_emails();
-    for key in tenant.api_keys.all() {
-        let (token, credential) = key.credential(name);
-        service.state().tenants.api_key_index.add(token, credential);
-    }
-    Ok(())
+struct Fill<'a> {
+    records: Records<'a>,
 }
 
-struct Fill {
-    records: Records,
-}
-
-impl Visit for Fill {
+impl Visit for Fill<'_> {
     fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
     {
         for (position, bytes) in self.records.remove(&number).unwrap_or_default() {
-            let (id, record): (Uuid, T) = decode(&bytes)?;
+            let (id, record): (Uuid, T) = decode(bytes)?;
             records.restore(position, id, Arc::new(record));
         }
         Ok(())

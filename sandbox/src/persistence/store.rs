@@ -1,5 +1,6 @@
 //! The database file.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,32 +10,42 @@ use std::time::{Duration, Instant};
 use redb::backends::FileBackend;
 use redb::{
     Builder, CommitError, Database, DatabaseError, Durability, ReadableDatabase as _, ReadableTable as _,
-    StorageError, TableDefinition, TableError, TransactionError,
+    StorageError, Table, TableDefinition, TableError, TransactionError,
 };
 
 use crate::persistence::PersistenceError;
 use crate::persistence::batch::Batch;
+use crate::persistence::index::Index;
 use crate::persistence::overlay::Overlay;
+use crate::persistence::segment::{self, Place, Write};
 
-/// The format that this version writes: since 4 each OAuth grant is a record.
-const FORMAT: u64 = 4;
-/// The oldest format that this version reads.
-const OLDEST_FORMAT: u64 = 3;
+/// The format that this version reads and writes: since 5, records are in segments.
+const FORMAT: u64 = 5;
 /// The timeout for opening a folder that is in use, and the delay between two attempts.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// The size of the database's cache, in bytes; the records themselves are in memory anyway.
-const CACHE: usize = 16 << 20;
+const CACHE: usize = 4 << 20;
+/// The usual size of a segment, in bytes: with its key and the head of its page just below a power of two, which a page has.
+const SEGMENT: usize = (256 << 10) - 64;
+/// The bytes that compaction copies in a write, besides as many as the write itself has.
+const SLICE: usize = 1 << 20;
 /// By name.
 const METADATA: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
-/// By tenant, table and position.
-const RECORDS: TableDefinition<'_, (&str, u8, u64), &[u8]> = TableDefinition::new("records");
+/// The name of each tenant, and the number of its last use, by its number in the segments.
+const TENANTS: TableDefinition<'_, u32, (&str, u64)> = TableDefinition::new("tenants");
+/// By number.
+const SEGMENTS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("segments");
 
 #[derive(Debug)]
 pub(super) struct Store {
     database: Database,
+    index: Index,
     _lock: File,
 }
+
+/// The records of a tenant in a segment, by table.
+pub(super) type Records<'a> = BTreeMap<u8, Vec<(u64, &'a [u8])>>;
 
 impl Store {
     /// Opens or creates the file of a folder. A folder in use is retried for [`LOCK_TIMEOUT`]: an exiting process releases its locks with a
@@ -66,7 +77,7 @@ impl Store {
         }
         let backend = FileBackend::new(open(&path)?)?;
         let database = Builder::new().set_cache_size(CACHE).create_with_backend(backend)?;
-        let store = Self { database, _lock: lock };
+        let mut store = Self { database, index: Index::default(), _lock: lock };
         match store.metadata("format")? {
             Some(format) => {
                 let found = format.try_into().map(u64::from_be_bytes);
@@ -75,19 +86,15 @@ impl Store {
                 if found > FORMAT {
                     return Err(PersistenceError::Newer { found, known: FORMAT });
                 }
-                if found < OLDEST_FORMAT {
+                if found < FORMAT {
                     return Err(PersistenceError::Older { found, known: FORMAT });
                 }
             }
-            None if fresh => store.set_metadata("format", &FORMAT.to_be_bytes())?,
-            None => {
-                // Stopped before the first write, or a foreign database.
-                if !store.is_empty()? {
-                    return Err(PersistenceError::Damaged("it has no format version".to_owned()));
-                }
-                store.set_metadata("format", &FORMAT.to_be_bytes())?;
-            }
+            // Stopped before the first write; a foreign database isn't empty.
+            None if fresh || store.is_empty()? => store.set_metadata("format", &FORMAT.to_be_bytes())?,
+            None => return Err(PersistenceError::Damaged("it has no format version".to_owned())),
         }
+        store.index = store.read_index()?;
         Ok(store)
     }
 
@@ -111,58 +118,217 @@ impl Store {
         Ok(writing.commit()?)
     }
 
-    /// Visits every record, by tenant, table and position.
-    pub(super) fn records(
+    /// The name of each tenant and the number of its last use, by its number.
+    pub(super) fn tenants(&self) -> Result<BTreeMap<u32, (String, u64)>, PersistenceError> {
+        let reading = self.database.begin_read()?;
+        let table = match reading.open_table(TENANTS) {
+            Err(TableError::TableDoesNotExist(_)) => return Ok(BTreeMap::new()),
+            table => table?,
+        };
+        let mut tenants = BTreeMap::new();
+        for tenant in table.iter()? {
+            let (number, value) = tenant?;
+            let (name, last_used) = value.value();
+            tenants.insert(number.value(), (name.to_owned(), last_used));
+        }
+        Ok(tenants)
+    }
+
+    /// Visits every segment, oldest first.
+    fn segments(
         &self,
-        mut show: impl FnMut(&str, u8, u64, &[u8]) -> Result<(), PersistenceError>,
+        mut show: impl FnMut(u32, &[u8]) -> Result<(), PersistenceError>,
     ) -> Result<(), PersistenceError> {
         let reading = self.database.begin_read()?;
-        let table = match reading.open_table(RECORDS) {
+        let table = match reading.open_table(SEGMENTS) {
             Err(TableError::TableDoesNotExist(_)) => return Ok(()),
             table => table?,
         };
-        for record in table.iter()? {
-            let (key, value) = record?;
-            let (tenant, table, position) = key.value();
-            show(tenant, table, position, value.value())?;
+        for segment in table.iter()? {
+            let (number, bytes) = segment?;
+            show(number.value(), bytes.value())?;
         }
         Ok(())
     }
 
-    /// Writes changes atomically.
-    pub(super) fn write(&self, batch: &Batch) -> Result<(), PersistenceError> {
+    fn read_index(&self) -> Result<Index, PersistenceError> {
+        let (tenants, mut index) = (self.tenants()?, Index::default());
+        self.segments(|number, bytes| {
+            index.add_segment(number, bytes.len());
+            for entry in segment::entries(bytes) {
+                let (place, record) = entry?;
+                if index.segment(place) == Some(number) {
+                    return Err(PersistenceError::Damaged("a write contains a record twice".to_owned()));
+                }
+                if place.tenant == Place::ALL || tenants.contains_key(&place.tenant) {
+                    index.set(place, record.map(|record| (number, length(record))));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(index)
+    }
+
+    /// Visits every record, grouped by segment and tenant. A table's records aren't in the order of their positions.
+    pub(super) fn records(
+        &self,
+        mut show: impl FnMut(u32, Records<'_>) -> Result<(), PersistenceError>,
+    ) -> Result<(), PersistenceError> {
+        self.segments(|number, bytes| {
+            let mut groups: BTreeMap<u32, Records<'_>> = BTreeMap::new();
+            for entry in segment::entries(bytes) {
+                let (place, record) = entry?;
+                if let Some(record) = record
+                    && self.index.segment(place) == Some(number)
+                {
+                    let tables = groups.entry(place.tenant).or_default();
+                    tables.entry(place.table).or_default().push((place.position, record));
+                }
+            }
+            groups.into_iter().try_for_each(|(tenant, records)| show(tenant, records))
+        })
+    }
+
+    /// Writes changes atomically, and compacts a slice of what earlier writes left behind.
+    pub(super) fn write(&mut self, batch: &Batch) -> Result<(), PersistenceError> {
         let mut writing = self.database.begin_write()?;
         writing
             .set_durability(Durability::Immediate)
             .map_err(|error| PersistenceError::Unwritten(error.to_string()))?;
+        let (added, changed, removed);
         {
-            let mut records = writing.open_table(RECORDS)?;
+            let mut tenants = writing.open_table(TENANTS)?;
             for tenant in &batch.gone {
-                let tenant = tenant.as_str();
-                records.retain_in((tenant, 0, 0)..=(tenant, u8::MAX, u64::MAX), |_, _| false)?;
+                tenants.remove(tenant)?;
             }
-            for (tenant, table) in &batch.emptied {
-                let tenant = tenant.as_str();
-                records.retain_in((tenant, *table, 0)..=(tenant, *table, u64::MAX), |_, _| false)?;
+            for (number, (name, last_used)) in &batch.tenants {
+                tenants.insert(number, (name.as_str(), *last_used))?;
             }
-            for ((tenant, table, position), record) in &batch.records {
-                let key = (tenant.as_str(), *table, *position);
-                match record {
-                    Some(record) => drop(records.insert(key, record.encode()?.as_slice())?),
-                    None => drop(records.remove(key)?),
+            let mut table = writing.open_table(SEGMENTS)?;
+            let mut appender = Appender::new(&mut table, self.index.last_segment());
+            for (tenant, number) in &batch.emptied {
+                for position in self.index.positions(*tenant, *number) {
+                    let place = Place { tenant: *tenant, table: *number, position };
+                    if !batch.records.contains_key(&place) {
+                        appender.append(place, None)?;
+                    }
                 }
             }
+            for (place, record) in &batch.records {
+                match record {
+                    Some(record) => appender.append(*place, Some(&|segment| record.encode(segment)))?,
+                    // Most were never written: a job that ran at once, for example.
+                    None if self.index.segment(*place).is_some() => appender.append(*place, None)?,
+                    None => {}
+                }
+            }
+            removed = self.index.to_compact(SLICE.max(appender.written()));
+            for (number, segment) in &removed {
+                let bytes = appender.table.remove(number)?.filter(|_| segment.used > 0);
+                // A copy, since the table is written meanwhile.
+                let bytes = bytes.map(|bytes| bytes.value().to_vec()).unwrap_or_default();
+                for entry in segment::entries(&bytes) {
+                    let (place, record) = entry?;
+                    if let Some(record) = record
+                        && self.index.segment(place) == Some(*number)
+                        && !batch.replaces(place)
+                    {
+                        appender.append(
+                            place,
+                            Some(&|segment| {
+                                segment.extend_from_slice(record);
+                                Ok(())
+                            }),
+                        )?;
+                    }
+                }
+            }
+            (added, changed) = appender.end()?;
             let mut metadata = writing.open_table(METADATA)?;
-            // The first write of a run includes the logins, and converts the file to this format.
-            metadata.insert("format", FORMAT.to_be_bytes().as_slice())?;
             if let Some(logins) = &batch.logins {
-                metadata.insert("logins", logins.encode()?.as_slice())?;
+                let mut encoded = Vec::new();
+                logins.encode(&mut encoded)?;
+                metadata.insert("logins", encoded.as_slice())?;
             }
             if let Some(clock) = &batch.clock {
                 metadata.insert("clock", clock.as_slice())?;
             }
         }
-        Ok(writing.commit()?)
+        writing.commit()?;
+        for tenant in &batch.gone {
+            self.index.remove_tenant(*tenant);
+        }
+        for (number, bytes) in added {
+            self.index.add_segment(number, bytes);
+        }
+        for (place, found) in changed {
+            self.index.set(place, found);
+        }
+        for (number, _) in removed {
+            self.index.remove_segment(number);
+        }
+        Ok(())
+    }
+}
+
+fn length(record: &[u8]) -> u32 {
+    u32::try_from(record.len()).unwrap_or(u32::MAX)
+}
+
+/// Where records are: the segment and the length of each that isn't deleted.
+type Changed = Vec<(Place, Option<(u32, u32)>)>;
+
+/// Appends entries to new segments.
+struct Appender<'a, 't> {
+    table: &'a mut Table<'t, u32, &'static [u8]>,
+    /// The number of the last segment, and the bytes of each added one.
+    last: u32,
+    added: Vec<(u32, usize)>,
+    changed: Changed,
+    /// The entries of the next segment.
+    buffer: Vec<u8>,
+}
+
+impl<'a, 't> Appender<'a, 't> {
+    fn new(table: &'a mut Table<'t, u32, &'static [u8]>, last: u32) -> Self {
+        Self { table, last, added: Vec::new(), changed: Vec::new(), buffer: Vec::new() }
+    }
+
+    fn append(&mut self, place: Place, write: Option<Write<'_>>) -> Result<(), PersistenceError> {
+        let start = self.buffer.len();
+        let length = segment::append(&mut self.buffer, place, write)?;
+        if start > 0 && self.buffer.len() > SEGMENT {
+            self.add_segment(start)?;
+        }
+        let segment = self.next()?;
+        self.changed.push((place, length.map(|length| (segment, length))));
+        Ok(())
+    }
+
+    fn next(&self) -> Result<u32, PersistenceError> {
+        let full = || PersistenceError::Unwritten("the file has no number for another segment".to_owned());
+        self.last.checked_add(1).ok_or_else(full)
+    }
+
+    /// Adds a segment with the first bytes of the buffer.
+    fn add_segment(&mut self, length: usize) -> Result<(), PersistenceError> {
+        self.last = self.next()?;
+        self.table.insert(self.last, &self.buffer[..length])?;
+        self.added.push((self.last, length));
+        self.buffer.drain(..length);
+        Ok(())
+    }
+
+    fn written(&self) -> usize {
+        self.added.iter().map(|(_, bytes)| bytes).sum::<usize>() + self.buffer.len()
+    }
+
+    /// Adds the last segment. Returns the added segments, and where the records are.
+    fn end(mut self) -> Result<(Vec<(u32, usize)>, Changed), PersistenceError> {
+        if !self.buffer.is_empty() {
+            self.add_segment(self.buffer.len())?;
+        }
+        Ok((self.added, self.changed))
     }
 }
 

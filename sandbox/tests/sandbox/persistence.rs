@@ -2,14 +2,15 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use http::Method;
-use idempost_sandbox::persistence::{self, PersistenceError};
-use idempost_sandbox::{Posted, Settings};
+use idempost_sandbox::persistence::{self, Persistence, PersistenceError};
+use idempost_sandbox::{Posted, ReferenceServer, Settings};
 use serde_json::{Value, json};
 
 use crate::restarts::{close, open, open_with};
-use crate::support::{KEY, Sandbox, email, email_with};
+use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
 /// Opens the service persisted in this folder, with a frozen clock.
 fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
@@ -331,7 +332,7 @@ fn a_file_of_another_version_is_rejected_and_left_unchanged() {
     let (sandbox, persistence) = open(folder.path());
     sandbox.sent(&email());
     close(sandbox, persistence);
-    for (format, said) in [(99_u64, "newer version"), (1, "older version")] {
+    for (format, said) in [(99_u64, "newer version"), (4, "older version")] {
         {
             let database = redb::Database::open(&file).unwrap();
             let writing = database.begin_write().unwrap();
@@ -342,11 +343,11 @@ fn a_file_of_another_version_is_rejected_and_left_unchanged() {
         let refused = persistence::open(folder.path(), Settings::default(), |_| {}).err().unwrap();
         let named = matches!(
             refused,
-            PersistenceError::Newer { found, known: 4 } | PersistenceError::Older { found, known: 4 } if found == format
+            PersistenceError::Newer { found, known: 5 } | PersistenceError::Older { found, known: 5 } if found == format
         );
         assert!(named && refused.to_string().contains(said), "{refused}");
         let database = redb::Database::open(&file).unwrap();
-        assert!(redb::ReadableDatabase::begin_read(&database).unwrap().list_tables().unwrap().count() == 2);
+        assert!(redb::ReadableDatabase::begin_read(&database).unwrap().list_tables().unwrap().count() == 3);
     }
 }
 
@@ -428,8 +429,7 @@ fn pending_webhook_deliveries_resume_after_a_restart() {
 /// A snapshot waits for the service's own requests in flight, even if their thread is also handling one of another service.
 #[test]
 fn two_services_on_one_thread_persist_independently() {
-    use std::sync::{Arc, Mutex, mpsc};
-    use std::time::Duration;
+    use std::sync::mpsc;
 
     let (first_folder, second_folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (first, first_keeper) = open(first_folder.path());
@@ -475,25 +475,159 @@ fn oauth_tokens_survive_a_restart_and_the_key_file_is_private() {
 }
 
 #[test]
-fn a_lower_limit_of_accounts_deletes_the_least_recent_ones_on_disk_too() {
+fn a_lower_limit_of_accounts_deletes_the_least_recently_used_on_disk_too() {
     let folder = tempfile::tempdir().unwrap();
     let keys = ["sb_c", "sb_a", "sb_b"];
     let counts = |sandbox: &Sandbox| keys.map(|key| sandbox.service.mails(key).len());
     let (sandbox, persistence) = open(folder.path());
     for key in keys {
         assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
-        sandbox.advance(60);
     }
+    // The page is a use, too.
+    assert_eq!(sandbox.ask(Method::GET, "/_/messages").key("sb_c").send("").status, 200);
     close(sandbox, persistence);
     let (sandbox, persistence) =
         open_with(folder.path(), Settings { keep_tenants: 2, ..Settings::default() });
     let reported = Arc::new(Mutex::new(Vec::new()));
     let reports = Arc::clone(&reported);
     sandbox.service.on_evicted(move |account| reports.lock().unwrap().push(account.to_owned()));
-    assert_eq!(*reported.lock().unwrap(), ["sb_c…"]);
-    assert_eq!(counts(&sandbox), [0, 1, 1]);
+    assert_eq!(*reported.lock().unwrap(), ["sb_a…"]);
+    assert_eq!(counts(&sandbox), [1, 0, 1]);
     close(sandbox, persistence);
     let (sandbox, persistence) = open(folder.path());
-    assert_eq!(counts(&sandbox), [0, 1, 1]);
+    assert_eq!(counts(&sandbox), [1, 0, 1]);
+    close(sandbox, persistence);
+}
+
+#[test]
+fn the_file_stays_small_while_old_emails_make_room_for_new_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || open_with(folder.path(), Settings { keep_mails: 10, ..Settings::default() });
+    let (sandbox, persistence) = open();
+    let contact = created(&sandbox, "/contacts", &json!({"email": "ada@example.com"}));
+    close(sandbox, persistence);
+    let text = "x".repeat(100_000);
+    for round in 0..12 {
+        let (sandbox, persistence) = open();
+        for number in 0..10 {
+            sandbox.post("/emails", &email_with("text", format!("{round} {number} {text}")));
+        }
+        close(sandbox, persistence);
+    }
+    let (sandbox, persistence) = open();
+    assert_eq!(sandbox.get(format!("/contacts/{contact}")).status, 200, "compaction has copied it");
+    let mails = sandbox.mails();
+    let texts: Vec<_> = mails.iter().map(|mail| mail.text.as_deref().unwrap()[..3].to_owned()).collect();
+    assert_eq!(texts, ["11 "; 10]);
+    close(sandbox, persistence);
+    // 12 times 2 MB were written, of which the last are in use.
+    let bytes = std::fs::metadata(folder.path().join("sandbox.redb")).unwrap().len();
+    assert!(bytes < 16_000_000, "{bytes}");
+}
+
+/// A service over HTTP on one thread of its own, whose responses to one path are held back.
+struct Held {
+    server: ReferenceServer,
+    runtime: tokio::runtime::Runtime,
+    persistence: Persistence,
+    http: reqwest::Client,
+    arrived: tokio::sync::mpsc::UnboundedReceiver<()>,
+    release: std::sync::mpsc::Sender<()>,
+}
+
+impl Held {
+    async fn open(folder: &Path, path: &'static str) -> Self {
+        let (sandbox, persistence) = open(folder);
+        let (arriving, arrived) = tokio::sync::mpsc::unbounded_channel();
+        let (release, released) = std::sync::mpsc::channel();
+        let released = Mutex::new(released);
+        sandbox.service.on_request(move |request| {
+            if request.path == path {
+                arriving.send(()).unwrap();
+                let _ = released.lock().unwrap().recv();
+            }
+        });
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let service = Arc::clone(&sandbox.service);
+        let server = runtime.spawn(async { ReferenceServer::over(service).await }).await.unwrap();
+        Self { server, runtime, persistence, http: http_client(), arrived, release }
+    }
+
+    fn ask(&self, method: Method, path: &str, key: &str, body: Value) -> tokio::task::JoinHandle<u16> {
+        let request = self.http.request(method, format!("{}{path}", self.server.base_url())).bearer_auth(key);
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        tokio::spawn(async move { request.send().await.unwrap().status().as_u16() })
+    }
+
+    /// Requests of another account, which must be answered meanwhile.
+    async fn reads_are_answered(&self) {
+        for path in ["/healthz", "/emails?limit=1", "/_/messages", "/usage"].repeat(10) {
+            let read = self.ask(Method::GET, path, "sb_other", json!({}));
+            assert_eq!(tokio::time::timeout(LONG, read).await.unwrap().unwrap(), 200, "{path}");
+        }
+    }
+}
+
+/// Longer than anything takes that isn't stuck.
+const LONG: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_read_in_progress_delays_no_write_and_no_other_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut held = Held::open(folder.path(), "/emails/metrics").await;
+    let slow = held.ask(Method::GET, "/emails/metrics", KEY, json!({}));
+    held.arrived.recv().await.unwrap();
+    let send = held.ask(Method::POST, "/emails", "sb_other", email());
+    assert_eq!(tokio::time::timeout(LONG, send).await.unwrap().unwrap(), 200);
+    held.reads_are_answered().await;
+
+    let Held { server, runtime, persistence, release, .. } = held;
+    let closing = tokio::task::spawn_blocking(move || persistence.close());
+    let written = tokio::time::timeout(LONG, closing).await;
+    release.send(()).unwrap();
+    assert!(written.expect("the read doesn't delay the snapshot").unwrap());
+    assert_eq!(slow.await.unwrap(), 200);
+    drop(server);
+    runtime.shutdown_background();
+    let (sandbox, persistence) = open(folder.path());
+    assert_eq!(sandbox.service.mails("sb_other").len(), 1);
+    close(sandbox, persistence);
+}
+
+#[tokio::test]
+async fn a_change_that_waits_for_a_snapshot_delays_no_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut held = Held::open(folder.path(), "/broadcasts").await;
+    let slow = held.ask(Method::POST, "/broadcasts", KEY, json!({"from": "a@b.test", "subject": "s"}));
+    held.arrived.recv().await.unwrap();
+    let service = Arc::clone(held.server.service());
+    // The next change makes the writer wait for the slow one.
+    held.ask(Method::POST, "/emails", "sb_other", email()).await.unwrap();
+    while !service.state().snapshot_lock.is_closed() {
+        tokio::task::yield_now().await;
+    }
+    let send = held.ask(Method::POST, "/emails", "sb_other", email());
+    held.reads_are_answered().await;
+    assert!(!send.is_finished(), "its snapshot would contain a part of the slow change");
+    held.release.send(()).unwrap();
+    assert_eq!(tokio::time::timeout(LONG, send).await.unwrap().unwrap(), 200);
+    slow.await.unwrap();
+    assert!(tokio::task::spawn_blocking(|| held.persistence.close()).await.unwrap());
+    held.runtime.shutdown_background();
+}
+
+#[test]
+fn reads_change_nothing_that_is_persisted_and_close_no_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, persistence) = open(folder.path());
+    let paths = create_everything(&sandbox);
+    sandbox.advance(60);
+    let lock = &sandbox.service.state().snapshot_lock;
+    while lock.has_changes() {
+        std::thread::yield_now();
+    }
+    snapshot(&sandbox, &paths);
+    assert!(!lock.has_changes());
     close(sandbox, persistence);
 }

@@ -23,6 +23,24 @@ fn the_oldest_emails_are_evicted_first_across_tenants() {
 }
 
 #[test]
+fn accounts_without_data_are_evicted_before_the_least_recently_used() {
+    let sandbox = Sandbox::with(&Settings { keep_tenants: 3, ..Settings::default() });
+    let send = |key: &str, body: &Value| sandbox.ask(Method::POST, "/emails").key(key).json(body).status;
+    let has_mail = |key: &str| sandbox.service.mails(key).len() == 1;
+    for key in ["sb_a", "sb_b"] {
+        assert_eq!(send(key, &email()), 200);
+    }
+    for number in 0..10 {
+        assert_eq!(send(&format!("sb_empty{number}"), &json!({})), 422);
+    }
+    assert!(has_mail("sb_a") && has_mail("sb_b"));
+    for key in ["sb_c", "sb_d"] {
+        assert_eq!(send(key, &email()), 200);
+    }
+    assert_eq!(["sb_a", "sb_b", "sb_c", "sb_d"].map(has_mail), [false, true, true, true]);
+}
+
+#[test]
 fn emails_are_evicted_when_their_total_size_exceeds_the_limit() {
     let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 3_000_000, ..Settings::default() });
     let large = email_with("attachments", json!([{"content": "A".repeat(1_000_000)}]));

@@ -42,6 +42,7 @@ use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
 use crate::state::{State, keys};
+use crate::store::changes;
 use crate::wire::ignored::Ignored;
 use crate::wire::problem::Problem;
 use crate::{access, control, guard};
@@ -122,16 +123,31 @@ impl Service {
         self.routes.find(method, self.state.links.without_base_path(path))
     }
 
-    /// Handles one request of a mount.
+    /// Handles one request of a mount. A request that changes something waits while too many changes are unwritten.
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     #[doc(hidden)]
     pub fn reply(&self, request: Request<Bytes>) -> Reply {
         let started = Instant::now();
         let found = self.find(request.method(), request.uri().path());
-        // Moving the clock may take long; each batch of due jobs enters the snapshot lock by itself.
-        let moves_clock = found.route.as_ref().is_ok_and(|route| route.effect == Effect::MovesClock);
-        let _guard = (!moves_clock).then(|| self.state.snapshot_lock.enter());
-        let (mut reply, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request, &found)))
+        let _guard = is_change(&found).then(|| self.state.snapshot_lock.enter());
+        self.reply_to(&request, &found, started)
+    }
+
+    /// Handles one request of a mount, or returns it if it would have to wait.
+    #[expect(clippy::result_large_err, reason = "the request itself")]
+    pub(crate) fn try_reply(&self, request: Request<Bytes>) -> Result<Reply, Request<Bytes>> {
+        let started = Instant::now();
+        let found = self.find(request.method(), request.uri().path());
+        let lock = &self.state.snapshot_lock;
+        let guard = if is_change(&found) { lock.try_enter() } else { None };
+        if guard.is_none() && (is_change(&found) || self.has_due() && lock.is_closed()) {
+            return Err(request);
+        }
+        Ok(self.reply_to(&request, &found, started))
+    }
+
+    fn reply_to(&self, request: &Request<Bytes>, found: &Found, started: Instant) -> Reply {
+        let (mut reply, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(request, found)))
             .unwrap_or_else(|panic| {
                 let text = panic
                     .downcast_ref::<&str>()
@@ -146,7 +162,7 @@ impl Service {
         if found.table.area == Area::Own {
             control::protect(reply.response_mut().headers_mut());
         } else {
-            self.record(&request, &reply, started);
+            self.record(request, &reply, started);
         }
         reply
     }
@@ -238,7 +254,7 @@ impl Service {
             let tenant = self.account(request, found, route)?;
             Ok(call.of_account(tenant))
         };
-        let reply = match route.handler {
+        let reply = as_declared(route, || match route.handler {
             Handler::Open(handler) => handler(&call).map(Reply::Now),
             // With a password, the guard has checked it or the key.
             Handler::AnyKey(handler) if state.settings.password.is_some() => handler(&call).map(Reply::Now),
@@ -251,7 +267,7 @@ impl Service {
             Handler::Service(_) => {
                 Err(Problem::application("The service's operations have a table of their own."))
             }
-        };
+        });
         reply.unwrap_or_else(|problem| Reply::Now((found.table.errors)(problem)))
     }
 
@@ -312,6 +328,7 @@ impl Service {
                                 tenant.api_keys.change(created_key.id, |key| {
                                     key.last_used_at = Some(self.state.clock.now());
                                 });
+                                self.state.snapshot_lock.touch();
                             }
                             self.call(request, tenant, route, created_key)
                         }
@@ -405,10 +422,10 @@ impl Service {
         let ignored = RefCell::new(Ignored::default());
         let mut context = Context::new(&self.state, request, Arc::clone(tenant), route.path, &ignored);
         context.key = created_key;
-        let answer = match route.handler {
+        let answer = as_declared(route, || match route.handler {
             Handler::Service(handler) => handler(&context),
             _ => Err(Problem::application("The operation has no handler.")),
-        };
+        });
         let mut response = answer.unwrap_or_else(Problem::into_response);
         if let Some(names) = ignored.borrow().header() {
             response.headers_mut().insert("x-sandbox-ignored-fields", names);
@@ -598,6 +615,25 @@ impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Service").field("settings", &self.state.settings).finish_non_exhaustive()
     }
+}
+
+/// Whether a request changes something as a whole, so that its changes are persisted together. Moving the clock may take long; each batch of due
+/// jobs enters the snapshot lock by itself.
+fn is_change(found: &Found) -> bool {
+    found.route.as_ref().is_ok_and(|route| matches!(route.effect, Effect::Changes | Effect::Sends))
+}
+
+/// Calls a handler. One that is declared to read must not change what is persisted, since it isn't inside the snapshot lock.
+fn as_declared<T>(route: &Route, handle: impl FnOnce() -> T) -> T {
+    let before = changes::bytes();
+    let answer = handle();
+    debug_assert!(
+        route.effect != Effect::Reads || changes::bytes() == before,
+        "{} {} is declared to read, but changes records",
+        route.method,
+        route.path
+    );
+    answer
 }
 
 /// A response in place of one whose connection is dropped.

@@ -68,7 +68,7 @@ pub struct Settings {
     pub keep_webhook_events: usize,
     /// The response timeout of webhook endpoints: 15 seconds.
     pub webhook_patience: Duration,
-    /// The maximum number of tenants. Beyond it, the least recently used one is evicted with all its data
+    /// The maximum number of tenants. Beyond it, one without data is evicted, or the least recently used one with all its data
     /// ([`Service::on_evicted`](crate::Service::on_evicted)). Requests that only read create no tenant.
     pub keep_tenants: usize,
     /// The maximum size of a request body in bytes. Larger ones are rejected with 413. That of a contact import may have 200 MB and the size

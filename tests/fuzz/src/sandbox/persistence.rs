@@ -1,6 +1,6 @@
-//! The persisted state: records of a database with replaced bytes, and a damaged database file.
+//! The persisted state: segments of a database with replaced bytes, and a damaged database file.
 //!
-//! The first byte selects the file (0) or a record; the next two the place; the rest replaces what is there.
+//! The first byte selects the file (0) or a segment; the next two the place; the rest replaces what is there.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::service::{Sandbox, settings};
 
-const RECORDS: TableDefinition<'_, (&str, u8, u64), &[u8]> = TableDefinition::new("records");
+const SEGMENTS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("segments");
 const FILE: &str = "sandbox.redb";
 
 pub(crate) fn run(data: &[u8]) {
@@ -27,11 +27,11 @@ pub(crate) fn run(data: &[u8]) {
         replace(&path, usize::from(*selector), place, replacement);
     }
     let content = || {
-        // Opening a database marks its file, so that of damaged records is compared by its records.
+        // Opening a database marks its file, so that of damaged segments is compared by its segments.
         if *selector == 0 {
-            vec![(String::new(), 0, 0, fs::read(&path).expect("the file can be read"))]
+            vec![(0, fs::read(&path).expect("the file can be read"))]
         } else {
-            records(&path)
+            segments(&path)
         }
     };
     let before = content();
@@ -70,33 +70,29 @@ fn damage(path: &Path, place: usize, replacement: &[u8]) {
     fs::write(path, bytes).expect("the file can be written");
 }
 
-/// Replaces bytes of a record, which then has a valid checksum.
-fn replace(path: &Path, record: usize, place: usize, replacement: &[u8]) {
-    let all = records(path);
-    let (tenant, table, position, mut value) = all[record % all.len()].clone();
+/// Replaces bytes of a segment, which then has a valid checksum.
+fn replace(path: &Path, segment: usize, place: usize, replacement: &[u8]) {
+    let all = segments(path);
+    let (number, mut value) = all[segment % all.len()].clone();
     let start = place % value.len().max(1);
     let end = (start + replacement.len()).min(value.len());
     value.splice(start..end, replacement.iter().copied());
     let database = Database::open(path).expect("the sample is valid");
     let writing = database.begin_write().expect("the sample is valid");
     {
-        let mut records = writing.open_table(RECORDS).expect("the sample has records");
-        records.insert((tenant.as_str(), table, position), value.as_slice()).expect("the sample is valid");
+        let mut segments = writing.open_table(SEGMENTS).expect("the sample has segments");
+        segments.insert(number, value.as_slice()).expect("the sample is valid");
     }
     writing.commit().expect("the sample is valid");
 }
 
-/// All records, with the tenant, the table and the position of each.
-fn records(path: &Path) -> Vec<(String, u8, u64, Vec<u8>)> {
+/// All segments with their numbers.
+fn segments(path: &Path) -> Vec<(u32, Vec<u8>)> {
     let database = Database::open(path).expect("the file is valid");
     let reading = database.begin_read().expect("the file is valid");
-    let records = reading.open_table(RECORDS).expect("the file has records");
-    let all = records.iter().expect("the file is valid").filter_map(Result::ok);
-    let all = all.map(|(key, value)| {
-        let (tenant, table, position) = key.value();
-        (tenant.to_owned(), table, position, value.value().to_vec())
-    });
-    all.collect()
+    let segments = reading.open_table(SEGMENTS).expect("the file has segments");
+    let all = segments.iter().expect("the file is valid").filter_map(Result::ok);
+    all.map(|(number, value)| (number.value(), value.value().to_vec())).collect()
 }
 
 /// The file of a sandbox with a record of most kinds.

@@ -55,7 +55,6 @@ pub struct Email {
     pub bcc: Option<Vec<String>>,
     pub reply_to: Option<Vec<String>>,
     pub subject: String,
-    #[serde(flatten)]
     pub bodies: Bodies,
     /// The custom headers, without those that the service adds to the emails of a broadcast.
     #[serde(default)]

@@ -277,7 +277,11 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Reply {
     let route = service.find(request.method(), request.uri().path()).route;
     let is_quick = route.map_or(true, |route| route.cost == Cost::Quick);
     if is_quick && request.body().len() < LARGE {
-        return service.reply(request);
+        match service.try_reply(request) {
+            Ok(reply) => return reply,
+            // It waits for the disk, or for a slow request: other requests don't.
+            Err(waiting) => request = waiting,
+        }
     }
     let service = Arc::clone(service);
     // This future is dropped with its connection, unlike the thread.

@@ -21,7 +21,7 @@ use crate::state::mails;
 const BATCH: Duration = Duration::from_millis(1);
 /// The minimum number of small jobs in a batch, so that a busy machine still runs the jobs of one request before the next request.
 const MIN_SMALL: usize = 32;
-/// How long a request waits for another thread's batch.
+/// How long a request waits for another thread's batch, and one that only reads for a snapshot.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// Serializes the threads that run due jobs.
@@ -91,13 +91,13 @@ impl Service {
         }
     }
 
-    /// Runs due jobs before a request: all of them, unless there are many or another thread is running them.
+    /// Runs due jobs before a request: all of them, unless there are many, another thread is running them, or a snapshot waits for a request.
     pub(crate) fn run_some_due(&self) {
         let now = self.state.clock.now();
         if !self.state.scheduler.is_due(now) && !self.due_worker.is_busy() {
             return;
         }
-        let _guard = self.state.snapshot_lock.enter();
+        let Some(_guard) = self.state.snapshot_lock.enter_within(MAX_WAIT) else { return };
         if let Some(_turn) = self.due_worker.acquire_timeout() {
             self.batch(now);
         }

@@ -11,6 +11,7 @@ impl Service {
     /// # Panics
     /// If no client has this ID.
     pub fn grant(&self, client_id: &str, tenant: &str, scope: &str) -> IssuedTokens {
+        let _guard = self.state.snapshot_lock.enter();
         let client = self.state.oauth.client(client_id).expect("a registered client");
         let tenant = keys::credential(tenant, &self.state.tenants.api_key_index)
             .map_or_else(|| tenant.to_owned(), |credential| credential.tenant.into_owned());

@@ -39,11 +39,6 @@ pub struct StoredOAuth {
     pkcs8: Vec<u8>,
     key_id: String,
     clients: Vec<OAuthClient>,
-    /// In files of earlier versions, oldest first; now each grant is a record.
-    #[serde(default, skip_serializing)]
-    grants: Vec<Grant>,
-    #[serde(default, skip_serializing)]
-    tokens: Vec<(String, (Uuid, u64))>,
 }
 
 /// A grant as persisted, with its refresh tokens and their generations.
@@ -211,8 +206,6 @@ impl OAuthStore {
             pkcs8: pkcs8.to_vec(),
             key_id: key_id.to_owned(),
             clients: inner.clients.values().cloned().collect(),
-            grants: Vec::new(),
-            tokens: Vec::new(),
         })
     }
 
@@ -240,14 +233,6 @@ impl OAuthStore {
             let mut inner = lock(&self.inner);
             for client in stored.clients {
                 inner.clients.insert(client.client_id.clone(), client);
-            }
-            for grant in stored.grants {
-                inner.add_grant(grant);
-            }
-            let mut tokens = stored.tokens;
-            tokens.sort_by_key(|(_, good)| *good);
-            for (token, (grant, generation)) in tokens {
-                inner.add_token(token, grant, generation);
             }
         }
         Some(Self { key: key.into(), ..self })

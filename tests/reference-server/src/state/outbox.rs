@@ -108,6 +108,11 @@ impl Outbox {
         displaced.and_then(Waiting::open)
     }
 
+    /// Whether no attempt waits.
+    pub fn is_empty(&self) -> bool {
+        lock(&self.queues).waiting.is_empty()
+    }
+
     /// Takes the next attempt that may be made now. The caller reports its end with [`done`](Self::done).
     pub fn next(&self) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);

@@ -40,7 +40,7 @@ use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
 use crate::store::mails::Mails;
 use crate::store::single::Single;
-use crate::store::table::{Record, Table};
+use crate::store::table::Table;
 
 /// The number of index entries that are read under one lock.
 const READ_STEP: usize = 1_000;
@@ -202,26 +202,27 @@ impl Tenant {
         uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
     }
 
-    /// When its newest record was created, or one of its keys used: in place of its last use, which isn't persisted.
-    pub fn last_change(&self) -> Timestamp {
-        fn newest<T: Record>(table: &Table<T>, time: impl Fn(&T) -> Timestamp) -> Option<Timestamp> {
-            table.lock().oldest_first().map(|record| time(record)).max()
-        }
-        let times = [
-            lock(&self.emails).newest_first().next().map(|email| email.created_at),
-            lock(&self.received).newest_first().next().map(|mail| mail.created_at),
-            newest(&self.api_keys, |key| key.last_used_at.unwrap_or(key.created_at)),
-            newest(&self.automations, |one| one.created_at),
-            newest(&self.broadcasts, |one| one.created_at),
-            newest(&self.contacts, |one| one.created_at),
-            newest(&self.domains, |one| one.created_at),
-            newest(&self.segments, |one| one.created_at),
-            newest(&self.suppressions, |one| one.created_at),
-            newest(&self.templates, |one| one.created_at),
-            newest(&self.topics, |one| one.created_at),
-            newest(&self.webhooks, |one| one.created_at),
-        ];
-        times.into_iter().flatten().max().unwrap_or(Timestamp::MIN)
+    /// Whether it has no data. Logs and recorded requests don't count.
+    pub fn is_empty(&self) -> bool {
+        lock(&self.emails).is_empty()
+            && lock(&self.captured).is_empty()
+            && lock(&self.received).is_empty()
+            && self.api_keys.is_empty()
+            && self.automations.is_empty()
+            && self.runs.is_empty()
+            && self.broadcasts.is_empty()
+            && self.contacts.is_empty()
+            && self.contact_imports.is_empty()
+            && self.contact_properties.is_empty()
+            && self.domains.is_empty()
+            && self.domain_claims.is_empty()
+            && self.events.is_empty()
+            && self.inboxes.inboxes.is_empty()
+            && self.segments.is_empty()
+            && self.suppressions.is_empty()
+            && self.templates.is_empty()
+            && self.topics.is_empty()
+            && self.webhooks.is_empty()
     }
 
     /// Finds a domain of the tenant by its name.

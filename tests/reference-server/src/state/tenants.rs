@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, RwLock, Weak};
 
-use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::lock::{lock, read, write};
@@ -29,7 +28,7 @@ pub struct Tenants {
     index: RwLock<Index>,
     links: Arc<Links>,
     uses: Mutex<Uses>,
-    /// The names of evicted tenants, for the listeners.
+    /// The names of evicted tenants that had data, for the listeners.
     evicted: Mutex<VecDeque<String>>,
     /// Of keys without a tenant.
     meters: Mutex<HashMap<String, Meter>>,
@@ -107,6 +106,17 @@ impl Uses {
         }
     }
 
+    /// Takes the least recently used tenant without data. A request may be about to add some: it shares the tenant, unlike the index and this
+    /// call, which is why the index must be locked.
+    fn take_empty(&mut self) -> Option<Arc<Tenant>> {
+        let is_empty = |entry: &(u64, Weak<Tenant>)| {
+            let tenant = entry.1.upgrade().filter(|_| is_newest(entry));
+            tenant.is_some_and(|tenant| Arc::strong_count(&tenant) == 2 && tenant.is_empty())
+        };
+        let place = self.order.iter().position(is_empty)?;
+        self.order.remove(place)?.1.upgrade()
+    }
+
     /// Takes the least recently used tenant.
     fn take_oldest(&mut self) -> Option<Arc<Tenant>> {
         while let Some(entry) = self.order.pop_front() {
@@ -181,20 +191,19 @@ impl Tenants {
         tenant
     }
 
-    /// Restores a tenant; those beyond the limit are evicted by [`order`](Self::order).
-    pub fn restore(&self, name: &str) -> Arc<Tenant> {
-        self.create(name)
+    /// Restores a tenant with the number of its last use; those beyond the limit are evicted by [`order`](Self::order).
+    pub fn restore(&self, name: &str, last_used: u64) -> Arc<Tenant> {
+        let tenant = self.create(name);
+        tenant.last_used.store(last_used, Ordering::Relaxed);
+        tenant
     }
 
     /// Orders the restored tenants by their last use, and evicts those beyond the limit.
-    pub fn order(&self, last_use: impl Fn(&Tenant) -> Timestamp) {
-        let mut tenants = self.all();
-        tenants.sort_by_key(|tenant| last_use(tenant));
-        let mut uses = lock(&self.uses);
-        for tenant in &tenants {
-            uses.add(tenant);
-        }
-        drop((uses, tenants));
+    pub fn order(&self) {
+        let uses = |tenant: &Arc<Tenant>| (tenant.last_used.load(Ordering::Relaxed), Arc::downgrade(tenant));
+        let order: VecDeque<_> = self.all().iter().rev().map(uses).collect();
+        let last = order.back().map_or(0, |(last, _)| *last);
+        *lock(&self.uses) = Uses { last, order, compact_at: 0 };
         self.evict();
     }
 
@@ -211,16 +220,23 @@ impl Tenants {
         tenant
     }
 
-    /// Evicts the least recently used tenants beyond the limit.
+    /// Evicts tenants beyond the limit: the least recently used one without data, or with data if there is none.
     fn evict(&self) {
-        while read(&self.index).by_name.len() > self.tenant_limit {
-            let Some(oldest) = lock(&self.uses).take_oldest() else { return };
-            let evicted = write(&self.index).remove_same(&oldest, &self.links);
+        loop {
+            let mut index = write(&self.index);
+            if index.by_name.len() <= self.tenant_limit {
+                return;
+            }
+            let mut uses = lock(&self.uses);
+            let Some(oldest) = uses.take_empty().or_else(|| uses.take_oldest()) else { return };
+            let evicted = index.remove_same(&oldest, &self.links);
+            drop((uses, index));
             // After the locks were released: a tenant can have many records.
-            if let Some(evicted) = evicted {
-                self.forget(&evicted);
+            let Some(evicted) = evicted else { continue };
+            if !evicted.is_empty() {
                 lock(&self.evicted).push_back(evicted.name.clone());
             }
+            self.forget(&evicted);
         }
     }
 
@@ -337,8 +353,11 @@ impl Tenants {
         }
     }
 
-    /// Adds an entry to a tenant's log.
+    /// Adds an entry to a tenant's log. One that isn't stored has none.
     pub fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
+        if !self.has(tenant) {
+            return;
+        }
         let (id, size) = (entry.id, entry.size());
         lock(&tenant.logs).insert(id, Arc::new(entry));
         let evicted = lock(&self.logs).insert(id, size, Arc::downgrade(tenant));
@@ -408,7 +427,7 @@ mod tests {
         }
         assert!(lock(&tenants.uses).order.len() <= 2 * MIN_USES);
         tenants.tenant("d");
-        assert_eq!((tenants.next_evicted().as_deref(), tenants.next_evicted()), (Some("c"), None));
+        assert_eq!(["a", "b", "c", "d"].map(|name| tenants.find(name).is_some()), [true, true, false, true]);
         tenants.tenant("e");
         assert_eq!(tenants.next_evicted().as_deref(), Some("a"));
         tenants.reset_tenant("b");

@@ -34,7 +34,6 @@ pub struct Draft {
     pub bcc: Option<Vec<Mailbox>>,
     pub reply_to: Option<Vec<Mailbox>>,
     pub subject: String,
-    #[serde(flatten)]
     pub bodies: Bodies,
     pub headers: Vec<(String, String)>,
     pub attachments: Vec<Attachment>,

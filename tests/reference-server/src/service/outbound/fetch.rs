@@ -25,7 +25,9 @@ pub fn run_all(service: &Arc<Service>) {
         tokio::spawn(async move {
             let outcome = timeout(EMAIL_TIMEOUT, fetch(&service, &job)).await;
             let outcome = outcome.unwrap_or_else(|_| Err("timed out fetching the files".into()));
-            service.finish_fetch(job, outcome);
+            let finished = Arc::clone(&service);
+            // On a blocking thread, since sending the email may wait for the disk. A panic was reported.
+            let _ = tokio::task::spawn_blocking(move || finished.finish_fetch(job, outcome)).await;
             drop(permit);
             run_all(&service);
         });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -15,14 +16,23 @@ const MAX_RESPONSE: usize = 4 << 10;
 
 /// Makes the attempts that may run now, each in a task of its own. A task that ends starts the next.
 pub fn run_all(service: &Arc<Service>) {
-    while let Some(post) = service.next_post() {
-        let service = Arc::clone(service);
-        tokio::spawn(async move {
-            let posted = send(&service, &post).await;
-            service.finish_post(post, posted);
-            run_all(&service);
-        });
+    if service.state().outbox.is_empty() {
+        return;
     }
+    let service = Arc::clone(service);
+    // On a blocking thread, since recording an attempt may wait for the disk.
+    spawn_blocking(move || {
+        while let Some(post) = service.next_post() {
+            let service = Arc::clone(&service);
+            tokio::spawn(async move {
+                let posted = send(&service, &post).await;
+                let finished = Arc::clone(&service);
+                // A panic was reported.
+                let _ = spawn_blocking(move || finished.finish_post(post, posted)).await;
+                run_all(&service);
+            });
+        }
+    });
 }
 
 async fn send(service: &Service, post: &WebhookPost) -> Posted {
