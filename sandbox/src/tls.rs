@@ -1,6 +1,6 @@
-//! TLS for the listeners that support it: a self-signed certificate, generated per run.
+//! TLS for the listeners that support it: with a given certificate, or with a self-signed one, generated per run.
 //!
-//! It isn't trusted in advance: a client that verifies the server compares the fingerprint, which the sandbox prints at startup.
+//! The latter isn't trusted in advance: a client that verifies the server compares the fingerprint, which the sandbox prints at startup.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use sha2::{Digest as _, Sha256};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// The names and addresses of the certificate: those of this machine.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -19,6 +20,8 @@ const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 pub struct Tls {
     pub(super) acceptor: TlsAcceptor,
     certificate: Arc<[u8]>,
+    /// The certificate, if it is self-signed.
+    self_signed: Option<Arc<str>>,
 }
 
 impl Tls {
@@ -28,15 +31,34 @@ impl Tls {
     /// Fails if the cryptography fails, which happens only without random numbers.
     pub fn self_signed() -> io::Result<Self> {
         let made = rcgen::generate_simple_self_signed(NAMES.map(str::to_owned)).map_err(io::Error::other)?;
-        let certificate = made.cert.der().clone();
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let tls = Self::with(vec![made.cert.der().clone()], key.into())?;
+        Ok(Self { self_signed: Some(made.cert.pem().into()), ..tls })
+    }
+
+    /// Reads a certificate, which its chain may follow, and its private key, both in PEM.
+    ///
+    /// # Errors
+    /// Fails if there is no certificate or no key, or if they don't fit together.
+    pub fn from_pem(certificate: &[u8], key: &[u8]) -> io::Result<Self> {
+        let chain = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(io::Error::other)?;
+        Self::with(chain, PrivateKeyDer::from_pem_slice(key).map_err(io::Error::other)?)
+    }
+
+    fn with(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> io::Result<Self> {
+        let first = chain.first().ok_or_else(|| io::Error::other("there is no certificate"))?;
+        let certificate = first.as_ref().into();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .and_then(|builder| {
-                builder.with_no_client_auth().with_single_cert(vec![certificate.clone()], key.into())
-            })
+            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
             .map_err(io::Error::other)?;
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificate: certificate.as_ref().into() })
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificate, self_signed: None })
+    }
+
+    /// The certificate in PEM, if it is self-signed: what a client must trust.
+    pub fn self_signed_pem(&self) -> Option<&str> {
+        self.self_signed.as_deref()
     }
 
     /// The certificate, DER-encoded.

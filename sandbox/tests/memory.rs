@@ -2,15 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::future::{Future as _, pending, poll_fn};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Method, Request};
-use idempost_sandbox::{ClockStart, Service, Settings};
+use idempost_sandbox::{ClockStart, Service, Settings, mount, smtp};
 use jiff::Timestamp;
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 
 /// Bytes beyond the limit: the accounts without their content, and the request in flight.
 const OVERHEAD: usize = 8 << 20;
@@ -255,9 +260,195 @@ fn flood_all(max_memory: usize, many: usize) {
     flood_reads(&mut flood, 20 * many);
 }
 
+/// Held by each test: all of them share the heap.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 #[test]
 fn memory_stays_within_max_memory() {
+    let _alone = ONE_AT_A_TIME.lock();
     flood_all(16 << 20, 1_500);
+}
+
+/// A sandbox behind a socket.
+struct Served {
+    service: Arc<Service>,
+    address: SocketAddr,
+    smtp: SocketAddr,
+    max_memory: usize,
+    before: usize,
+}
+
+/// The bytes of a large body.
+const LARGE: usize = 7 << 20;
+
+impl Served {
+    async fn start(settings: Settings) -> Self {
+        let before = HEAP.current_usage();
+        HEAP.reset_peak_usage();
+        let max_memory = settings.max_memory;
+        let service = idempost_sandbox::service(settings);
+        let [http, smtp] = [TcpListener::bind("127.0.0.1:0").await, TcpListener::bind("127.0.0.1:0").await];
+        let (http, smtp) = (http.unwrap(), smtp.unwrap());
+        let (address, smtp_address) = (http.local_addr().unwrap(), smtp.local_addr().unwrap());
+        tokio::spawn(mount::http::serve(http, Arc::clone(&service), pending()));
+        tokio::spawn(smtp::serve(smtp, Arc::clone(&service), smtp::Options::new("sb_test"), pending()));
+        Self { service, address, smtp: smtp_address, max_memory, before }
+    }
+
+    /// The most memory taken so far, without that of the test.
+    fn peak(&self) -> usize {
+        HEAP.peak_usage().saturating_sub(self.before)
+    }
+
+    /// Sends a head and then a body of [`LARGE`] bytes; returns the first line of the response.
+    async fn upload(&self, head: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(format!("{head}host: localhost\r\n\r\n").as_bytes()).await.unwrap();
+        let (mut read, mut write) = stream.split();
+        let mut line = [0; 12];
+        let upload = async {
+            // The server may close the connection instead.
+            let _ = send_zeros(&mut write).await;
+            pending::<()>().await;
+        };
+        tokio::select! {
+            read = read.read_exact(&mut line) => drop(read.unwrap()),
+            () = upload => {}
+        }
+        String::from_utf8_lossy(&line).into_owned()
+    }
+}
+
+static ZEROS: [u8; 64 << 10] = [b'0'; 64 << 10];
+
+async fn send_zeros(write: &mut (impl AsyncWrite + Unpin)) -> std::io::Result<()> {
+    for _ in 0..LARGE / ZEROS.len() {
+        write.write_all(&ZEROS).await?;
+    }
+    Ok(())
+}
+
+/// Runs a number of copies of a task at the same time.
+async fn many<T>(number: usize, task: impl AsyncFn() -> T) -> Vec<T> {
+    let mut running: Vec<_> = (0..number).map(|_| Box::pin(task())).collect();
+    let mut results = Vec::new();
+    poll_fn(|context| {
+        running.retain_mut(|one| match one.as_mut().poll(context) {
+            Poll::Ready(result) => {
+                results.push(result);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if running.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results
+}
+
+fn small() -> Settings {
+    Settings { max_memory: 64 << 20, ..Settings::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_of_clients_without_access_are_not_read() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let password = Some("correct-horse".to_owned().into());
+    let served = Served::start(Settings { password, ..small() }).await;
+    for (key, path, status) in [
+        ("authorization: Bearer sb_wrong\r\n", "/emails", "HTTP/1.1 403"),
+        ("", "/emails", "HTTP/1.1 401"),
+        ("authorization: Bearer sb_correct-horse_sending\r\n", "/contacts", "HTTP/1.1 401"),
+        ("", "/_/received", "HTTP/1.1 401"),
+        ("authorization: Bearer sb_correct-horse\r\n", "/nowhere", "HTTP/1.1 404"),
+    ] {
+        for length in [format!("content-length: {LARGE}"), "transfer-encoding: chunked".to_owned()] {
+            let head = format!("POST {path} HTTP/1.1\r\n{key}{length}\r\n");
+            let statuses = many(10, async || served.upload(&head).await).await;
+            assert_eq!(statuses, [status; 10], "{head}");
+        }
+    }
+    let peak = served.peak();
+    assert!(peak < 8 << 20, "{peak} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn request_bodies_in_flight_share_a_budget() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let served = Served::start(small()).await;
+    let head =
+        format!("POST /emails HTTP/1.1\r\nauthorization: Bearer sb_test\r\ncontent-length: {LARGE}\r\n");
+    let statuses = many(60, async || served.upload(&head).await).await;
+    assert_eq!(statuses, ["HTTP/1.1 400"; 60], "each waits its turn");
+    let peak = served.peak();
+    assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+    assert_eq!(served.service.state().in_flight.available(), 12 << 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_smtp_sessions_share_the_budget() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let served = Served::start(small()).await;
+    let replies = many(60, async || {
+        let mut stream = BufReader::new(TcpStream::connect(served.smtp).await.unwrap());
+        let start = "HELO me\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n";
+        stream.write_all(start.as_bytes()).await.unwrap();
+        let mut line = String::new();
+        while !line.starts_with("354") {
+            line.clear();
+            stream.read_line(&mut line).await.unwrap();
+        }
+        send_zeros(&mut stream).await.unwrap();
+        stream.write_all(b"\r\n.\r\n").await.unwrap();
+        line.clear();
+        stream.read_line(&mut line).await.unwrap();
+        line[..3].to_owned()
+    })
+    .await;
+    let rejected = replies.iter().filter(|code| *code == "452").count();
+    assert!((1..60).contains(&rejected), "{replies:?}");
+    // The others were read: zeros are no message.
+    assert_eq!(replies.iter().filter(|code| *code == "554").count(), 60 - rejected);
+    let peak = served.peak();
+    assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+    assert_eq!(served.service.state().in_flight.available(), 12 << 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_that_are_not_read_share_the_budget_and_time_out() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let served = Served::start(Settings { body_timeout: Duration::from_millis(500), ..small() }).await;
+    let mail = format!("From: a@b.test\r\nSubject: s\r\n\r\n{}", "y".repeat(LARGE));
+    served.service.receive("sb_test", &["c@d.test"], mail).unwrap();
+    let request = Request::get("/_/received").header("authorization", "Bearer sb_test");
+    let list = served.service.handle(request.body(Bytes::new()).unwrap());
+    let id =
+        serde_json::from_slice::<Value>(list.body()).unwrap()["data"][0]["id"].as_str().unwrap().to_owned();
+    let get = format!(
+        "GET /_/received/{id}/download HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\nconnection: close\r\n\r\n"
+    );
+    let open = async || {
+        let mut stream = TcpStream::connect(served.address).await.unwrap();
+        stream.write_all(get.as_bytes()).await.unwrap();
+        stream
+    };
+    let unread = many(60, open).await;
+    let in_flight = &served.service.state().in_flight;
+    let end = Instant::now() + Duration::from_mins(1);
+    while in_flight.available() == 12 << 20 {
+        assert!(Instant::now() < end, "no response is in flight");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    while in_flight.available() < 12 << 20 {
+        assert!(Instant::now() < end, "the clients are still waited for");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let peak = served.peak();
+    assert!(peak <= served.max_memory * 12 / 10, "{peak} of {} bytes", served.max_memory);
+    drop(unread);
+    let mut whole = Vec::new();
+    open().await.read_to_end(&mut whole).await.unwrap();
+    assert!(whole.starts_with(b"HTTP/1.1 200") && whole.len() > LARGE, "{} bytes", whole.len());
 }
 
 #[test]

@@ -42,10 +42,14 @@ const KEY: &str = "sb_local";
 const REMOTE: &str = "IDEMPOST_SANDBOX_URL";
 /// The variable with the password of a sandbox.
 const PASSWORD: &str = "IDEMPOST_SANDBOX_AUTH";
-/// Variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
-const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
 /// The variable from which all of them read the API key.
 const VENDOR_API_KEY: &str = "RESEND_API_KEY";
+
+/// The variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python. Ruby's
+/// client appends a path without a slash to the first.
+fn vendor_base_urls(base_url: &str) -> [(&'static str, String); 2] {
+    [("RESEND_BASE_URL", format!("{base_url}/")), ("RESEND_API_URL", base_url.to_owned())]
+}
 
 /// Run the whole service on this machine; emails are captured, never delivered
 #[derive(Debug, Subcommand)]
@@ -92,11 +96,10 @@ pub(crate) struct ServerArgs {
     /// Serve the operations that are in beta: inboxes
     #[arg(long)]
     beta: bool,
-    /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's, and requests for
-    /// the remote images and links of an email
+    /// Reject attachments given as a `path` instead of fetching them, and requests for the remote images and links of an email
     #[arg(long, hide_short_help = true)]
     no_fetch: bool,
-    /// Number of emails to retain; the oldest are evicted first
+    /// Number of emails to retain; beyond it, the oldest of the account with the most emails are evicted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
     /// Number of accounts to retain, one per API key; beyond it the least recently used is deleted with all its data, and a warning names it
@@ -112,14 +115,15 @@ pub(crate) struct ServerArgs {
     /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
     /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments, loaded
-    /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries are evicted first; records beyond their
-    /// share are rejected. A request body may have 1/8 of it. The program itself, its connections and requests in flight need additional memory.
+    /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries of the largest account are evicted first;
+    /// records beyond their share are rejected. A request body may have 1/8 of it. Requests, responses and SMTP messages in flight may
+    /// take another 3/16; the program itself and its connections need additional memory.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
     /// Base URL for links in responses, if clients reach the sandbox at another URL
     #[arg(long, value_name = "URL", hide_short_help = true)]
     public_url: Option<String>,
-    /// Serve SMTP with STARTTLS on this port; 0 picks any free port
+    /// Serve SMTP on this port; 0 picks any free port
     ///
     /// The AUTH password is an API key. Mail from the user resend, or any other user, is sent as through the API; mail from the user inbound is
     /// received by the key's account, and mail without AUTH by sb_local.
@@ -128,6 +132,17 @@ pub(crate) struct ServerArgs {
     /// Serve SMTP over TLS on this port, with a self-signed certificate per run; 0 picks any free port
     #[arg(long, value_name = "N", hide_short_help = true)]
     smtp_tls_port: Option<u16>,
+    /// Offer STARTTLS on the port of --smtp-port, which is the default only beyond loopback addresses and with --smtp-cert
+    ///
+    /// Many clients use STARTTLS whenever it is offered, and then reject a self-signed certificate.
+    #[arg(long, requires = "smtp_port", hide_short_help = true)]
+    smtp_starttls: bool,
+    /// Certificate for SMTP, with its chain, instead of a self-signed one; PEM
+    #[arg(long, value_name = "FILE", requires = "smtp_key", hide_short_help = true)]
+    smtp_cert: Option<PathBuf>,
+    /// Private key of --smtp-cert; PEM
+    #[arg(long, value_name = "FILE", requires = "smtp_cert", hide_short_help = true)]
+    smtp_key: Option<PathBuf>,
     #[command(flatten)]
     relay: relay::RelayArgs,
     /// Persist state in this folder and resume from it at the next start; without it, state is lost on exit

@@ -210,7 +210,8 @@ fn run_configures_resend_clients_for_the_sandbox() {
     let words: Vec<_> = printed.split_whitespace().collect();
     assert!(words.len() == 4 && words[3] == "sb_local", "{words:?}");
     assert!(
-        words[0].starts_with("http://127.0.0.1:") && words[..3].iter().all(|word| *word == words[0]),
+        words[1].starts_with("http://127.0.0.1:")
+            && (words[0], words[2]) == (&*format!("{}/", words[1]), words[1]),
         "{words:?}"
     );
 

@@ -47,6 +47,31 @@ fn a_send_with_a_lost_or_truncated_response_is_delivered_once() {
 }
 
 #[test]
+fn rules_apply_to_the_account_that_adds_them_or_to_all() {
+    let sandbox = Sandbox::start(&[]);
+    let fail = |key: &str, flags: &[&str]| {
+        let arguments = [&["sandbox", "fail", "GET /emails", "--status", "422", "--always"], flags].concat();
+        sandbox.client().env("IDEMPOST_API_KEY", key).run(&arguments)
+    };
+    let list = |key: &str| sandbox.client().env("IDEMPOST_API_KEY", key).run(&["emails", "list"]);
+    fail("sb_a", &[]).ok();
+    list("sb_a").fails(3);
+    list("sb_b").ok();
+    let added = fail("sb_a", &["--all-accounts"]);
+    assert_eq!(added.stderr, "all of GET /emails, of all accounts: 422 validation_error\n");
+    list("sb_b").fails(3);
+    let clear = |flags: &[&str]| {
+        let arguments = [&["sandbox", "fail", "--clear"], flags].concat();
+        sandbox.client().env("IDEMPOST_API_KEY", "sb_b").run(&arguments)
+    };
+    assert_eq!(clear(&[]).stderr, "the account's rules removed\n");
+    list("sb_b").fails(3);
+    clear(&["--all-accounts"]).ok();
+    list("sb_b").ok();
+    list("sb_a").ok();
+}
+
+#[test]
 fn stages_of_smtp_fail_in_the_same_words() {
     let sandbox = Sandbox::start(&["--smtp-port", "0"]);
     let idempost = sandbox.client();

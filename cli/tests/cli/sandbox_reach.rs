@@ -83,7 +83,7 @@ fn env_prints_and_writes_the_variables_and_never_a_live_key() {
         [
             "export IDEMPOST_BASE_URL=http://127.0.0.1:4999",
             "export IDEMPOST_API_KEY=sb_local",
-            "export RESEND_BASE_URL=http://127.0.0.1:4999",
+            "export RESEND_BASE_URL=http://127.0.0.1:4999/",
             "export RESEND_API_URL=http://127.0.0.1:4999",
             "export RESEND_API_KEY=sb_local",
         ]

@@ -114,6 +114,69 @@ fn with_auth_the_sandbox_sends_and_its_certificate_has_the_printed_fingerprint()
     assert_eq!(subject, "Help\n");
 }
 
+/// The reply to EHLO.
+fn offers(address: &str) -> String {
+    let mut stream = BufReader::new(TcpStream::connect(address).unwrap());
+    stream.read_line(&mut String::new()).unwrap();
+    stream.get_mut().write_all(b"EHLO me\r\n").unwrap();
+    let mut reply = String::new();
+    while !reply.contains("250 ") {
+        stream.read_line(&mut reply).unwrap();
+    }
+    reply
+}
+
+#[test]
+fn starttls_is_offered_if_it_is_asked_for_or_has_a_given_certificate() {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let cert = file("cert.pem", &made.cert.pem());
+    let key = file("key.pem", &made.signing_key.serialize_pem());
+    let given = ["--smtp-cert", &cert, "--smtp-key", &key];
+    for (flags, offered) in [
+        (&[][..], false),
+        (&["--smtp-tls-port", "0"], false),
+        (&["--smtp-starttls"], true),
+        (&["--host", "0.0.0.0", "--insecure"], true),
+        (&given, true),
+    ] {
+        let sandbox = Sandbox::start(&[&["--smtp-port", "0"], flags].concat());
+        let reply = offers(&smtp_address(&sandbox));
+        assert_eq!(reply.contains("STARTTLS"), offered, "{flags:?}: {reply}");
+        let has_certificate = offered || flags.contains(&"--smtp-tls-port");
+        assert_eq!(sandbox.printed("tls").is_some(), has_certificate, "{flags:?}");
+    }
+    let serve = |flags: &[&str]| {
+        Idempost::new().run(&[&["sandbox", "serve", "--port", "0", "--smtp-port", "0"], flags].concat())
+    };
+    let stderr = serve(&["--smtp-cert", &key, "--smtp-key", &cert]).fails(1);
+    assert!(stderr.contains("cert.pem") && stderr.contains("key.pem"), "{stderr}");
+    assert!(serve(&["--smtp-cert", &cert]).fails(2).contains("--smtp-key"));
+}
+
+#[cfg(unix)]
+#[test]
+fn run_names_the_file_of_a_self_signed_certificate() {
+    let script = "echo $NODE_EXTRA_CA_CERTS; cat $IDEMPOST_SANDBOX_SMTP_CERT; echo $IDEMPOST_SANDBOX_SMTP_CERT $SSL_CERT_FILE";
+    let run = |flags: &[&str], preset: &str| {
+        let idempost = Idempost::new().env("NODE_EXTRA_CA_CERTS", preset).env("SSL_CERT_FILE", "");
+        idempost.run(&[&["sandbox", "run"], flags, &["--", "sh", "-c", script]].concat()).ok()
+    };
+    let printed = run(&["--smtp-tls-port", "0"], "");
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines[0], lines[lines.len() - 1].trim_end(), "{printed}");
+    assert!(
+        lines[1] == "-----BEGIN CERTIFICATE-----" && !std::path::Path::new(lines[0]).exists(),
+        "{printed}"
+    );
+    assert!(run(&["--smtp-tls-port", "0"], "/own.pem").starts_with("/own.pem\n"));
+}
+
 #[cfg(unix)]
 #[test]
 fn run_passes_the_smtp_urls_to_the_command() {

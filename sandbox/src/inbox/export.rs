@@ -1,16 +1,18 @@
 //! Captured emails as one file: `GET /_/export?format=mbox|json`, oldest first, with the search of `GET /_/messages`, or those that
 //! repeated `id` parameters name.
 //!
-//! A response contains at most [`MAX_BYTES`] of messages, so that an export can't use up the memory of a shared sandbox; larger exports
-//! request IDs in batches, as `idempost sandbox export` does.
+//! A large export is streamed, a few mails at a time, so that it takes little memory whatever its size. If it can't be completed, its
+//! connection is closed.
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use tokio::sync::{mpsc, watch};
 use url::form_urlencoded;
 use uuid::Uuid;
 
@@ -19,14 +21,17 @@ use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::recipients::Mailbox;
 use idempost_reference_server::model::mail::Mail;
+use idempost_reference_server::reply::{Aborted, Parts, Reply};
+use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::Problem;
 
-/// The maximum number of bytes of messages per response.
-const MAX_BYTES: usize = 64 << 20;
+/// What is larger than this, in bytes, is streamed in parts of at least this size.
+const PART: usize = 256 << 10;
+/// The time for other responses to leave memory to this one.
+const TIMEOUT: Duration = Duration::from_mins(10);
 /// The maximum number of IDs per request.
 const MAX_IDS: usize = 1_000;
 
@@ -36,38 +41,105 @@ enum Format {
     Json,
 }
 
+/// An export that is being written.
+struct Export {
+    tenant: Arc<Tenant>,
+    format: Format,
+    /// The mails that aren't written yet, and whether the end is.
+    mails: std::vec::IntoIter<Arc<Mail>>,
+    ended: bool,
+    written: usize,
+}
+
 pub(super) fn answer(
-    tenant: &Tenant,
+    tenant: &Arc<Tenant>,
     query: Option<&str>,
     now: Timestamp,
     canceled: &Cancellation,
-) -> Answer {
+) -> Result<Reply, Problem> {
     let query = query.unwrap_or_default();
     let format = format(query)?;
-    let mails = mails(tenant, query, now, canceled)?;
-    let mut body = Vec::new();
-    let mut remaining = MAX_BYTES;
-    for (place, mail) in mails.iter().enumerate() {
-        canceled.check()?;
-        let bodies = mail.bodies();
-        let raw = mail.render(&bodies);
-        remaining = remaining.checked_sub(raw.len()).ok_or_else(|| too_large(mails.len()))?;
-        match format {
-            Format::Mbox => mbox(&mut body, mail, &raw),
-            Format::Json => json(&mut body, place, &detail_of(tenant, mail, bodies, &raw))?,
-        }
-    }
+    let mails = mails(tenant, query, now, canceled)?.into_iter();
+    let mut export = Export { tenant: Arc::clone(tenant), format, mails, ended: false, written: 0 };
+    let first = export.part()?;
     let (content_type, name) = match format {
         Format::Mbox => ("application/mbox", "attachment; filename=\"sandbox.mbox\""),
-        Format::Json => {
-            body.extend_from_slice(if mails.is_empty() { b"[\n]\n" } else { b"\n]\n" });
-            ("application/json; charset=utf-8", "attachment; filename=\"sandbox.json\"")
-        }
+        Format::Json => ("application/json; charset=utf-8", "attachment; filename=\"sandbox.json\""),
     };
-    let mut response = Response::new(Bytes::from(body));
+    let mut response = Response::new(Bytes::new());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response.headers_mut().insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(name));
-    Ok(response)
+    if export.ended {
+        *response.body_mut() = first.into();
+        return Ok(Reply::Now(response));
+    }
+    Ok(Reply::stream(response, move |state, stopped| export.stream(first, state, stopped)))
+}
+
+impl Export {
+    /// Writes the next mails, or the end. Empty after the end.
+    fn part(&mut self) -> Result<Vec<u8>, Problem> {
+        let mut body = Vec::new();
+        while body.len() < PART && !self.ended {
+            if let Some(mail) = self.mails.next() {
+                self.write(&mut body, &mail)?;
+                continue;
+            }
+            self.ended = true;
+            if let Format::Json = self.format {
+                body.extend_from_slice(if self.written == 0 { b"[\n]\n" } else { b"\n]\n" });
+            }
+        }
+        Ok(body)
+    }
+
+    fn write(&mut self, body: &mut Vec<u8>, mail: &Mail) -> Result<(), Problem> {
+        let bodies = mail.bodies();
+        let raw = mail.render(&bodies);
+        match self.format {
+            Format::Mbox => mbox(body, mail, &raw),
+            Format::Json => json(body, self.written, &detail_of(&self.tenant, mail, bodies, &raw))?,
+        }
+        self.written += 1;
+        Ok(())
+    }
+
+    /// Sends all parts.
+    fn stream(self, first: Vec<u8>, state: Arc<State>, mut stopped: watch::Receiver<bool>) -> Parts {
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(async move {
+            let is_complete = tokio::select! {
+                sent = self.send(first, &state, &sender) => sent.is_some(),
+                () = sender.closed() => return,
+                _ = stopped.wait_for(|stopped| *stopped) => false,
+            };
+            if !is_complete {
+                // The client may have disconnected.
+                let _ = sender.send(Err(Aborted)).await;
+            }
+        });
+        receiver
+    }
+
+    /// Returns `None` if the export isn't complete.
+    async fn send(
+        mut self,
+        mut part: Vec<u8>,
+        state: &State,
+        sender: &mpsc::Sender<Result<Bytes, Aborted>>,
+    ) -> Option<()> {
+        while !part.is_empty() {
+            let reserved = state.in_flight.reserve(part.len(), TIMEOUT).await?;
+            sender.send(Ok(reserved.over(part))).await.ok()?;
+            let _slot = state.in_flight.slow.acquire().await.ok()?;
+            let next = tokio::task::spawn_blocking(move || {
+                let part = self.part();
+                part.map(|part| (self, part))
+            });
+            (self, part) = next.await.ok()?.ok()?;
+        }
+        Some(())
+    }
 }
 
 fn format(query: &str) -> Result<Format, Problem> {
@@ -113,12 +185,6 @@ fn mails(
     mails.retain(|mail| !canceled.is_canceled() && matcher.matches(&**mail));
     canceled.check()?;
     Ok(mails)
-}
-
-fn too_large(mails: usize) -> Problem {
-    Problem::validation(format!(
-        "These {mails} mails exceed the limit of {MAX_BYTES} bytes per response; narrow the filter, or use `idempost sandbox export`.",
-    ))
 }
 
 /// Appends an email to an mbox (RFC 4155) with LF line ends. Lines that look like the separator are quoted reversibly (`mboxrd`).

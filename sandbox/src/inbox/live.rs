@@ -22,7 +22,7 @@ use crate::inbox::{messages, unsent};
 use idempost_reference_server::access::account;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::Email;
-use idempost_reference_server::reply::Reply;
+use idempost_reference_server::reply::{Aborted, Parts, Reply};
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::event_bus::{BusEvent, BusEventKind};
 use idempost_reference_server::state::tenant::Tenant;
@@ -53,7 +53,7 @@ pub(super) fn answer(state: &State, tenant: &str) -> Reply {
 
 impl Live {
     /// Streams events until the client disconnects or the mount stops.
-    fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
+    fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> Parts {
         let (sender, receiver) = mpsc::channel(4);
         // Subscribes before the first message is written, so that no event is lost in between.
         let events = state.event_bus.subscribe();
@@ -68,10 +68,15 @@ impl Live {
         receiver
     }
 
-    async fn stream(&self, state: &State, mut events: Receiver<BusEvent>, sender: &mpsc::Sender<Bytes>) {
+    async fn stream(
+        &self,
+        state: &State,
+        mut events: Receiver<BusEvent>,
+        sender: &mpsc::Sender<Result<Bytes, Aborted>>,
+    ) {
         let (mut next, mut unsent) = hello(state, &self.tenant);
         loop {
-            if sender.send(next).await.is_err() {
+            if sender.send(Ok(next)).await.is_err() {
                 return;
             }
             sleep(MIN_INTERVAL).await;
@@ -288,7 +293,7 @@ fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let tenant = state.tenants.find(name);
     let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
     let hello = Hello {
-        account: account::label(name),
+        account: account::label(state, name),
         now: database(state.clock.now()),
         counts: Counts::of(tenant.as_deref()),
         unsent: unsent.len(),

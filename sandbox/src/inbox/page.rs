@@ -4,12 +4,12 @@
 //! its own scripts and nothing else, and an email's HTML is shown in a frame with a policy of its own.
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use url::form_urlencoded;
 
 use idempost_reference_server::access::account;
 use idempost_reference_server::state::State;
-use idempost_reference_server::wire::answers::Answer;
+use idempost_reference_server::wire::answers::{Answer, no_such_route};
 use idempost_reference_server::wire::problem::Problem;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -58,6 +58,22 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "timeline.js" SCRIPT,
     "welcome.js" SCRIPT,
 ];
+
+/// `GET /`: leads browsers to the page. There is nothing for programs.
+pub(super) fn lead(request: &Request<Bytes>) -> Answer {
+    let accepted = request.headers().get_all(header::ACCEPT).iter();
+    let is_browser =
+        accepted.filter_map(|value| value.to_str().ok()).any(|value| value.contains("text/html"));
+    if !is_browser {
+        return Err(no_such_route(request.method(), request.uri().path()));
+    }
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    // Relative, since a proxy may have put the sandbox below a path.
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("_/"));
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+    Ok(response)
+}
 
 /// `GET /_/`. Without a key in its URL the page shows the account `sb_local`, or if the service has a password, is redirected to the account whose
 /// key is the password.

@@ -3,7 +3,6 @@
 pub(super) mod images;
 pub(super) mod links;
 
-use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use idempost_reference_server::state::State;
-use idempost_reference_server::state::http_clients::public::{self, NotPublic};
+use idempost_reference_server::state::http_clients::public::{self, Networks, NotPublic};
 use idempost_reference_server::state::http_clients::reasons;
 
 /// The number of concurrent requests for an email.
@@ -59,9 +58,10 @@ impl Failure {
     }
 
     fn of(url: &Url, error: &reqwest::Error) -> Self {
-        let mut causes = std::iter::successors(error.source(), |cause| (**cause).source());
-        let is_refused = causes.any(<dyn Error>::is::<NotPublic>);
-        let kind = if is_refused { FailureKind::NotPublic } else { FailureKind::Unreachable };
+        let kind = match NotPublic::cause_of(error) {
+            Some(_) => FailureKind::NotPublic,
+            None => FailureKind::Unreachable,
+        };
         Self::at(url, kind, &reasons(error))
     }
 }
@@ -83,7 +83,7 @@ where
     let Ok(_permit) = timeout_at(deadline, state.http_clients.remote.acquire()).await else {
         return all_failed(FailureKind::NoTime, "the requests of other emails took too long");
     };
-    let client = match state.http_clients.public() {
+    let client = match state.http_clients.client(Networks::Public) {
         Ok(client) => client,
         Err(error) => return all_failed(FailureKind::Unreachable, &reasons(&error)),
     };

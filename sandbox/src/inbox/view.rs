@@ -28,7 +28,7 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
             let (sent, received) = (lock(&tenant.captured).len(), lock(&tenant.received).len());
             json!({
                 "id": account::id(state, &tenant.name),
-                "label": account::label(&tenant.name),
+                "label": account::label(state, &tenant.name),
                 "current": current.as_ref() == Some(&tenant.name),
                 "sent": sent,
                 "received": received,

@@ -60,6 +60,16 @@ impl DataReader {
         false
     }
 
+    /// The number of bytes collected.
+    pub(super) fn len(&self) -> usize {
+        self.text.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Drops the content, and what follows.
+    pub(super) fn discard(&mut self) {
+        self.text = None;
+    }
+
     /// The content without dot-stuffing, or `None` if it was too large.
     pub(super) fn into_text(self) -> Option<Vec<u8>> {
         self.text

@@ -40,6 +40,10 @@ impl Reply {
     pub(super) const TOO_MANY_RECIPIENTS: Self =
         fixed(452, "4.5.3 Too many recipients; send a separate mail to the others");
     pub(super) const FULL: Self = fixed(452, "4.3.1 The sandbox cannot keep any more mail");
+    pub(super) const MEMORY_IN_USE: Self = fixed(
+        452,
+        "4.3.1 The mails and requests in flight take all memory that they may use; try again later",
+    );
     pub(super) const LINE_TOO_LONG: Self = fixed(500, "5.5.6 The command is longer than 4096 bytes");
     pub(super) const UNKNOWN: Self = fixed(500, "5.5.1 Unknown command");
     pub(super) const NOT_BASE64: Self = fixed(501, "5.5.2 Not a valid Base64 response for AUTH");

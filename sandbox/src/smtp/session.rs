@@ -21,10 +21,13 @@ use idempost_reference_server::resources::received::{NotReceived, may_receive};
 use idempost_reference_server::service::Service;
 use idempost_reference_server::state::event_bus::BusEventKind;
 use idempost_reference_server::state::faults::{Action, SmtpStage, Wire};
+use idempost_reference_server::state::in_flight::Reserved;
 use idempost_reference_server::state::keys;
 
 /// The maximum number of recipients per message (RFC 5321, 4.5.3.1.8 requires at least 100).
 const MAX_RECIPIENTS: usize = 1_000;
+/// The memory that a message takes, as a multiple of its size: itself, and what is read from it.
+const PROCESSING: usize = 2;
 /// The number of rejected commands after which a client counts as broken.
 const MAX_REFUSALS: usize = 50;
 
@@ -77,6 +80,8 @@ pub(super) struct Mail {
     raw: Vec<u8>,
     /// How a scripted fault changes the transmission of the reply.
     wire: Wire,
+    /// The memory of the message and its processing.
+    _held: Reserved,
 }
 
 /// The state of a session.
@@ -90,6 +95,10 @@ pub(super) struct Session {
     authenticated: bool,
     envelope: Option<Envelope>,
     listening: Listening,
+    /// The memory of the message that is being read.
+    held: Reserved,
+    /// Whether there was too little memory for it.
+    lacks_memory: bool,
     refusals: usize,
 }
 
@@ -118,6 +127,8 @@ impl Session {
             authenticated: false,
             envelope: None,
             listening: Listening::Command,
+            held: Reserved::default(),
+            lacks_memory: false,
             refusals: 0,
         }
     }
@@ -138,7 +149,12 @@ impl Session {
         out: &mut Vec<u8>,
         run: impl FnOnce(&mut Self, &mut Vec<u8>) -> Step,
     ) -> Step {
-        let (fault, delay) = self.service.faults().apply_smtp(stage);
+        let account = || {
+            let keys = &self.service.state().tenants.api_key_index;
+            let credential = || Some(keys::credential(&self.key, keys)?.tenant);
+            if stage.is_before_login() { None } else { credential() }
+        };
+        let (fault, delay) = self.service.faults().apply_smtp(account, stage);
         if fault.is_some() || !delay.is_zero() {
             // A page that shows the faults reloads them.
             self.service.state().event_bus.publish_to_all(BusEventKind::Request);
@@ -186,7 +202,14 @@ impl Session {
         }
         match std::mem::replace(&mut self.listening, Listening::Command) {
             Listening::Data(mut reader) => {
-                if reader.read(input) {
+                let has_ended = reader.read(input);
+                let in_flight = &self.service.state().in_flight;
+                if !in_flight.extend(&mut self.held, PROCESSING * reader.len()) {
+                    reader.discard();
+                    self.lacks_memory = true;
+                    self.held = Reserved::default();
+                }
+                if has_ended {
                     return self.complete(reader.into_text(), out);
                 }
                 self.listening = Listening::Data(reader);
@@ -408,8 +431,11 @@ impl Session {
 
     /// Completes a message; `None` means that it was too large.
     fn complete(&mut self, text: Option<Vec<u8>>, out: &mut Vec<u8>) -> Step {
+        let held = std::mem::take(&mut self.held);
         let Some(raw) = text else {
-            self.delivered(&Reply::TOO_LARGE, out);
+            let lacks_memory = std::mem::take(&mut self.lacks_memory);
+            let reply = if lacks_memory { Reply::MEMORY_IN_USE } else { Reply::TOO_LARGE };
+            self.delivered(&reply, out);
             return Step::Go;
         };
         let recipients = self.envelope.take().map(|envelope| envelope.recipients).unwrap_or_default();
@@ -422,7 +448,7 @@ impl Session {
         self.meet_fault(SmtpStage::EndOfData, out, |session, _| {
             let (service, key) = (Arc::clone(&session.service), Arc::clone(&session.key));
             let wire = Wire::default();
-            Step::Mail(Mail { service, purpose: session.purpose, key, recipients, raw, wire })
+            Step::Mail(Mail { service, purpose: session.purpose, key, recipients, raw, wire, _held: held })
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use idempost_sandbox::{OAuthClient, Settings, smtp};
+use idempost_sandbox::{OAuthClient, Service, Settings, smtp};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
@@ -50,6 +50,7 @@ fn needs(method: &Method, path: &str) -> Needs {
         || path.starts_with("/_/shared/")
         || (path == "/_/consent/x" && method == Method::GET);
     let is_public = [
+        "/",
         "/_/assets/app.js",
         "/_/ready",
         "/_/openapi.json",
@@ -60,7 +61,7 @@ fn needs(method: &Method, path: &str) -> Needs {
         "/openapi.yaml",
     ]
     .contains(&path);
-    let concerns_all = ["/_", "/_/tenants", "/_/faults", "/_/faults/1", "/_/consent/x", "/oauth/authorize"];
+    let concerns_all = ["/_", "/_/tenants", "/_/consent/x", "/oauth/authorize"];
     if is_link || is_public {
         Needs::Nothing
     } else if concerns_all.contains(&path) || (path == "/_/clock" && method == Method::POST) {
@@ -178,7 +179,7 @@ fn the_contract_of_own_routes_states_the_access_that_they_require() {
         ("get", "/_/unsubscribe/{token}", &none),
         ("get", "/_/clock", &json!([{"key": []}])),
         ("post", "/_/clock", &password),
-        ("delete", "/_/faults/{id}", &password),
+        ("delete", "/_/faults/{id}", &json!([{"key": []}])),
         ("post", "/_/reset", &json!([{"key": []}])),
         ("get", "/api/v1/messages", &json!([{"key": []}])),
     ] {
@@ -309,6 +310,119 @@ fn without_a_password_a_send_only_key_uses_its_account() {
     }
     let advanced = sandbox.ask(Method::POST, "/_/clock").key("sb_a_sending").json(&json!({"advance": "1h"}));
     assert_eq!(advanced.status, 200, "{}", advanced.text());
+}
+
+/// The rejection of a credential by an operation of the service.
+#[derive(Clone, Copy, Debug)]
+enum Credential {
+    None,
+    Invalid,
+    /// The password alone, by Basic authentication.
+    Basic,
+    SendOnlyKey,
+    SendOnlyToken,
+    Full,
+}
+
+impl Credential {
+    /// The rejection by an operation (`SPEC.md`, Authentication, Scopes).
+    fn rejection(self, method: &Method, path: &str) -> Option<&'static str> {
+        const SENDS: [&str; 5] =
+            ["/emails", "/email", "/emails/sending", "/email/sending", "/broadcasts/x/send"];
+        let sends = *method == Method::POST && SENDS.contains(&path);
+        match self {
+            Self::None | Self::Basic => Some("missing_api_key"),
+            Self::Invalid => Some("invalid_api_key"),
+            Self::Full => None,
+            Self::SendOnlyKey | Self::SendOnlyToken if sends => None,
+            Self::SendOnlyKey => (path != "/usage").then_some("restricted_api_key"),
+            Self::SendOnlyToken => Some("invalid_permission"),
+        }
+    }
+}
+
+/// The operations of the service that need a credential, with `x` for each parameter.
+fn operations() -> Vec<(Method, String)> {
+    let open: BTreeSet<_> = Service::open_routes().map(|(_, path)| path).collect();
+    let operations = Service::routes().filter(|(_, path)| !open.contains(path));
+    let path = |pattern: &str| {
+        let segments = pattern.split('/').map(|segment| if segment.starts_with('{') { "x" } else { segment });
+        segments.collect::<Vec<_>>().join("/")
+    };
+    operations.map(|(method, pattern)| (method, path(pattern))).collect()
+}
+
+#[test]
+fn operations_admit_the_credentials_of_their_scope() {
+    // SCOPE-01, SCOPE-06, SCOPE-07, SCOPE-09
+    let operations = operations();
+    assert!(operations.len() > 140, "{}", operations.len());
+    for password in [true, false] {
+        let settings = if password { settings() } else { Settings { password: None, ..settings() } };
+        let sandbox = Sandbox::with(&Settings { beta: true, ..settings });
+        let mut credentials = vec![
+            (Credential::None, None),
+            (Credential::Basic, Some(basic("anyone", PASSWORD))),
+            (Credential::Invalid, Some(bearer("sk_other"))),
+            (Credential::Full, Some(bearer(OWN))),
+            (Credential::Full, Some(bearer(&sandbox.service.grant("app", OWN, "full_access").access_token))),
+        ];
+        if password {
+            credentials.push((Credential::Invalid, Some(bearer("sb_local"))));
+        }
+        credentials.extend(send_only(&sandbox).into_iter().map(|key| {
+            let kind =
+                if key.starts_with("ey") { Credential::SendOnlyToken } else { Credential::SendOnlyKey };
+            (kind, Some(bearer(&key)))
+        }));
+        for (method, path) in &operations {
+            for (kind, authorization) in &credentials {
+                let answer = ask(&sandbox, method, path, authorization.as_deref());
+                assert_eq!(
+                    rejection(&answer).as_deref(),
+                    kind.rejection(method, path),
+                    "{method} {path} {kind:?} {authorization:?}, password {password}: {}",
+                    answer.text()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_of_another_account_finds_no_record_of_the_service() {
+    let sandbox = Sandbox::with(&Settings { beta: true, ..settings() });
+    let ask =
+        |method: Method, path: &str, key: &str, body: &Value| sandbox.ask(method, path).key(key).json(body);
+    let trigger = json!({"key": "t", "type": "trigger", "config": {"event_name": "user.created"}});
+    let segment = ask(Method::POST, "/segments", OWN, &json!({"name": "All"})).json()["id"].clone();
+    let broadcast = json!({"segment_id": segment, "from": "hi@acme.test", "subject": "s", "html": "x"});
+    let records = [
+        ("/emails", email()),
+        ("/domains", json!({"name": "acme.test"})),
+        ("/segments", json!({"name": "Some"})),
+        ("/topics", json!({"name": "News", "default_subscription": "opt_in"})),
+        ("/contacts", json!({"email": "ada@example.com"})),
+        ("/contact-properties", json!({"key": "company", "type": "string"})),
+        ("/templates", json!({"name": "t", "html": "<p>x</p>"})),
+        ("/broadcasts", broadcast),
+        ("/webhooks", json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]})),
+        ("/events", json!({"name": "user.created"})),
+        ("/automations", json!({"name": "a", "steps": [trigger], "connections": []})),
+        ("/inboxes", json!({"email_address": "desk@acme.test"})),
+    ];
+    for (path, body) in records {
+        let created = ask(Method::POST, path, OWN, &body);
+        assert!(created.status.is_success(), "{path}: {}", created.text());
+        let record = format!("{path}/{}", created.json()["id"].as_str().unwrap());
+        let answer = ask(Method::GET, &record, OTHER, &json!({}));
+        assert_eq!(answer.status, 404, "{record}: {}", answer.text());
+        // Some deletions succeed even if there is no such record.
+        ask(Method::DELETE, &record, OTHER, &json!({}));
+        let list = ask(Method::GET, path, OTHER, &json!({})).json();
+        assert!(list["data"].as_array().is_none_or(Vec::is_empty), "{path}: {list}");
+        assert_eq!(ask(Method::GET, &record, OWN, &json!({})).status, 200, "{record}");
+    }
 }
 
 #[tokio::test]

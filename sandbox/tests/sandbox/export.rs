@@ -1,11 +1,11 @@
 //! Exports of captured mails: `/_/export`.
 
-use http::Method;
-use idempost_sandbox::Settings;
+use http::{Method, Request};
+use idempost_sandbox::{ReferenceServer, Settings};
 use mail_parser::mailbox::mbox::MessageIterator;
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, email_with};
+use crate::support::{KEY, Sandbox, email, email_with, http_client};
 
 fn sandbox_with_tricky_mails() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -98,17 +98,46 @@ fn invalid_exports_are_rejected() {
     assert_eq!(sandbox.ask(Method::GET, "/_/export?format=mbox").no_key().send("").status, 401);
 }
 
-#[test]
-fn an_export_is_bounded_in_size() {
-    let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 1 << 30, ..Settings::default() });
-    let mut large = email();
-    large["attachments"] = json!([{"filename": "a.bin", "content": "AAAA".repeat(4 << 20)}]);
-    for _ in 0..3 {
-        sandbox.sent(&large);
+/// A running sandbox with mails of more than 64 MiB, and the URL of their export.
+async fn large_export() -> (ReferenceServer, String) {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let mut email = email();
+    email["attachments"] = json!([{"filename": "a.bin", "content": "AAAA".repeat(4 << 20)}]);
+    let email = email.to_string();
+    for _ in 0..4 {
+        let request = Request::post("/emails").header("authorization", format!("Bearer {KEY}"));
+        let sent = server.service().handle(request.body(email.clone().into()).unwrap());
+        assert_eq!(sent.status(), 200);
     }
-    assert_eq!(sandbox.get("/_/export?format=mbox").status, 200);
-    sandbox.sent(&large);
-    let answer = sandbox.get("/_/export?format=mbox");
-    assert_eq!(answer.status, 422);
-    assert!(answer.text().contains("idempost sandbox export"), "{}", answer.text());
+    let url = format!("{}/_/export?format=mbox&key={KEY}", server.base_url());
+    (server, url)
+}
+
+#[tokio::test]
+async fn an_export_of_any_size_is_streamed_completely() {
+    let (server, url) = large_export().await;
+    let body = http_client().get(&url).send().await.unwrap().bytes().await.unwrap();
+    assert!(body.len() > 64 << 20, "{}", body.len());
+    assert_eq!(body.windows(18).filter(|window| *window == b"From hi@acme.test ").count(), 4);
+    assert!(body.ends_with(b"\n\n"));
+    // Without a connection, there is no stream.
+    let request = Request::get(url.strip_prefix(&server.base_url()).unwrap());
+    assert_eq!(server.service().handle(request.body("".into()).unwrap()).status(), 501);
+}
+
+#[tokio::test]
+async fn an_interrupted_export_does_not_look_complete() {
+    let (server, url) = large_export().await;
+    let mut response = http_client().get(&url).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    response.chunk().await.unwrap();
+    drop(server);
+    let mut error = None;
+    while error.is_none() {
+        match response.chunk().await {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("the export ended as if it were complete"),
+            Err(failed) => error = Some(failed),
+        }
+    }
 }

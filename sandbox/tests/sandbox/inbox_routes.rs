@@ -1,12 +1,16 @@
 //! Paths and methods under `/_/`.
 
+use std::fmt::Write as _;
+use std::fs;
+
 use http::Method;
 
 use crate::support::Sandbox;
 
 /// Every path under `/_/`, and the methods that it takes.
 pub(crate) const ROUTES: &[(&str, &str)] = &[
-    ("/_", "GET"),
+    ("/", "GET, HEAD"),
+    ("/_", "GET, HEAD"),
     ("/_/assets/app.js", "GET, HEAD"),
     ("/_/ready", "GET, HEAD"),
     ("/_/stream", "GET"),
@@ -113,6 +117,7 @@ fn an_unknown_path_returns_404_for_every_method() {
 fn account_and_control_routes_require_a_key() {
     let sandbox = Sandbox::new();
     let open = [
+        "/",
         "/_",
         "/_/assets/app.js",
         "/_/ready",
@@ -134,4 +139,31 @@ fn account_and_control_routes_require_a_key() {
             assert_eq!(answer.status == 401, !is_open, "{method} {path}: {}", answer.text());
         }
     }
+}
+
+/// The page of the guide with the sandbox's own routes.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/sandbox-routes.md");
+
+#[test]
+fn the_guide_lists_the_own_routes_with_their_access() {
+    let document = Sandbox::new().get("/_/openapi.json").json();
+    let mut rows = String::from("| request | access | |\n|---|---|---|\n");
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let access = match operation["security"].to_string().as_str() {
+                "[]" => "none",
+                r#"[{"key":[]}]"# => "key",
+                _ => "password",
+            };
+            let about = operation["summary"].as_str().unwrap();
+            let _ = writeln!(rows, "| `{} {path}` | {access} | {about} |", method.to_uppercase());
+        }
+    }
+    let page = fs::read_to_string(PAGE).unwrap();
+    let (introduction, listed) = page.split_once("| request |").unwrap();
+    if std::env::var_os("SNAPSHOTS").is_some_and(|value| value == "overwrite") {
+        fs::write(PAGE, format!("{introduction}{rows}")).unwrap();
+    }
+    let advice = "SNAPSHOTS=overwrite cargo test -p idempost-sandbox --test sandbox the_guide_lists";
+    assert_eq!(format!("| request |{listed}"), rows, "{PAGE} isn't current: {advice}");
 }

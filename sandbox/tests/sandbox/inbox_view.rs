@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use http::Method;
+use idempost_sandbox::Settings;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
@@ -432,7 +433,7 @@ mod shell {
             let target = format!("{path}?{query}");
             let request = Request::builder().method(method.as_str()).uri(target.as_str()).header("idempotency-key", key.trim());
             let Ok(request) = request.body(Bytes::from(body.clone())) else { return Ok(()) };
-            if request.uri().path().starts_with("/_") {
+            if request.uri().path() == "/" || request.uri().path().starts_with("/_") {
                 return Ok(());
             }
             sandbox.service.handle(request);
@@ -471,4 +472,29 @@ mod shell {
         sandbox.ask(Method::POST, "/oauth/token").no_key().json(&json!({"refresh_token": "secret"}));
         assert_eq!(copied_curl(&sandbox), None);
     }
+}
+
+#[test]
+fn browsers_are_led_from_the_root_to_the_page() {
+    let sandbox = Sandbox::new();
+    let root = |accept: &str| sandbox.ask(Method::GET, "/").no_key().header("accept", accept).send("");
+    let led = root("text/html,application/xhtml+xml;q=0.9");
+    assert_eq!((led.status.as_u16(), led.header("location")), (303, Some("_/")));
+    for accept in ["application/json", "*/*"] {
+        assert_eq!((root(accept).status.as_u16(), root(accept).name().as_str()), (404, "not_found"));
+    }
+    let head = sandbox.ask(Method::HEAD, "/_/").no_key().send("");
+    assert_eq!((head.status.as_u16(), head.header("content-type")), (200, Some("text/html; charset=utf-8")));
+}
+
+#[test]
+fn labels_of_accounts_do_not_show_the_password() {
+    let password = Some("correct-horse".to_owned().into());
+    let sandbox = Sandbox::with(&Settings { password, ..Settings::default() });
+    for key in ["sb_correct-horse", "sb_correct-horse_worker1", "re_correct-horse_ci"] {
+        assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
+    }
+    let list = sandbox.ask(Method::GET, "/_/tenants").key("sb_correct-horse").send("").json();
+    let labels: Vec<_> = list["data"].as_array().unwrap().iter().map(|one| one["label"].clone()).collect();
+    assert_eq!(labels, ["re_…_ci", "sb_…_worker1", "sb_…"]);
 }

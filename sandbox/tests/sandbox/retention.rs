@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Sandbox, email, email_with};
 
 #[test]
-fn the_oldest_emails_are_evicted_first_across_tenants() {
+fn the_oldest_email_is_evicted_among_accounts_of_equal_size() {
     let sandbox = Sandbox::with(&Settings { keep_mails: 3, ..Settings::default() });
     let first = sandbox.sent(&email());
     let second = sandbox.sent(&email());
@@ -38,6 +38,45 @@ fn accounts_without_data_are_evicted_before_the_least_recently_used() {
         assert_eq!(send(key, &email()), 200);
     }
     assert_eq!(["sb_a", "sb_b", "sb_c", "sb_d"].map(has_mail), [false, true, true, true]);
+}
+
+#[test]
+fn an_account_loses_nothing_to_another_that_uses_more() {
+    let large = "x".repeat(200_000);
+    for (settings, text) in [
+        (Settings { keep_mails: 50, ..Settings::default() }, "It works"),
+        (Settings { keep_mail_bytes: 4_000_000, ..Settings::default() }, &large),
+    ] {
+        let sandbox = Sandbox::with(&settings);
+        let send = |key: &str, text: &str| {
+            let sent = sandbox.ask(Method::POST, "/emails").key(key).json(&email_with("text", text));
+            assert_eq!(sent.status, 200, "{}", sent.text());
+        };
+        for _ in 0..5 {
+            send("sb_a", "It works");
+        }
+        for _ in 0..200 {
+            send("sb_b", text);
+        }
+        assert_eq!(sandbox.service.mails("sb_a").len(), 5);
+        let others = sandbox.service.mails("sb_b").len();
+        assert!((5..=45).contains(&others), "{others}");
+    }
+}
+
+#[test]
+fn the_log_of_an_account_loses_nothing_to_that_of_another() {
+    let sandbox = Sandbox::with(&Settings { keep_requests: 50, ..Settings::default() });
+    for (key, requests) in [("sb_a", 5), ("sb_b", 200)] {
+        for _ in 0..requests {
+            sandbox.ask(Method::POST, "/emails").key(key).json(&email());
+        }
+    }
+    let logged = |key: &str| {
+        let list = sandbox.ask(Method::GET, "/logs?limit=100").key(key).send("").json();
+        list["data"].as_array().unwrap().len()
+    };
+    assert_eq!((logged("sb_b"), logged("sb_a")), (45, 5));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use http::Method;
 use idempost_needs::needs;
 use idempost_sandbox::Settings;
 use idempost_sandbox::faults::{Action, Rule, SmtpStage};
@@ -175,6 +176,23 @@ async fn a_percentage_of_recipients_fails() {
     assert!(rule["met"].as_u64().unwrap() >= failed as u64 && rule["percent"] == 30, "{rule}");
 }
 
+#[tokio::test]
+async fn a_rule_applies_to_sessions_of_its_account_only() {
+    let server = open().await;
+    let add = |rule: serde_json::Value| {
+        let added = server.sandbox.ask(Method::POST, "/_/faults").key("sb_other").json(&rule);
+        assert_eq!(added.status, 201, "{}", added.text());
+        added.json()["all_accounts"].clone()
+    };
+    assert_eq!(add(json!({"smtp": "RCPT", "action": "answer", "always": true})), false);
+    let (reply, _) = reply_at(&server, 6).await;
+    assert!(reply.unwrap().starts_with("250 "), "the session of sb_test");
+    // The session has no account yet.
+    for stage in &STAGES[..3] {
+        assert_eq!(add(json!({"smtp": stage, "action": "drop"})), true, "{stage}");
+    }
+}
+
 #[test]
 fn rules_of_smtp_are_shown_with_the_reply() {
     let sandbox = Sandbox::new();
@@ -183,7 +201,7 @@ fn rules_of_smtp_are_shown_with_the_reply() {
     assert_eq!(
         added.json(),
         json!({
-            "object": "fault", "id": "1", "method": null, "path": null, "smtp": "RCPT", "action": "answer", "code": 550,
+            "object": "fault", "id": "1", "method": null, "path": null, "smtp": "RCPT", "all_accounts": false, "action": "answer", "code": 550,
             "message": "5.1.1 Not here", "after": 0, "left": 1, "met": 0,
             "client_gets": {
                 "summary": "550 5.1.1 Not here", "handled": false, "status": 550, "name": null, "end": "complete",
@@ -273,7 +291,7 @@ async fn python_smtplib_sees_each_code_and_a_lost_connection() {
         "import smtplib\n\
          def send():\n    \
              with smtplib.SMTP('127.0.0.1', {}, timeout=10) as smtp:\n        \
-                 smtp.login('inbound', 'sb_python')\n        \
+                 smtp.login('inbound', 'sb_test')\n        \
                  smtp.sendmail('ada@example.com', ['hi@acme.test'], 'Subject: Hello\\n\\nIt works')\n\
          try:\n    send()\n    print('sent')\n\
          except smtplib.SMTPRecipientsRefused as error:\n    print(*error.recipients['hi@acme.test'])\n\
@@ -301,7 +319,7 @@ async fn python_smtplib_sees_each_code_and_a_lost_connection() {
         command.args(["-c", &program]);
         assert_eq!(String::from_utf8_lossy(&run(command).await.stdout), "disconnected\n", "{stage}");
     }
-    assert!(server.received("sb_python").is_empty());
+    assert!(server.received("sb_test").is_empty());
     let mut command = Command::new("python3");
     command.args(["-c", &program]);
     assert_eq!(run(command).await.stdout, b"sent\n");
@@ -315,7 +333,7 @@ async fn swaks_sees_each_code_at_its_stage() {
         let mut command = Command::new("swaks");
         let server = format!("127.0.0.1:{port}");
         command.args(["--server", &server, "--from", "ada@example.com", "--to", "hi@acme.test"]);
-        command.args(["--auth", "PLAIN", "--auth-user", "inbound", "--auth-password", "sb_swaks"]);
+        command.args(["--auth", "PLAIN", "--auth-user", "inbound", "--auth-password", "sb_test"]);
         command.args(["--helo", "me", "--timeout", "10"]);
         command
     };
@@ -332,6 +350,6 @@ async fn swaks_sees_each_code_at_its_stage() {
             assert_eq!(server.sandbox.service.faults().pending(), 0, "{stage} {code}");
         }
     }
-    assert!(server.received("sb_swaks").is_empty());
+    assert!(server.received("sb_test").is_empty());
     assert!(run(swaks(server.address.port())).await.status.success());
 }

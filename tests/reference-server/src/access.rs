@@ -4,6 +4,7 @@
 //! its account, and what concerns all accounts needs the password itself.
 
 pub mod account;
+pub mod password;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

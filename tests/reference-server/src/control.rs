@@ -47,6 +47,7 @@ pub fn reset(call: &Call<'_>) -> Answer {
     let state = call.state;
     let name = access::name(state, call.request)?;
     state.tenants.reset_tenant(&name);
+    state.faults.clear_of(&name);
     state.oauth.forget(&name);
     state.event_bus.publish(&name, BusEventKind::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))

@@ -24,7 +24,8 @@ pub enum Reply {
     Wait(Response<Bytes>, Task),
     /// The same for a task that runs to its end, even if the client disconnects.
     Perform(Response<Bytes>, Task),
-    /// Sends the head of the response, and then each part of the stream. The body of the response is the first part.
+    /// Sends the head of the response, and then each part of the stream. Mounts that can't stream send the body of the response; if it is empty,
+    /// they respond with 501.
     Stream(Response<Bytes>, Stream),
     /// Switches to another protocol (101).
     Upgrade(Response<Bytes>, Upgrade),
@@ -33,11 +34,18 @@ pub enum Reply {
 type Future<T> = Pin<Box<dyn std::future::Future<Output = T> + Send>>;
 
 type RunTask = dyn FnOnce(Arc<State>) -> Future<Response<Bytes>> + Send;
-type StartStream = dyn FnOnce(Arc<State>, Stopped) -> mpsc::Receiver<Bytes> + Send;
+type StartStream = dyn FnOnce(Arc<State>, Stopped) -> Parts + Send;
 type ServeProtocol = dyn FnOnce(Arc<State>, OnUpgrade, Stopped) -> Future<()> + Send;
 
 /// Whether the mount stops.
 type Stopped = watch::Receiver<bool>;
+
+/// The parts of a stream.
+pub type Parts = mpsc::Receiver<Result<Bytes, Aborted>>;
+
+/// The stream ends before it is complete: the connection is closed, so that the client notices.
+#[derive(Debug)]
+pub struct Aborted;
 
 /// A response that takes its time.
 pub struct Task(Box<RunTask>);
@@ -68,7 +76,7 @@ impl Reply {
     /// Responds with a stream.
     pub fn stream(
         first: Response<Bytes>,
-        parts: impl FnOnce(Arc<State>, watch::Receiver<bool>) -> mpsc::Receiver<Bytes> + Send + 'static,
+        parts: impl FnOnce(Arc<State>, watch::Receiver<bool>) -> Parts + Send + 'static,
     ) -> Self {
         Self::Stream(first, Stream(Box::new(parts)))
     }
@@ -120,17 +128,21 @@ impl Reply {
     /// The response of a mount that has no connection to wait on, to cut, or to use for another protocol.
     pub fn into_response(self) -> Response<Bytes> {
         match self {
+            Self::Stream(response, _) if response.body().is_empty() => {
+                not_implemented("A response of this size needs the HTTP mount.")
+            }
             Self::Now(response)
             | Self::Fault(response, _)
             | Self::Wait(response, _)
             | Self::Perform(response, _)
             | Self::Stream(response, _) => response,
-            Self::Upgrade(..) => {
-                let message = "Websockets need the HTTP mount.";
-                Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message).into_response()
-            }
+            Self::Upgrade(..) => not_implemented("Websockets need the HTTP mount."),
         }
     }
+}
+
+fn not_implemented(message: &str) -> Response<Bytes> {
+    Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", message).into_response()
 }
 
 impl Task {
@@ -140,7 +152,7 @@ impl Task {
 }
 
 impl Stream {
-    pub fn start(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
+    pub fn start(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> Parts {
         (self.0)(state, stopped)
     }
 }

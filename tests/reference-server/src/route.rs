@@ -135,6 +135,9 @@ pub enum Handler {
     Later(fn(&AccountCall<'_>) -> Result<Reply, Problem>),
 }
 
+/// The maximum size of a request body, in bytes, where no credential is needed.
+const MAX_OPEN_BODY: usize = 1 << 20;
+
 /// The columns of a table, in order.
 #[rustfmt::skip]
 #[expect(clippy::too_many_arguments, reason = "a row names every column")]
@@ -171,6 +174,9 @@ impl Route {
     /// The maximum size of a request body, in bytes.
     pub fn body_limit(&self, settings: &Settings) -> usize {
         match self.body {
+            Body::Json | Body::Any if matches!(self.access, Access::Health | Access::Open | Access::Link) => {
+                settings.body_limit.min(MAX_OPEN_BODY)
+            }
             Body::Json | Body::Any => settings.body_limit,
             Body::Import => {
                 (contact_import::MAX_FILE + contact_import::MAX_PARTS).min(settings.record_bytes())

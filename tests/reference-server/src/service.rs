@@ -17,7 +17,8 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 
 use self::due::DueWorker;
 use crate::access::account;
@@ -124,10 +125,10 @@ impl Service {
     }
 
     /// Handles one request of a mount. A request that changes something waits while too many changes are unwritten.
-    #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     #[doc(hidden)]
-    pub fn reply(&self, request: Request<Bytes>) -> Reply {
+    pub fn reply(&self, mut request: Request<Bytes>) -> Reply {
         let started = Instant::now();
+        without_doubled_slashes(request.uri_mut());
         let found = self.find(request.method(), request.uri().path());
         let _guard = is_change(&found).then(|| self.state.snapshot_lock.enter());
         self.reply_to(&request, &found, started)
@@ -135,8 +136,9 @@ impl Service {
 
     /// Handles one request of a mount, or returns it if it would have to wait.
     #[expect(clippy::result_large_err, reason = "the request itself")]
-    pub(crate) fn try_reply(&self, request: Request<Bytes>) -> Result<Reply, Request<Bytes>> {
+    pub(crate) fn try_reply(&self, mut request: Request<Bytes>) -> Result<Reply, Request<Bytes>> {
         let started = Instant::now();
+        without_doubled_slashes(request.uri_mut());
         let found = self.find(request.method(), request.uri().path());
         let lock = &self.state.snapshot_lock;
         let guard = if is_change(&found) { lock.try_enter() } else { None };
@@ -165,6 +167,26 @@ impl Service {
             self.record(request, &reply, started);
         }
         reply
+    }
+
+    /// Whether the head of a request is enough to reject it, whatever its body contains.
+    pub(crate) fn is_rejected(&self, head: &Request<Bytes>) -> bool {
+        let found = self.find(head.method(), head.uri().path());
+        if guard::refusal(&self.state, head, &found).is_some() {
+            return true;
+        }
+        let Ok(route) = &found.route else { return true };
+        match route.handler {
+            Handler::Service(_) => {
+                let credential = self.state.credential(head.headers());
+                credential.and_then(|credential| permit(&credential, route)).is_err()
+            }
+            Handler::Open(_) | Handler::OAuth(_) => false,
+            Handler::AnyKey(_) => {
+                self.state.settings.password.is_none() && access::name_or_query(&self.state, head).is_err()
+            }
+            Handler::Account(_) | Handler::Later(_) => self.account_name(head, &found, route).is_err(),
+        }
     }
 
     /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which has complete
@@ -198,7 +220,8 @@ impl Service {
         if found.table.area == Area::Own {
             return self.unserved(self.own(request, found));
         }
-        let (fault, delay) = self.state.faults.apply(request.method(), request.uri().path());
+        let account = || Some(self.state.credential(request.headers()).ok()?.tenant);
+        let (fault, delay) = self.state.faults.apply(account, request.method(), request.uri().path());
         let mut wire = Wire { delay, ..Wire::default() };
         let served = || {
             let (response, allowance) = self.serve(request, found);
@@ -279,16 +302,26 @@ impl Service {
         found: &Found,
         route: &Route,
     ) -> Result<Arc<Tenant>, Problem> {
-        let state = &self.state;
+        let name = self.account_name(request, found, route)?;
+        let tenants = &self.state.tenants;
         let reads = route.effect == Effect::Reads;
-        let name = if found.table.anonymous {
+        Ok(if reads { tenants.find_or_empty(&name) } else { tenants.tenant(&name) })
+    }
+
+    fn account_name(
+        &self,
+        request: &Request<Bytes>,
+        found: &Found,
+        route: &Route,
+    ) -> Result<String, Problem> {
+        let state = &self.state;
+        if found.table.anonymous {
             access::name_or_basic(state, request).unwrap_or_else(|| Ok(state.default_account()))
-        } else if reads {
+        } else if route.effect == Effect::Reads {
             access::name_or_query(state, request)
         } else {
             access::name(state, request)
-        }?;
-        Ok(if reads { state.tenants.find_or_empty(&name) } else { state.tenants.tenant(&name) })
+        }
     }
 
     /// Checks the credential and the rate limit, responds and logs.
@@ -315,12 +348,8 @@ impl Service {
                 route.beta_disabled().into_response()
             }
             (Ok(route), tenant) => {
-                let checked = credential.and_then(|credential| match route.access {
-                    Access::Key(scope) => credential.check(scope).map(|()| credential.created_key),
-                    Access::Health | Access::Open | Access::Link | Access::Password => {
-                        Ok(credential.created_key)
-                    }
-                });
+                let checked = credential
+                    .and_then(|credential| permit(&credential, route).map(|()| credential.created_key));
                 match (checked, tenant) {
                     (Ok(created_key), Some(tenant)) => match self.count(tenant, &mut allowance) {
                         Ok(()) => {
@@ -569,13 +598,10 @@ impl Service {
     }
 
     fn notify_of_evictions(&self) {
-        let listeners = read(&self.eviction_listeners).clone();
-        if listeners.is_empty() {
-            return;
-        }
         while let Some(name) = self.state.tenants.next_evicted() {
-            let label = account::label(&name);
-            for listener in &listeners {
+            self.state.faults.clear_of(&name);
+            let label = account::label(&self.state, &name);
+            for listener in &*read(&self.eviction_listeners).clone() {
                 listener(&label);
             }
         }
@@ -639,4 +665,24 @@ fn as_declared<T>(route: &Route, handle: impl FnOnce() -> T) -> T {
 /// A response in place of one whose connection is dropped.
 fn dropped_connection() -> Response<Bytes> {
     Problem::application("This fault drops the connection, which needs the HTTP mount.").into_response()
+}
+
+/// Checks that a credential may use a route.
+fn permit(credential: &Credential<'_>, route: &Route) -> Result<(), Problem> {
+    match route.access {
+        Access::Key(scope) => credential.check(scope),
+        Access::Health | Access::Open | Access::Link | Access::Password => Ok(()),
+    }
+}
+
+/// Removes further slashes at the beginning of a path: clients put a base URL that ends with one before a path that begins with one.
+fn without_doubled_slashes(uri: &mut Uri) {
+    let target = uri.path_and_query().map_or("", PathAndQuery::as_str);
+    if target.starts_with("//") {
+        let target = PathAndQuery::try_from(format!("/{}", target.trim_start_matches('/')));
+        let mut parts = std::mem::take(uri).into_parts();
+        // The end of a valid target is one, too.
+        parts.path_and_query = target.ok();
+        *uri = Uri::from_parts(parts).unwrap_or_default();
+    }
 }

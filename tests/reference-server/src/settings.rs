@@ -48,12 +48,13 @@ pub struct Settings {
     /// The maximum memory of the service's state, in bytes. Each kind has its share: emails, sent and received, 4/16; records of tables
     /// (contacts, templates, …) 4/16; webhook events 2/16; and 1/16 each for emails that wait for their hosted attachments, loaded remote
     /// images, recorded requests, the log, idempotency keys and OAuth state. A request body may use 1/8 of the total. Emails, events, requests and the log
-    /// evict their oldest entries; new records are rejected with 403 when their share is used up. The program itself, its connections and
-    /// requests in flight come on top.
+    /// evict their oldest entries, except for requests those of the tenant that has the most; new records are rejected with 403 when their share is used up. Request bodies, responses that clients
+    /// haven't read yet, messages of SMTP sessions, and attachments that are being fetched have another 3/16 together: bodies wait for it, and what can't wait is rejected with 503.
+    /// The program itself and its connections come on top.
     pub max_memory: usize,
-    /// The maximum number of emails over all tenants; the oldest are evicted.
+    /// The maximum number of emails over all tenants; the oldest of the tenant that has the most are evicted.
     pub keep_mails: usize,
-    /// The maximum number of bytes of email over all tenants; the oldest are evicted.
+    /// The maximum number of bytes of email over all tenants; the oldest of the tenant that has the most bytes are evicted.
     pub keep_mail_bytes: usize,
     /// The maximum age of captured and received mails by the service's clock; older ones are deleted. `None`: no maximum age.
     pub keep_for: Option<Duration>,
@@ -76,12 +77,16 @@ pub struct Settings {
     pub body_limit: usize,
     /// The timeout for the complete head of an HTTP request.
     pub header_timeout: Duration,
-    /// The idle timeout for the body of an HTTP request, which is then rejected with 408.
+    /// The idle timeout for the body of an HTTP request, which is then rejected with 408, and for a client that doesn't read its response, whose
+    /// connection is then closed.
     pub body_timeout: Duration,
     /// The maximum number of HTTP connections; further ones are rejected with 503 and closed.
     pub max_connections: usize,
-    /// Fetches attachments given by `path` from any address, including this machine's. If false, they are rejected.
+    /// Fetches attachments given by `path`. If false, they are rejected.
     pub fetch_attachments: bool,
+    /// Permits webhooks and hosted attachments at private addresses, this machine's included, even if the service listens beyond loopback
+    /// addresses. A service that doesn't always permits them. Link-local addresses and metadata services are never requested.
+    pub allow_private_addresses: bool,
     /// Loads the remote images of an email and requests its links when a user requests it, at public addresses. If false, this is rejected.
     pub fetch_remote: bool,
     /// The timeout of one remote image or link. All of an email may take three times as long.
@@ -129,6 +134,7 @@ impl Default for Settings {
             body_timeout: Duration::from_secs(30),
             max_connections: 1_000,
             fetch_attachments: true,
+            allow_private_addresses: false,
             fetch_remote: true,
             remote_timeout: Duration::from_secs(10),
             remote_servers: Vec::new(),
@@ -178,6 +184,11 @@ impl Settings {
     /// The memory limit of loaded remote images.
     pub(crate) fn image_bytes(&self) -> usize {
         self.share()
+    }
+
+    /// The memory limit of what is in flight, beyond that of the state.
+    pub(crate) fn in_flight_bytes(&self) -> usize {
+        3 * self.share()
     }
 
     /// The memory limit of webhook events.

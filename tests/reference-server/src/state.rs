@@ -7,6 +7,7 @@ pub mod fetches;
 pub mod http_clients;
 pub mod idempotency;
 pub mod images;
+pub mod in_flight;
 pub mod inboxes;
 pub mod job;
 pub mod keys;
@@ -37,6 +38,7 @@ use self::faults::Faults;
 use self::fetches::FetchQueue;
 use self::http_clients::HttpClients;
 use self::images::ImageStore;
+use self::in_flight::InFlight;
 use self::job::Job;
 use self::keys::DEFAULT_KEY;
 use self::links::Links;
@@ -70,6 +72,7 @@ pub struct State {
     pub images: ImageStore,
     pub outbox: Outbox,
     pub http_clients: HttpClients,
+    pub in_flight: InFlight,
     /// The real server that mails may leave to.
     pub relay: OnceLock<Relay>,
     pub event_bus: EventBus,
@@ -104,7 +107,8 @@ impl State {
             fetches: FetchQueue::new(settings.fetch_bytes()),
             images: ImageStore::new(settings.image_bytes()),
             outbox: Outbox::new(settings.keep_webhook_events),
-            http_clients: HttpClients::default(),
+            http_clients: HttpClients::new(settings.allow_private_addresses),
+            in_flight: InFlight::new(settings.in_flight_bytes()),
             relay: OnceLock::new(),
             event_bus: EventBus::default(),
             arrivals: Arrivals::default(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::assignment::{Shell, word};
-use super::{VENDOR_API_KEY, VENDOR_BASE_URLS, client, key};
+use super::{VENDOR_API_KEY, client, key, vendor_base_urls};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let key = key(context)?;
     let mut variables = vec![("IDEMPOST_BASE_URL", base_url.clone()), ("IDEMPOST_API_KEY", key.clone())];
     if !args.no_vendor_env {
-        variables.extend(VENDOR_BASE_URLS.map(|name| (name, base_url.clone())));
+        variables.extend(vendor_base_urls(&base_url));
         variables.push((VENDOR_API_KEY, key));
     }
     if let Some(port) = args.smtp_port {

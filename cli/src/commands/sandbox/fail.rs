@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Map, Value, json};
 
-use super::{control_client, unreachable};
+use super::{client, control_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
@@ -16,10 +16,11 @@ use crate::settings::keys;
 ///
 /// RULE selects requests: `POST /emails`, `POST`, `/emails`, `'GET /emails/{id}'` where {…} matches any one segment; without it every request
 /// matches. By default the next matching request fails with 500; flags choose another failure and frequency. Rules are tried in the order in
-/// which they were added. They apply to the requests of all keys, except those of `sandbox …` commands.
+/// which they were added. They apply to the requests of this account, except those of `sandbox …` commands; with --all-accounts to those of all.
 ///
 /// `'SMTP RCPT'` selects a stage of SMTP sessions instead: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA or END-OF-DATA. By default it fails with a
-/// temporary error such as 451; --code, --drop, --lose, --stall and --slow choose another failure.
+/// temporary error such as 451; --code, --drop, --lose, --stall and --slow choose another failure. CONNECT, EHLO and AUTH, and the paths of the
+/// authorization server, belong to no account, so their rules apply to all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost sandbox fail 'POST /emails' --status 503 --times 2\n  \
@@ -28,16 +29,20 @@ use crate::settings::keys;
     idempost sandbox fail --rotate-then-lose\n  \
     idempost sandbox fail 'SMTP RCPT' --code 451 --percent 30\n  \
     idempost sandbox fail 'SMTP END-OF-DATA' --drop --times 2\n  \
+    idempost sandbox fail --status 503 --always --all-accounts\n  \
     idempost sandbox fail --list\n  \
     idempost sandbox fail --clear")]
 pub(crate) struct Args {
     /// Method, path, or both; or SMTP and a stage
     #[arg(value_name = "RULE", num_args = 0..=2)]
     rule: Vec<String>,
-    /// List active rules
+    /// Apply the rule to the requests of all accounts; with --clear, remove the rules of all. With --auth, the sandbox requires the password
+    #[arg(long)]
+    all_accounts: bool,
+    /// List the rules that apply to the account
     #[arg(long)]
     list: bool,
-    /// Remove all rules; =ID removes one
+    /// Remove the rules that the account added; =ID removes one
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     clear: Option<String>,
     #[command(flatten)]
@@ -125,11 +130,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let plan = plan(args, &mut flags);
     flags.finish()?;
+    let client = if args.all_accounts || plan.is_for_all_accounts() {
+        control_client(context)?
+    } else {
+        client(context)?
+    };
     match plan {
         Plan::List => {
             let columns = context.out.columns(COLUMNS)?;
-            let list =
-                control_client(context)?.request(Method::GET, "/_/faults").await.map_err(unreachable)?;
+            let list = client.request(Method::GET, "/_/faults").await.map_err(unreachable)?;
             if list["data"].as_array().is_some_and(Vec::is_empty) {
                 context.out.note("no rules");
             }
@@ -138,18 +147,19 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         Plan::Remove(id) => {
             let path = match &id {
                 Some(id) => format!("/_/faults/{id}"),
+                None if args.all_accounts => "/_/faults?all_accounts=true".to_owned(),
                 None => "/_/faults".to_owned(),
             };
-            let response =
-                control_client(context)?.request(Method::DELETE, path).await.map_err(unreachable)?;
+            let response = client.request(Method::DELETE, path).await.map_err(unreachable)?;
             context.out.note(match id {
                 Some(_) => "rule removed",
-                None => "all rules removed",
+                None if args.all_accounts => "the rules of all accounts removed",
+                None => "the account's rules removed",
             });
             context.out.result(&[], &response)
         }
         Plan::Add(rule) => {
-            let call = control_client(context)?.request(Method::POST, "/_/faults").json(&Value::Object(rule));
+            let call = client.request(Method::POST, "/_/faults").json(&Value::Object(rule));
             let fault = call.await.map_err(unreachable)?;
             context.out.note(&format!("{}: {}", which(&fault), at(&fault, "/client_gets/summary")));
             context.out.result(&[at(&fault, "/id")], &fault)
@@ -163,9 +173,21 @@ enum Plan {
     Add(Map<String, Value>),
 }
 
+impl Plan {
+    /// Whether the rule selects requests that belong to no account.
+    fn is_for_all_accounts(&self) -> bool {
+        let Self::Add(rule) = self else { return false };
+        let text = |field: &str| rule.get(field).and_then(Value::as_str).unwrap_or_default();
+        STAGES[..3].contains(&text("smtp")) || text("path").starts_with("/oauth/")
+    }
+}
+
 fn plan(args: &Args, flags: &mut Flags) -> Plan {
-    let Args { rule, what, often, list, clear } = args;
+    let Args { rule, what, often, list, clear, all_accounts } = args;
     let mut wanted = Map::new();
+    if *all_accounts {
+        wanted.insert("all_accounts".to_owned(), true.into());
+    }
     requests(rule, what.rotate_then_lose, &mut wanted, flags);
     let asked = action(what, &mut wanted, flags);
     if let Some(code) = what.code.as_ref().filter(|_| !wanted.contains_key("smtp")) {
@@ -371,7 +393,8 @@ fn which(fault: &Value) -> String {
         0 => String::new(),
         spared => format!(", after {spared} that succeed"),
     };
-    format!("{} of {of}{spared}", often(fault))
+    let whose = if fault["all_accounts"] == true { ", of all accounts" } else { "" };
+    format!("{} of {of}{whose}{spared}", often(fault))
 }
 
 /// The method and path that a rule selects, or `SMTP` and the stage.

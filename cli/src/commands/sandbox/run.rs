@@ -1,22 +1,30 @@
 //! `sandbox run -- COMMAND`: runs another program with its own sandbox, for CI.
 
+use std::io::Write as _;
 use std::process::ExitStatus;
 
+use tempfile::NamedTempFile;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
 use super::serve::reach::Reach;
 use super::server::SandboxServer;
-use super::{KEY, REMOTE, ServerArgs, VENDOR_API_KEY, VENDOR_BASE_URLS};
+use super::{KEY, REMOTE, ServerArgs, VENDOR_API_KEY, vendor_base_urls};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::processes;
 use crate::signals::Signals;
 
+/// The variable with the file of a self-signed certificate for SMTP.
+const CERTIFICATE: &str = "IDEMPOST_SANDBOX_SMTP_CERT";
+/// The variable with further certificates that Node.js trusts.
+const NODE_CERTIFICATES: &str = "NODE_EXTRA_CA_CERTS";
+
 /// Run a command with its own sandbox and exit with the command's exit code
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Sets IDEMPOST_BASE_URL and IDEMPOST_API_KEY for the command, with --smtp-port also IDEMPOST_SANDBOX_SMTP, SMTP_HOST and SMTP_PORT, and with --smtp-tls-port IDEMPOST_SANDBOX_SMTPS. \
+    With a self-signed certificate for SMTP, IDEMPOST_SANDBOX_SMTP_CERT is its file; NODE_EXTRA_CA_CERTS, which makes Node.js trust it, is set if it isn't. \
     For Resend's own clients it sets RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, replacing any live key in the environment.\n\nExamples:\n  \
     idempost sandbox run -- bash\n  \
     idempost sandbox run -- sh -c './app && idempost sandbox inbox wait --to ada@example.com'"
@@ -39,6 +47,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let smtp = [("IDEMPOST_SANDBOX_SMTP", server.smtp_url()), ("IDEMPOST_SANDBOX_SMTPS", server.smtps_url())];
     let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let smtp_address = server.smtp_address();
+    let certificate = server.self_signed().map(certificate).transpose();
+    let certificate =
+        certificate.map_err(|error| Fail::local("couldn't write the certificate for SMTP", error))?;
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(async {
         // Dropping the sender also stops the server.
@@ -60,10 +71,17 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if let Some(address) = smtp_address {
         command.env("SMTP_HOST", address.ip().to_string()).env("SMTP_PORT", address.port().to_string());
     }
+    if let Some(file) = &certificate {
+        command.env(CERTIFICATE, file.path());
+        // Node.js trusts it besides those that it trusts anyway. The variables of other programs replace these, and break their other connections.
+        if context.env.get(NODE_CERTIFICATES).is_none() {
+            command.env(NODE_CERTIFICATES, file.path());
+        }
+    }
     if args.no_vendor_env {
         context.out.warn("RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY are unchanged: clients that read them may send real emails");
     } else {
-        command.envs(VENDOR_BASE_URLS.map(|name| (name, &base_url))).env(VENDOR_API_KEY, KEY);
+        command.envs(vendor_base_urls(&base_url)).env(VENDOR_API_KEY, KEY);
     }
     let child = command.spawn().map_err(|error| Fail::Child {
         // Uses the shell's exit codes for a command that doesn't exist or can't be run.
@@ -79,6 +97,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         0 => Ok(()),
         code => Err(Fail::Child { code, message: None }),
     }
+}
+
+/// Writes a certificate to a file, which exists until it is dropped.
+fn certificate(pem: &str) -> std::io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::with_suffix(".pem")?;
+    file.write_all(pem.as_bytes())?;
+    file.flush()?;
+    Ok(file)
 }
 
 /// Waits for the command and forwards signals to it; the command decides how to react.

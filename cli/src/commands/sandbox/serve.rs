@@ -11,7 +11,7 @@ use self::line::line;
 use self::reach::Reach;
 use super::assignment::Shell;
 use super::server::SandboxServer;
-use super::{PORT, ServerArgs, VENDOR_API_KEY, VENDOR_BASE_URLS};
+use super::{PORT, ServerArgs, VENDOR_API_KEY, vendor_base_urls};
 use crate::actions::browser;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -69,8 +69,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     ];
     let urls = [("smtp", server.smtp_url()), ("smtps", server.smtps_url())];
     lines.extend(urls.into_iter().filter_map(|(name, url)| Some(format!("# {name:<7} {}", url?))));
-    if let Some(fingerprint) = server.fingerprint() {
-        lines.push(format!("# tls     SHA-256 {fingerprint}"));
+    lines.extend(server.fingerprint().map(|fingerprint| format!("# tls     SHA-256 {fingerprint}")));
+    if server.smtp_url().or_else(|| server.smtps_url()).is_some() {
         lines.push(
             "# auth    user resend sends, user inbound receives; the password is an API key".to_owned(),
         );
@@ -82,8 +82,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     lines.extend(server.relay().map(|(purpose, server)| format!("# {purpose} {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
     let shell = Shell::named(None, &context.env);
-    let [first, second] = VENDOR_BASE_URLS;
-    let resend = shell.line(&[(first, base_url), (second, base_url), (VENDOR_API_KEY, key)]);
+    let [first, second] = vendor_base_urls(base_url);
+    let resend = shell.line(&[(first.0, &first.1), (second.0, &second.1), (VENDOR_API_KEY, key)]);
     lines.push(format!("# resend  {resend}"));
     lines.push(shell.line(&[("IDEMPOST_BASE_URL", base_url), ("IDEMPOST_API_KEY", key)]));
     if context.global.verbose > 0 {

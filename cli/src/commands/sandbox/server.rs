@@ -19,6 +19,10 @@ use super::forward::Forward;
 use super::serve::reach::Reach;
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::files;
+
+/// The maximum size of a certificate or key, in bytes.
+const MAX_PEM: u64 = 1 << 20;
 
 /// A service and its bound sockets, before it accepts connections.
 pub(super) struct SandboxServer {
@@ -31,6 +35,8 @@ pub(super) struct SandboxServer {
     smtps: Option<(TcpListener, SocketAddr)>,
     /// The certificate of both SMTP listeners.
     tls: Option<Tls>,
+    /// Whether the listener without implicit TLS offers it.
+    starttls: bool,
     forward: Option<Forward>,
     relay: Option<(&'static str, String)>,
     keeper: Option<Persistence>,
@@ -49,6 +55,7 @@ impl SandboxServer {
             Ok(Settings {
                 password: reach.password()?.map(Into::into),
                 allowed_hosts: reach.allowed_hosts.clone(),
+                allow_private_addresses: reach.allow_private_addresses,
                 ..server_args.settings()
             })
         };
@@ -56,8 +63,13 @@ impl SandboxServer {
         let (http, address) = bind(reach.host, port, "--port").await?;
         let smtp = bind_if(reach.host, server_args.smtp_port, "--smtp-port").await?;
         let smtps = bind_if(reach.host, server_args.smtp_tls_port, "--smtp-tls-port").await?;
-        let tls = (smtp.is_some() || smtps.is_some()).then(Tls::self_signed).transpose();
-        let tls = tls.map_err(|error| Fail::local("couldn't create a certificate for SMTP", error))?;
+        let starttls =
+            server_args.smtp_starttls || server_args.smtp_cert.is_some() || !reach.host.is_loopback();
+        let tls = if smtps.is_some() || (smtp.is_some() && starttls) {
+            Some(server_args.certificate()?)
+        } else {
+            None
+        };
         let (service, keeper) = match &server_args.data {
             Some(folder) => {
                 resume(folder, settings()?, context).map(|(service, keeper)| (service, Some(keeper)))?
@@ -91,6 +103,7 @@ impl SandboxServer {
             smtp,
             smtps,
             tls,
+            starttls,
             forward,
             relay,
             keeper,
@@ -125,6 +138,11 @@ impl SandboxServer {
         self.smtps.as_ref().map(|(_, address)| format!("smtps://{}", reachable(*address)))
     }
 
+    /// The certificate, if it is self-signed, in PEM.
+    pub(super) fn self_signed(&self) -> Option<&str> {
+        self.tls.as_ref()?.self_signed_pem()
+    }
+
     /// The SHA-256 fingerprint of their certificate.
     pub(super) fn fingerprint(&self) -> Option<String> {
         self.tls.as_ref().map(Tls::fingerprint)
@@ -157,7 +175,8 @@ impl SandboxServer {
         };
         let http = mount::http::serve(self.http, Arc::clone(&self.service), until(stopped.clone()));
         let mail = |door: Option<(TcpListener, SocketAddr)>, implicit_tls| {
-            let options = Options { tls: self.tls.clone(), implicit_tls, ..Options::new(self.key.as_str()) };
+            let tls = self.tls.clone().filter(|_| implicit_tls || self.starttls);
+            let options = Options { tls, implicit_tls, ..Options::new(self.key.as_str()) };
             let (service, stopped) = (Arc::clone(&self.service), stopped.clone());
             async move {
                 match door {
@@ -179,6 +198,25 @@ impl SandboxServer {
             return Err(io::Error::other("the last changes couldn't be written"));
         }
         http.and(smtp).and(smtps)
+    }
+}
+
+impl ServerArgs {
+    /// The certificate for SMTP.
+    fn certificate(&self) -> Result<Tls, Fail> {
+        let (Some(certificate), Some(key)) = (&self.smtp_cert, &self.smtp_key) else {
+            let made = Tls::self_signed();
+            return made.map_err(|error| Fail::local("couldn't create a certificate for SMTP", error));
+        };
+        let read = |path: &Path| {
+            let found = files::read(path, MAX_PEM, false)
+                .and_then(|found| found.ok_or(io::ErrorKind::NotFound.into()));
+            found.map_err(|error| Fail::local(format!("couldn't read {}", path.display()), error))
+        };
+        Tls::from_pem(&read(certificate)?, &read(key)?).map_err(|error| {
+            let files = format!("{} and {}", certificate.display(), key.display());
+            Fail::local(format!("couldn't use {files} for SMTP"), error)
+        })
     }
 }
 

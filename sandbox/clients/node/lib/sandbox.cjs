@@ -74,7 +74,8 @@ class Sandbox {
     const env = {
       IDEMPOST_BASE_URL: this.url,
       IDEMPOST_API_KEY: key,
-      RESEND_BASE_URL: this.url,
+      // Ruby's client appends a path without a slash.
+      RESEND_BASE_URL: `${this.url}/`,
       RESEND_API_URL: this.url,
       RESEND_API_KEY: key,
     };
@@ -88,7 +89,7 @@ class Sandbox {
 
   async fail(rule, options) {
     if (typeof rule === 'object') [rule, options] = ['', rule];
-    const fault = await this.request('POST', '/_/faults', { json: faultOf(rule ?? '', options) });
+    const fault = await this.request('POST', '/_/faults', { json: { ...faultOf(rule ?? '', options), all_accounts: true } });
     this.#faults.add(fault.id);
     const remove = async () => {
       this.#faults.delete(fault.id);

@@ -122,7 +122,7 @@ def test_the_variables_are_those_of_sandbox_run(sandbox):
     assert sandbox.env == {
         "IDEMPOST_BASE_URL": sandbox.url,
         "IDEMPOST_API_KEY": "sb_local",
-        "RESEND_BASE_URL": sandbox.url,
+        "RESEND_BASE_URL": f"{sandbox.url}/",
         "RESEND_API_URL": sandbox.url,
         "RESEND_API_KEY": "sb_local",
         "SMTP_HOST": "127.0.0.1",

@@ -1,6 +1,6 @@
 //! Accounts on the page: an ID and a label in place of the API key.
 //!
-//! The list of accounts needs no credential, and people use real keys with the sandbox. So the list shows only the beginning of a key, and
+//! The list of accounts needs no credential, and people use real keys with the sandbox. So the list shows only the beginning of a key, none of which is the password, and
 //! an ID that grants access under `/_/` and nowhere else.
 
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::state::State;
 use crate::state::keys::DEFAULT_KEY;
@@ -19,18 +20,26 @@ use crate::wire::problem::Problem;
 const PREFIX: &str = "account_";
 /// The number of characters of a key in its label.
 const LABEL_LENGTH: usize = 6;
+/// The number of characters of an account's name after the password, in its label.
+const NAME_LENGTH: usize = 24;
 
 /// The ID of a tenant's account, constant during the life of the sandbox's state.
 pub fn id(state: &State, tenant: &str) -> String {
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(state.links.tag(TagPurpose::Account, tenant)))
 }
 
-/// The beginning of a tenant's key. The sandbox's default key is no secret and is shown completely.
-pub fn label(tenant: &str) -> String {
+/// The beginning of a tenant's key, or if the sandbox has a password, what follows it. The sandbox's default key is no secret and is shown
+/// completely.
+pub fn label(state: &State, tenant: &str) -> String {
     if tenant == DEFAULT_KEY {
         return tenant.to_owned();
     }
-    format!("{}…", tenant.chars().take(LABEL_LENGTH).collect::<String>())
+    let Some(password) = state.settings.password.as_ref().map(SecretString::expose_secret) else {
+        return format!("{}…", tenant.chars().take(LABEL_LENGTH).collect::<String>());
+    };
+    let (prefix, rest) = tenant.split_at_checked(3).unwrap_or((tenant, ""));
+    let name = rest.strip_prefix(password).unwrap_or_default();
+    format!("{prefix}…{}", name.chars().take(NAME_LENGTH).collect::<String>())
 }
 
 /// Finds the account with this ID. `None` if the text isn't an ID, but possibly a key.

@@ -1,26 +1,27 @@
 //! The fault script over HTTP: `GET /_/faults` lists it, `POST` adds a rule, `DELETE` removes all, and `/_/faults/{id}` is one rule.
 //!
-//! The script belongs to the whole service: a rule added with one key applies to the requests of all keys. The sandbox's own routes are
-//! exempt.
+//! A rule belongs to the account that adds it, and applies to that account's requests only, so parallel tests with a key each don't disturb
+//! one another. A rule with `all_accounts` applies to every request; if the sandbox has a password, it needs that. So is a rule for requests that
+//! belong to no account: those of the authorization server, and SMTP stages before `AUTH`. The sandbox's own routes are exempt.
 
 pub mod client_gets;
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use self::client_gets::ClientGets;
+use crate::access::{self, password};
 use crate::control::body::Body;
 use crate::route::{Area, Call, Routes};
-use crate::state::State;
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
 use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
+use crate::wire::query::{Parameters, word};
 
-/// The maximum number of rules.
+/// The maximum number of rules of an account, and of those for all accounts.
 const MAX_RULES: usize = 1_000;
 /// The maximum delay of a response, in milliseconds.
 const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
@@ -30,45 +31,86 @@ const SMTP_ACTIONS: [&str; 5] = ["answer", "drop", "lose", "stall", "slow"];
 /// The fields of actions.
 const ACTION_FIELDS: [&str; 8] =
     ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
-const FIELDS: &str = "`method`, `path`, `smtp`, `action`, `status`, `code`, `name`, `message`, `body`, `retry_after`, `bytes`, \
+const FIELDS: &str = "`method`, `path`, `smtp`, `all_accounts`, `action`, `status`, `code`, `name`, `message`, `body`, `retry_after`, `bytes`, \
     `delay_ms`, `times`, `percent`, `always`, `after`";
+const SWITCHES: [(&str, bool); 2] = [("true", true), ("false", false)];
 /// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
-pub fn index(state: &State) -> Response<Bytes> {
-    let data: Vec<_> = state.faults.list().iter().map(shown).collect();
-    problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
+/// The rules that the account meets: its own, and those for all accounts.
+pub fn index(call: &Call<'_>) -> Answer {
+    let name = account(call)?;
+    let data: Vec<_> = call.state.faults.list_of(&name).iter().map(shown).collect();
+    Ok(problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false})))
 }
 
 pub fn add(call: &Call<'_>) -> Answer {
-    let state = call.state;
-    let rule = read(call.request.body(), call.routes)?;
-    if state.faults.pending() >= MAX_RULES {
+    let (name, faults) = (account(call)?, &call.state.faults);
+    let (rule, all_accounts) = read(call.request.body(), call.routes)?;
+    let rule = if all_accounts {
+        if let Some(refusal) = password::refusal(call.state, call.request) {
+            return Ok(refusal);
+        }
+        rule
+    } else {
+        rule.for_account(name.as_str())
+    };
+    if faults.list().iter().filter(|one| one.rule.account() == rule.account()).count() >= MAX_RULES {
         return Err(Problem::validation(format!(
             "At most {MAX_RULES} rules can be scripted; remove some with DELETE /_/faults."
         )));
     }
-    let id = state.faults.add(rule.clone());
+    let id = faults.add_by(Some(name), rule.clone());
     Ok(problem::json(StatusCode::CREATED, &shown(&Scripted::new(id, rule))))
 }
 
-pub fn show(state: &State, id: &str) -> Answer {
-    let found = state.faults.list().into_iter().find(|one| one.id.to_string() == id);
-    found.map(|one| problem::json(StatusCode::OK, &shown(&one))).ok_or_else(|| unknown(id))
+pub fn show(call: &Call<'_>) -> Answer {
+    find(call).map(|one| problem::json(StatusCode::OK, &shown(&one)))
 }
 
-pub fn remove(state: &State, id: &str) -> Answer {
-    let taken = id.parse().ok().and_then(|id| state.faults.take_back(id)).ok_or_else(|| unknown(id))?;
+pub fn remove(call: &Call<'_>) -> Answer {
+    let found = find(call)?;
+    if found.added_by != Some(account(call)?)
+        && let Some(refusal) = password::refusal(call.state, call.request)
+    {
+        return Ok(refusal);
+    }
+    let taken = call.state.faults.take_back(found.id).ok_or_else(|| unknown(call.parameter(0)))?;
     Ok(problem::json(
         StatusCode::OK,
         &json!({"object": "fault", "id": taken.id.to_string(), "deleted": true}),
     ))
 }
 
-pub fn clear(state: &State) -> Response<Bytes> {
-    let deleted = state.faults.pending();
-    state.faults.clear();
-    problem::json(StatusCode::OK, &json!({"deleted": deleted}))
+/// Removes the rules that the account added, or with `?all_accounts=true` those of all.
+pub fn clear(call: &Call<'_>) -> Answer {
+    let (name, faults) = (account(call)?, &call.state.faults);
+    let query = Parameters::of(call.query());
+    let all_accounts = query.text("all_accounts").map(|text| word("all_accounts", text, &SWITCHES));
+    let deleted = match all_accounts.transpose()? {
+        Some(true) => {
+            if let Some(refusal) = password::refusal(call.state, call.request) {
+                return Ok(refusal);
+            }
+            let deleted = faults.pending();
+            faults.clear();
+            deleted
+        }
+        _ => faults.clear_of(&name),
+    };
+    Ok(problem::json(StatusCode::OK, &json!({"deleted": deleted})))
+}
+
+/// The account of a request. The password names the default one.
+fn account(call: &Call<'_>) -> Result<String, Problem> {
+    access::name_or_basic(call.state, call.request).unwrap_or_else(|| Ok(call.state.default_account()))
+}
+
+/// The rule that the path names, if the account meets it.
+fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
+    let (name, id) = (account(call)?, call.parameter(0));
+    let found = call.state.faults.list_of(&name).into_iter().find(|one| one.id.to_string() == id);
+    found.ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: &str) -> Problem {
@@ -87,6 +129,7 @@ fn shown(one: &Scripted) -> Value {
     if let Some(stage) = rule.smtp() {
         put("smtp", stage.as_str().into());
     }
+    put("all_accounts", rule.account().is_none().into());
     match rule.action() {
         Action::Answer { status, headers, body } => {
             put("action", "answer".into());
@@ -129,7 +172,8 @@ fn shown(one: &Scripted) -> Value {
     Value::Object(shown)
 }
 
-fn read(body: &[u8], routes: &'static Routes) -> Result<Rule, Problem> {
+/// Reads a rule, and whether it is for all accounts.
+fn read(body: &[u8], routes: &'static Routes) -> Result<(Rule, bool), Problem> {
     let mut body = Body::read(body)?;
     let method = body.text("method").and_then(|text| method(&text, routes, &mut body));
     let path = body.text("path").and_then(|text| path(text, routes, &mut body));
@@ -137,6 +181,9 @@ fn read(body: &[u8], routes: &'static Routes) -> Result<Rule, Problem> {
     if stage.is_some() && (method.is_some() || path.is_some()) {
         body.wrong("`smtp` selects a stage of SMTP sessions, and can't be given with `method` or `path`.");
     }
+    let of_no_account = stage.is_some_and(SmtpStage::is_before_login)
+        || path.as_ref().is_some_and(|path| routes.find(&Method::GET, path).table.area == Area::OAuth);
+    let all_accounts = body.flag("all_accounts") || of_no_account;
     let action = action(stage, &mut body);
     let share = share(&mut body);
     let after = body.integer("after", 0, 1_000_000).unwrap_or(0);
@@ -158,11 +205,12 @@ fn read(body: &[u8], routes: &'static Routes) -> Result<Rule, Problem> {
     if let Some(stage) = stage {
         rule = rule.on_smtp(stage);
     }
-    Ok(match share {
+    let rule = match share {
         Share::Times(times) => rule.times(times),
         Share::Percent(percent) => rule.percent(percent),
         Share::Always => rule.always(),
-    })
+    };
+    Ok((rule, all_accounts))
 }
 
 fn method(text: &str, routes: &'static Routes, body: &mut Body) -> Option<Method> {

@@ -1,6 +1,7 @@
 //! The HTTP mount for long-running sandboxes, and for faults on the wire: HTTP/1.1 with `hyper`.
 
 mod live;
+mod writing;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -24,10 +25,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
 use self::live::StreamBody;
+use self::writing::Writing;
 use crate::reply::Reply;
 use crate::route::Cost;
 use crate::service::{Service, outbound};
+use crate::state::State;
 use crate::state::faults::Wire;
+use crate::state::in_flight::{Reserved, UNCOUNTED};
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
 
@@ -40,6 +44,9 @@ const REJECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bodies of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
 
+/// The memory that a request takes, as a multiple of its body: the body, and what is read from it.
+const PROCESSING: usize = 2;
+
 /// Serves until `stop` is ready, then lets running requests finish.
 ///
 /// # Errors
@@ -51,6 +58,9 @@ pub async fn serve(
 ) -> io::Result<()> {
     if let Ok(address) = listener.local_addr() {
         service.listens_at(&format!("http://{}", reachable(address)));
+        if !address.ip().is_loopback() {
+            service.state().http_clients.listens_beyond_loopback();
+        }
         if address.ip().is_unspecified() {
             service.state().links.listens_everywhere();
         }
@@ -135,6 +145,7 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     let until = stopped.clone();
     let header_timeout = service.settings().header_timeout;
+    let stream = Writing::new(stream, service.settings().body_timeout);
     let answer =
         service_fn(move |request| answer(Arc::clone(&service), request, until.clone(), Arc::clone(&place)));
     let connection = http1::Builder::new()
@@ -163,22 +174,20 @@ async fn answer(
     place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
     let (reply, upgrade) = match read(&service, request).await? {
-        Read::Complete(mut request) => {
+        Read::Complete(mut request, body) => {
             let wants_upgrade = request.headers().contains_key(header::UPGRADE);
             let upgrade = wants_upgrade.then(|| hyper::upgrade::on(&mut request));
-            (handle(&service, request).await, upgrade)
+            let reply = handle(&service, request).await;
+            drop(body);
+            (reply, upgrade)
         }
-        Read::Refused(head, problem) => {
-            let mut response = service.refuse_unread(&head, problem);
-            // The rest of the body isn't read.
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            (Reply::Now(response), None)
-        }
+        Read::Rejected(head) => (unread(service.reply(head)), None),
+        Read::Refused(head, problem) => (unread(Reply::Now(service.refuse_unread(&head, problem))), None),
     };
     outbound::run_all(&service);
     let state = Arc::clone(service.state());
     match reply {
-        Reply::Now(response) => Ok(complete(response)),
+        Reply::Now(response) => Ok(ending(&state, response, Ending::Complete)),
         Reply::Fault(_, Wire { stalled: true, .. }) => {
             // `hyper` drops this future when the client disconnects.
             let _ = stopped.wait_for(|stopped| *stopped).await;
@@ -187,44 +196,66 @@ async fn answer(
         Reply::Fault(response, wire) => {
             tokio::time::sleep(wire.delay).await;
             match wire.cut {
-                None => Ok(complete(response)),
-                Some(Some(bytes)) => Ok(ending(response, Ending::CutAfter(bytes))),
+                None => Ok(ending(&state, response, Ending::Complete)),
+                Some(Some(bytes)) => Ok(ending(&state, response, Ending::CutAfter(bytes))),
                 Some(None) => Err(Cut),
             }
         }
         Reply::Wait(response, task) => {
             let found = tokio::select! {
                 biased;
-                found = task.run(state) => found,
+                found = task.run(Arc::clone(&state)) => found,
                 _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
             };
-            Ok(complete(replaced(response, found)))
+            Ok(ending(&state, replaced(response, found), Ending::Complete))
         }
         Reply::Perform(response, task) => {
-            let done = tokio::spawn(task.run(state)).await;
+            let done = tokio::spawn(task.run(Arc::clone(&state))).await;
             let done = done.unwrap_or_else(|error| Problem::application(error.to_string()).into_response());
-            Ok(complete(replaced(response, done)))
+            Ok(ending(&state, replaced(response, done), Ending::Complete))
         }
         Reply::Stream(response, stream) => {
             Ok(response.map(|_| Either::Right(StreamBody(stream.start(state, stopped)))))
         }
         Reply::Upgrade(response, protocol) => {
             let Some(upgrade) = upgrade else { return Err(Cut) };
+            let response = ending(&state, response, Ending::Complete);
             tokio::spawn(async move {
                 protocol.serve(state, upgrade, stopped).await;
                 drop(place);
             });
-            Ok(complete(response))
+            Ok(response)
         }
     }
 }
 
-fn complete(response: Response<Bytes>) -> Response<Either<Cuttable, StreamBody>> {
-    ending(response, Ending::Complete)
+/// A response to a request whose body isn't read.
+fn unread(mut reply: Reply) -> Reply {
+    reply.response_mut().headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply
 }
 
-fn ending(response: Response<Bytes>, ending: Ending) -> Response<Either<Cuttable, StreamBody>> {
-    response.map(|body| Either::Left(Cuttable { body, ending }))
+/// A response whose body counts as memory in flight until it is written, or 503.
+fn ending(
+    state: &State,
+    mut response: Response<Bytes>,
+    ending: Ending,
+) -> Response<Either<Cuttable, StreamBody>> {
+    let Some(held) = state.in_flight.try_reserve(response.body().len()) else {
+        let (parts, body) = Problem::memory_in_use().into_response().into_parts();
+        let headers = response.headers_mut();
+        for other in [header::CONTENT_DISPOSITION, header::ETAG] {
+            headers.remove(other);
+        }
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(1));
+        headers.extend(parts.headers);
+        *response.status_mut() = parts.status;
+        return response.map(|_| Either::Left(Cuttable { body, ending: Ending::Complete }));
+    };
+    // `hyper` still has the bytes when the body has ended.
+    response.map(|body| {
+        Either::Left(Cuttable { body: if body.len() > UNCOUNTED { held.over(body) } else { body }, ending })
+    })
 }
 
 /// A response with the status and body of a later one, and its own headers.
@@ -236,22 +267,41 @@ fn replaced(mut response: Response<Bytes>, later: Response<Bytes>) -> Response<B
 
 /// The result of reading a request.
 enum Read {
-    Complete(Request<Bytes>),
-    /// Only the head: the body exceeds the limit, or timed out.
+    /// With the memory that the body and its processing take.
+    Complete(Request<Bytes>, Reserved),
+    /// Only the head, which is enough to reject the request.
+    Rejected(Request<Bytes>),
+    /// Only the head: the body exceeds the limit or the memory, or timed out.
     Refused(Request<Bytes>, Problem),
 }
 
 async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut> {
-    let settings = service.settings();
-    let (parts, body) = request.into_parts();
+    let (settings, in_flight) = (service.settings(), &service.state().in_flight);
+    let (mut parts, body) = request.into_parts();
     let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
     let route = service.find(&parts.method, parts.uri.path()).route;
     let limit = route.map_or(settings.body_limit, |route| route.body_limit(settings));
-    if body.size_hint().lower() > limit as u64 {
+    let announced = body.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let mut reserved = Reserved::default();
+    if announced.is_none_or(|bytes| bytes > UNCOUNTED) {
+        // The service reads no large body for a client without access.
+        let head = Request::from_parts(parts, Bytes::new());
+        if service.is_rejected(&head) {
+            return Ok(Read::Rejected(head));
+        }
+        parts = head.into_parts().0;
+        if announced.is_some_and(|bytes| bytes > limit) {
+            return refused(parts, Problem::too_large(limit));
+        }
+        match in_flight.reserve(PROCESSING * announced.unwrap_or_default(), settings.body_timeout).await {
+            Some(memory) => reserved = memory,
+            None => return refused(parts, Problem::memory_in_use()),
+        }
+    } else if announced.is_some_and(|bytes| bytes > limit) {
         return refused(parts, Problem::too_large(limit));
     }
     let mut incoming = pin!(Limited::new(body, limit));
-    let mut body = Vec::new();
+    let mut body = Vec::with_capacity(announced.unwrap_or_default());
     loop {
         match timeout(settings.body_timeout, incoming.frame()).await {
             Err(_) => return refused(parts, Problem::body_timeout(settings.body_timeout)),
@@ -260,10 +310,16 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
                     // It may be kept, and its memory is counted by its length.
                     body.shrink_to_fit();
                 }
-                return Ok(Read::Complete(Request::from_parts(parts, body.into())));
+                return Ok(Read::Complete(Request::from_parts(parts, body.into()), reserved));
             }
             // Other frames are trailers.
-            Ok(Some(Ok(frame))) => body.extend_from_slice(&frame.into_data().unwrap_or_default()),
+            Ok(Some(Ok(frame))) => {
+                let data = frame.into_data().unwrap_or_default();
+                if !in_flight.extend(&mut reserved, PROCESSING * (body.len() + data.len())) {
+                    return refused(parts, Problem::memory_in_use());
+                }
+                body.extend_from_slice(&data);
+            }
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
                 return refused(parts, Problem::too_large(limit));
             }
@@ -283,6 +339,8 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Reply {
             Err(waiting) => request = waiting,
         }
     }
+    // It is never closed.
+    let _slot = service.state().in_flight.slow.acquire().await;
     let service = Arc::clone(service);
     // This future is dropped with its connection, unlike the thread.
     let cancellation = Cancellation::default();

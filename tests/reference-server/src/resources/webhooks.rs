@@ -105,16 +105,22 @@ pub fn rotate(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
 }
 
-/// An absolute http or https URL.
+/// An absolute http or https URL without credentials, which every response would repeat.
 fn read_endpoint(field: &Field<'_>) -> Checked<String> {
     // The parser drops some control characters, so the stored URL would differ from the given one.
     let parse = |text: &str| {
         if text.contains(char::is_control) {
             return Err("must not hold control characters");
         }
-        let fits =
-            Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        if fits { Ok(text.to_owned()) } else { Err("must be an absolute http or https URL") }
+        let url =
+            Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        match url {
+            None => Err("must be an absolute http or https URL"),
+            Some(url) if !url.username().is_empty() || url.password().is_some() => {
+                Err("must not contain a user name or password; a signature authenticates each event")
+            }
+            Some(_) => Ok(text.to_owned()),
+        }
     };
     field.parsed(parse)
 }

@@ -66,7 +66,7 @@ impl Routes {
             return Found { table: self.table_of(path), route: Err(NoRoute::UnknownPath) };
         };
         let route = routes.iter().find(|route| route.method == *method);
-        // Where no credential is needed, HEAD is GET without a body.
+        // Where no credential is needed, and on the page, HEAD is GET without a body.
         let head = || routes.iter().find(|route| *method == Method::HEAD && route.answers_head());
         let route = match route.or_else(head) {
             Some(route) => Ok(*route),
@@ -87,17 +87,13 @@ impl Routes {
     }
 
     fn at(&self, path: &str) -> Option<&Path> {
-        if let Some(found) = self.look(path) {
-            return Some(found);
-        }
-        // Clients of Mailpit, such as `cypress-mailpit`, put several slashes before a path.
-        let trimmed = path.strip_prefix("//")?.trim_start_matches('/');
-        let rest = &path[path.len() - trimmed.len() - 1..];
-        self.look(rest).filter(|found| found.table.area == Area::Own)
+        // Clients put several slashes before a path: those of Mailpit, and those with a base URL that ends with one.
+        let begin = path.len() - path.trim_start_matches('/').len();
+        self.look(&path[begin.saturating_sub(1)..])
     }
 
     fn look(&self, path: &str) -> Option<&Path> {
-        let path = path.strip_suffix('/').unwrap_or(path);
+        let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
         let found = self.paths.at(path).ok()?;
         let fits = |(name, value)| match name {
             "folder" => ["messages", "received"].contains(&value),
@@ -115,7 +111,8 @@ impl Routes {
 
 impl Route {
     fn answers_head(&self) -> bool {
-        self.method == Method::GET && matches!(self.access, Access::Health | Access::Open)
+        let is_page = self.path == "/_";
+        self.method == Method::GET && (is_page || matches!(self.access, Access::Health | Access::Open))
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, header};
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use crate::lock::read;
@@ -47,6 +48,13 @@ impl Service {
         allowance.announce(headers);
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.entry(X_REQUEST_ID).or_insert(id);
+        }
+        // Of a clock that shows the system's time, the mount adds it.
+        let now = self.state.clock.now();
+        if now.duration_since(Timestamp::now()).abs() >= SignedDuration::from_secs(1)
+            && let Ok(date) = HeaderValue::try_from(now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+        {
+            headers.entry(header::DATE).or_insert(date);
         }
     }
 

@@ -14,8 +14,8 @@
 //! service.faults().add(Rule::new(Action::reply(550, "5.1.1 No such mailbox")).on_smtp(SmtpStage::Rcpt));
 //! ```
 //!
-//! The script applies to the whole service, for every API key: faults belong to the service, not to an account. `/_/faults` reads and
-//! writes it over HTTP; the sandbox's own routes are exempt.
+//! A rule applies to every API key unless it is restricted to [an account](Rule::for_account). `/_/faults` reads and writes the script over
+//! HTTP, where a rule belongs to the account that adds it unless it is for all accounts. The sandbox's own routes are exempt.
 
 pub mod smtp;
 
@@ -121,6 +121,7 @@ pub struct Rule {
     method: Option<Method>,
     path: Option<String>,
     smtp: Option<SmtpStage>,
+    account: Option<String>,
     after: usize,
     share: Share,
 }
@@ -139,7 +140,7 @@ pub enum Share {
 impl Rule {
     /// A rule that applies this fault to the next request.
     pub fn new(action: Action) -> Self {
-        Self { action, method: None, path: None, smtp: None, after: 0, share: Share::Times(1) }
+        Self { action, method: None, path: None, smtp: None, account: None, after: 0, share: Share::Times(1) }
     }
 
     /// Restricts the rule to requests of this method and path. In the path `{…}` matches any one segment.
@@ -166,6 +167,14 @@ impl Rule {
     #[must_use]
     pub fn on_smtp(mut self, stage: SmtpStage) -> Self {
         self.smtp = Some(stage);
+        self
+    }
+
+    /// Restricts the rule to requests and SMTP sessions of this account, named by its API key. Requests of the authorization server, and
+    /// SMTP stages before `AUTH`, belong to no account.
+    #[must_use]
+    pub fn for_account(mut self, key: impl Into<String>) -> Self {
+        self.account = Some(key.into());
         self
     }
 
@@ -217,6 +226,11 @@ impl Rule {
         self.smtp
     }
 
+    /// The account that the rule is restricted to.
+    pub fn account(&self) -> Option<&str> {
+        self.account.as_deref()
+    }
+
     /// The number of matching requests that are still to be skipped.
     pub fn spared(&self) -> usize {
         self.after
@@ -225,6 +239,11 @@ impl Rule {
     /// The number of requests that the fault still applies to.
     pub fn share(&self) -> Share {
         self.share
+    }
+
+    /// Whether the rule is for requests of this account; `None` is a request without one.
+    fn is_met_by(&self, account: Option<&str>) -> bool {
+        self.account.is_none() || self.account.as_deref() == account
     }
 
     fn matches(&self, method: &Method, path: &str) -> bool {
@@ -244,11 +263,13 @@ pub struct Scripted {
     pub rule: Rule,
     /// The number of requests that the fault was applied to.
     pub met: u64,
+    /// The account that added the rule over HTTP.
+    pub(crate) added_by: Option<String>,
 }
 
 impl Scripted {
     pub(crate) fn new(id: u64, rule: Rule) -> Self {
-        Self { id, rule, met: 0 }
+        Self { id, rule, met: 0, added_by: None }
     }
 }
 
@@ -274,10 +295,15 @@ impl Faults {
 
     /// Adds a rule to the script and returns its number.
     pub fn add(&self, rule: Rule) -> u64 {
+        self.add_by(None, rule)
+    }
+
+    /// Adds a rule of an account.
+    pub(crate) fn add_by(&self, account: Option<String>, rule: Rule) -> u64 {
         let mut script = lock(&self.script);
         script.added += 1;
         let id = script.added;
-        script.rules.push(Scripted::new(id, rule));
+        script.rules.push(Scripted { added_by: account, ..Scripted::new(id, rule) });
         id
     }
 
@@ -289,6 +315,20 @@ impl Faults {
     /// Lists the rules that aren't used up, in the order of their addition.
     pub fn list(&self) -> Vec<Scripted> {
         lock(&self.script).rules.clone()
+    }
+
+    /// Lists the rules that an account meets: its own, and those for all accounts.
+    pub(crate) fn list_of(&self, account: &str) -> Vec<Scripted> {
+        let rules = &lock(&self.script).rules;
+        rules.iter().filter(|one| one.rule.is_met_by(Some(account))).cloned().collect()
+    }
+
+    /// Removes the rules that an account added. Returns their number.
+    pub(crate) fn clear_of(&self, account: &str) -> usize {
+        let rules = &mut lock(&self.script).rules;
+        let before = rules.len();
+        rules.retain(|one| one.added_by.as_deref() != Some(account));
+        before - rules.len()
     }
 
     /// Removes a rule. Returns `None` if no rule has this number, or if it was used up.
@@ -308,24 +348,45 @@ impl Faults {
         lock(&self.script).rules.len()
     }
 
-    /// Selects the fault for a request, and the delay of its response.
-    pub(crate) fn apply(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
-        self.apply_to(|rule| rule.matches(method, path))
+    /// Selects the fault for a request, and the delay of its response. `account` finds the account of the request.
+    pub(crate) fn apply<'a>(
+        &self,
+        account: impl FnOnce() -> Option<Cow<'a, str>>,
+        method: &Method,
+        path: &str,
+    ) -> (Option<Action>, Duration) {
+        self.apply_to(account, |rule| rule.matches(method, path))
     }
 
     /// Selects the fault for a stage of an SMTP session, and the delay of the reply.
     #[doc(hidden)]
-    pub fn apply_smtp(&self, stage: SmtpStage) -> (Option<Action>, Duration) {
-        self.apply_to(|rule| rule.smtp == Some(stage))
+    pub fn apply_smtp<'a>(
+        &self,
+        account: impl FnOnce() -> Option<Cow<'a, str>>,
+        stage: SmtpStage,
+    ) -> (Option<Action>, Duration) {
+        self.apply_to(account, |rule| rule.smtp == Some(stage))
     }
 
-    fn apply_to(&self, matches: impl Fn(&Rule) -> bool) -> (Option<Action>, Duration) {
+    fn apply_to<'a>(
+        &self,
+        account: impl FnOnce() -> Option<Cow<'a, str>>,
+        matches: impl Fn(&Rule) -> bool,
+    ) -> (Option<Action>, Duration) {
+        // Nearly always. The account of a request takes other locks.
+        if self.pending() == 0 {
+            return (None, Duration::ZERO);
+        }
+        let account = account();
         let Script { rules, chance, .. } = &mut *lock(&self.script);
         let mut met = None;
         let mut delay = Duration::ZERO;
         for one in rules.iter_mut() {
             let rule = &mut one.rule;
-            if !matches(rule) || (met.is_some() && !matches!(rule.action, Action::Delay(_))) {
+            if !rule.is_met_by(account.as_deref())
+                || !matches(rule)
+                || (met.is_some() && !matches!(rule.action, Action::Delay(_)))
+            {
                 continue;
             }
             if rule.after > 0 {

@@ -13,6 +13,7 @@ use crate::lock::lock;
 use crate::model::email::Email;
 use crate::model::email::attachments::{Content, MAX_BASE64};
 use crate::model::email::draft::Draft;
+use crate::state::http_clients::public::NotPublic;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size as _;
 
@@ -74,6 +75,15 @@ pub enum FetchError {
     /// The files exceed what the email's attachments may have in total. No more than that was read.
     #[error("the attachments have more than {MAX_BASE64} characters of Base64 in all")]
     TooLarge,
+    /// A file is at an address that this service doesn't request.
+    #[error("{0}")]
+    AddressNotAllowed(String),
+}
+
+impl From<NotPublic> for FetchError {
+    fn from(reason: NotPublic) -> Self {
+        Self::AddressNotAllowed(reason.to_string())
+    }
 }
 
 impl From<&str> for FetchError {
@@ -88,6 +98,7 @@ impl FetchError {
         match self {
             Self::Unreachable(_) => "attachment_unreachable",
             Self::TooLarge => "attachments_too_large",
+            Self::AddressNotAllowed(_) => "attachment_address_not_allowed",
         }
     }
 }

@@ -2,78 +2,72 @@
 
 pub mod public;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use reqwest::redirect::Policy;
 use tokio::sync::Semaphore;
-use url::{Host, Url};
 
-use self::public::PublicResolver;
-
-pub fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
-}
-
-/// No client follows redirects: a webhook's secret was issued for the registered address, so a redirect counts as a failed response.
-fn builder() -> reqwest::ClientBuilder {
-    #[cfg(feature = "https")]
-    if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails only if another thread was faster, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    reqwest::Client::builder().redirect(Policy::none())
-}
+use self::public::Networks;
 
 /// The number of emails whose remote images or links are requested at the same time.
 const MAX_REMOTE: usize = 2;
 
 /// The HTTP clients of one service.
 pub struct HttpClients {
-    near: OnceLock<reqwest::Client>,
-    far: OnceLock<reqwest::Client>,
-    public: OnceLock<reqwest::Client>,
+    /// One for each [`Networks`].
+    clients: [OnceLock<reqwest::Client>; 3],
+    allow_private: bool,
+    listens_beyond_loopback: AtomicBool,
     /// A permit for each email whose remote images or links are requested.
     pub remote: Semaphore,
 }
 
-impl Default for HttpClients {
-    fn default() -> Self {
-        let [near, far, public] = [const { OnceLock::new() }; 3];
-        Self { near, far, public, remote: Semaphore::new(MAX_REMOTE) }
-    }
-}
-
 impl HttpClients {
-    /// The client for public addresses only; [`public::check`] must precede every request. It uses no proxy, which would resolve the names
-    /// itself, and doesn't decompress, so that the size of a response is the size on the wire.
-    pub fn public(&self) -> Result<reqwest::Client, reqwest::Error> {
-        if let Some(client) = self.public.get() {
-            return Ok(client.clone());
+    /// `allow_private` permits webhooks and attachments at private addresses even if the service listens beyond loopback addresses.
+    pub fn new(allow_private: bool) -> Self {
+        Self {
+            clients: [const { OnceLock::new() }; 3],
+            allow_private,
+            listens_beyond_loopback: AtomicBool::new(false),
+            remote: Semaphore::new(MAX_REMOTE),
         }
-        let client = builder()
-            .no_proxy()
-            .no_gzip()
-            .dns_resolver(Arc::new(PublicResolver))
-            .user_agent(concat!("idempost-sandbox/", env!("CARGO_PKG_VERSION")))
-            .build()?;
-        Ok(self.public.get_or_init(|| client).clone())
     }
 
-    /// The client for webhook endpoints and hosted attachments, at any address.
-    pub fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
-        let builder = builder();
-        // A proxy from the environment can't reach this machine's loopback addresses.
-        let near = is_loopback(url);
-        let (kept, builder) = if near { (&self.near, builder.no_proxy()) } else { (&self.far, builder) };
+    /// Restricts webhooks and attachments to public addresses, unless private ones are permitted.
+    pub fn listens_beyond_loopback(&self) {
+        self.listens_beyond_loopback.store(true, Ordering::Relaxed);
+    }
+
+    /// The addresses that webhooks and hosted attachments may have.
+    pub fn networks(&self) -> Networks {
+        if self.listens_beyond_loopback.load(Ordering::Relaxed) && !self.allow_private {
+            Networks::PublicByDefault
+        } else {
+            Networks::Private
+        }
+    }
+
+    /// The client for these networks; a [check](Networks::check) must precede every request. It follows no redirects: a webhook's secret was
+    /// issued for the registered URL. It uses no proxy, which would resolve the names itself, and doesn't decompress, so that the size of a
+    /// response is the size on the wire.
+    pub fn client(&self, networks: Networks) -> Result<reqwest::Client, reqwest::Error> {
+        let kept = &self.clients[networks as usize];
         if let Some(client) = kept.get() {
             return Ok(client.clone());
         }
-        let client = builder.build()?;
+        #[cfg(feature = "https")]
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            // Fails only if another thread was faster, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let client = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .no_gzip()
+            .dns_resolver(Arc::new(networks))
+            .user_agent(concat!("idempost-sandbox/", env!("CARGO_PKG_VERSION")))
+            .build()?;
         Ok(kept.get_or_init(|| client).clone())
     }
 }

@@ -1,6 +1,7 @@
 //! Pending webhook delivery attempts.
 //!
-//! Every webhook has a queue and a concurrency limit of its own, so an unresponsive endpoint doesn't delay the others.
+//! Every webhook has a queue and a concurrency limit of its own. A webhook without an attempt in flight may always start one, so however many
+//! attempts wait for unresponsive endpoints, none of the others is delayed.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
@@ -14,8 +15,10 @@ use crate::state::tenant::Tenant;
 
 /// The maximum number of attempts in flight per webhook.
 const MAX_PER_WEBHOOK: usize = 8;
-/// The maximum number of attempts in flight.
-const MAX_IN_FLIGHT: usize = 64;
+/// The number of attempts in flight from which each webhook may have only one.
+const MAX_SHARED: usize = 64;
+/// The maximum number of attempts in flight, of as many webhooks.
+const MAX_IN_FLIGHT: usize = 1_024;
 
 /// The number of waiting attempts that are checked for whether their event still exists, whenever one is added.
 const CHECKS: usize = 4;
@@ -122,7 +125,8 @@ impl Outbox {
         }
         for _ in 0..queues.ready.len() {
             let webhook = queues.ready.pop_front()?;
-            if queues.by_webhook.get(&webhook).is_some_and(|queue| queue.running >= MAX_PER_WEBHOOK) {
+            let limit = if queues.running < MAX_SHARED { MAX_PER_WEBHOOK } else { 1 };
+            if queues.by_webhook.get(&webhook).is_some_and(|queue| queue.running >= limit) {
                 queues.ready.push_back(webhook);
                 continue;
             }
@@ -265,6 +269,29 @@ mod tests {
         outbox.done(Uuid::from_u128(1));
         outbox.done(Uuid::from_u128(2));
         assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 1);
+    }
+
+    #[test]
+    fn many_unresponsive_webhooks_delay_no_other() {
+        let outbox = Outbox::new(10_000);
+        let _events = push_all(&outbox, (0..10_000).map(|number| number % 100));
+        let taken: Vec<_> = std::iter::from_fn(|| outbox.next()).collect();
+        let of = |webhook| taken.iter().filter(|job| job.delivery.webhook.as_u128() == webhook).count();
+        for webhook in 0..100 {
+            assert_eq!(of(webhook), 1, "{webhook}");
+        }
+        // Another one starts at once, and again when it has ended.
+        let _events = push_all(&outbox, std::iter::repeat_n(200, 3));
+        for _ in 0..3 {
+            let job = outbox.next().expect("an attempt of the responsive webhook");
+            assert_eq!(job.delivery.webhook.as_u128(), 200);
+            assert!(outbox.next().is_none());
+            outbox.done(job.delivery.webhook);
+        }
+        for job in &taken {
+            outbox.done(job.delivery.webhook);
+        }
+        assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 100);
     }
 
     #[test]

@@ -1,84 +1,160 @@
 //! Bounds on collections that would otherwise grow without limit.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hash;
 
 use foldhash::HashMap;
 
-/// Counts entries and their bytes, oldest first, and selects which to evict.
+/// Counts entries and their bytes, and selects which to evict: the oldest of the group with the most entries or bytes, whichever limit is
+/// exceeded. So a group that stays below its share loses nothing to one that grows.
 ///
 /// The entries themselves are stored elsewhere: after each call, the caller evicts those that it returns.
 #[derive(Debug)]
 pub struct Retention<K, V> {
-    order: VecDeque<K>,
-    entries: HashMap<K, (usize, V)>,
+    entries: HashMap<K, Entry<V>>,
+    groups: HashMap<usize, Group<K>>,
+    /// The groups by size, the largest last; of equal ones the oldest.
+    by_count: BTreeSet<Ranked>,
+    by_bytes: BTreeSet<Ranked>,
+    /// The number of the next group.
+    next: u64,
     bytes: usize,
     max_entries: usize,
     max_bytes: usize,
 }
 
+/// The size of a group, its number, and its name.
+type Ranked = (usize, Reverse<u64>, usize);
+
+#[derive(Debug)]
+struct Entry<V> {
+    bytes: usize,
+    group: usize,
+    value: V,
+}
+
+#[derive(Debug)]
+struct Group<K> {
+    number: u64,
+    /// Oldest first. It may contain removed keys until they reach its front.
+    order: VecDeque<K>,
+    count: usize,
+    bytes: usize,
+}
+
 impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     pub fn new(max_entries: usize, max_bytes: usize) -> Self {
-        Self { order: VecDeque::new(), entries: HashMap::default(), bytes: 0, max_entries, max_bytes }
+        Self {
+            entries: HashMap::default(),
+            groups: HashMap::default(),
+            by_count: BTreeSet::new(),
+            by_bytes: BTreeSet::new(),
+            next: 0,
+            bytes: 0,
+            max_entries,
+            max_bytes,
+        }
     }
 
-    /// Adds an entry and returns those to evict. The newest always stays, whatever its size.
-    pub fn insert(&mut self, key: K, bytes: usize, value: V) -> Vec<(K, V)> {
-        self.order.push_back(key);
-        self.entries.insert(key, (bytes, value));
-        self.bytes += bytes;
-        self.trim()
+    /// Adds an entry of a group and returns those to evict. The newest always stays, whatever its size.
+    pub fn insert(&mut self, key: K, bytes: usize, group: usize, value: V) -> Vec<(K, V)> {
+        self.entries.insert(key, Entry { bytes, group, value });
+        self.change(group, 1, bytes, 0);
+        if let Some(group) = self.groups.get_mut(&group) {
+            group.order.push_back(key);
+        }
+        self.trim(key)
     }
 
     /// The value of an entry.
     pub fn get(&self, key: K) -> Option<&V> {
-        self.entries.get(&key).map(|(_, value)| value)
+        self.entries.get(&key).map(|entry| &entry.value)
     }
 
     /// Sets the size of an entry in bytes, and returns those to evict.
     pub fn resize(&mut self, key: K, bytes: usize) -> Vec<(K, V)> {
-        let Some((before, _)) = self.entries.get_mut(&key) else { return Vec::new() };
-        self.bytes = self.bytes - *before + bytes;
-        *before = bytes;
-        self.trim()
+        let Some(entry) = self.entries.get_mut(&key) else { return Vec::new() };
+        let (before, group) = (std::mem::replace(&mut entry.bytes, bytes), entry.group);
+        self.change(group, 0, bytes, before);
+        self.trim(key)
     }
 
     /// Adds to the size of an entry, and returns those to evict.
     pub fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
-        let Some((bytes, _)) = self.entries.get_mut(&key) else { return Vec::new() };
-        *bytes += by;
-        self.bytes += by;
-        self.trim()
+        let bytes = self.entries.get(&key).map_or(0, |entry| entry.bytes);
+        self.resize(key, bytes + by)
     }
 
     /// Removes an entry that no longer exists.
     pub fn remove(&mut self, key: K) {
-        if let Some((bytes, _)) = self.entries.remove(&key) {
-            self.bytes -= bytes;
-        }
-        // `order` may contain removed keys until they reach its front; this bounds their number.
-        if self.order.len() > 2 * self.entries.len() + 1_024 {
-            self.order.retain(|key| self.entries.contains_key(key));
+        let Some(Entry { bytes, group, .. }) = self.entries.remove(&key) else { return };
+        self.change(group, -1, 0, bytes);
+        if let Some(group) = self.groups.get_mut(&group)
+            && group.order.len() > 2 * group.count + 1_024
+        {
+            group.order.retain(|key| self.entries.contains_key(key));
         }
     }
 
     pub fn clear(&mut self) {
-        self.order.clear();
-        self.entries.clear();
-        self.bytes = 0;
+        *self = Self::new(self.max_entries, self.max_bytes);
     }
 
-    fn trim(&mut self) -> Vec<(K, V)> {
-        let mut evicted = Vec::new();
-        while self.entries.len() > 1 && (self.entries.len() > self.max_entries || self.bytes > self.max_bytes)
-        {
-            let Some(key) = self.order.pop_front() else { break };
-            if let Some((bytes, value)) = self.entries.remove(&key) {
-                self.bytes -= bytes;
-                evicted.push((key, value));
-            }
+    /// Changes the number of entries and the bytes of a group, which exists while it has entries.
+    fn change(&mut self, name: usize, count: isize, added: usize, removed: usize) {
+        let group = self.groups.entry(name).or_insert_with(|| {
+            self.next += 1;
+            Group { number: self.next, order: VecDeque::new(), count: 0, bytes: 0 }
+        });
+        let rank = |size, number| (size, Reverse(number), name);
+        let (before, number) = ((group.count, group.bytes), group.number);
+        group.count = group.count.saturating_add_signed(count);
+        group.bytes = group.bytes + added - removed;
+        let after = (group.count, group.bytes);
+        self.bytes = self.bytes + added - removed;
+        if before.0 != after.0 {
+            self.by_count.remove(&rank(before.0, number));
+            self.by_count.insert(rank(after.0, number));
         }
-        evicted
+        if before.1 != after.1 || before.0 == 0 {
+            self.by_bytes.remove(&rank(before.1, number));
+            self.by_bytes.insert(rank(after.1, number));
+        }
+        if after.0 == 0 {
+            self.groups.remove(&name);
+            self.by_count.remove(&rank(after.0, number));
+            self.by_bytes.remove(&rank(after.1, number));
+        }
+    }
+
+    /// Selects the entries beyond the limits, but never this one.
+    fn trim(&mut self, newest: K) -> Vec<(K, V)> {
+        let mut evicted = Vec::new();
+        loop {
+            let largest = match () {
+                () if self.entries.len() > self.max_entries => &self.by_count,
+                () if self.bytes > self.max_bytes => &self.by_bytes,
+                () => return evicted,
+            };
+            let groups: Vec<_> = largest.iter().rev().take(2).map(|(.., name)| *name).collect();
+            let Some(key) = groups.into_iter().find_map(|name| self.oldest(name, newest)) else {
+                return evicted;
+            };
+            let value = self.entries.get(&key).map(|entry| (entry.group, entry.bytes));
+            let Some((group, bytes)) = value else { return evicted };
+            self.change(group, -1, 0, bytes);
+            evicted.extend(self.entries.remove(&key).map(|entry| (key, entry.value)));
+        }
+    }
+
+    /// The oldest entry of a group, unless it is this one.
+    fn oldest(&mut self, group: usize, newest: K) -> Option<K> {
+        let order = &mut self.groups.get_mut(&group)?.order;
+        while order.front().is_some_and(|key| !self.entries.contains_key(key)) {
+            order.pop_front();
+        }
+        order.front().copied().filter(|key| *key != newest)
     }
 }
 
@@ -89,27 +165,56 @@ mod tests {
     #[test]
     fn oldest_entry_is_evicted_beyond_the_count_limit() {
         let mut retention = Retention::new(2, 1_000);
-        assert!(retention.insert(1, 10, ()).is_empty());
-        assert!(retention.insert(2, 10, ()).is_empty());
-        assert_eq!(retention.insert(3, 10, ()), [(1, ())]);
+        assert!(retention.insert(1, 10, 0, ()).is_empty());
+        assert!(retention.insert(2, 10, 0, ()).is_empty());
+        assert_eq!(retention.insert(3, 10, 0, ()), [(1, ())]);
     }
 
     #[test]
     fn oldest_entries_are_evicted_beyond_the_byte_limit() {
         let mut retention = Retention::new(10, 100);
-        retention.insert(1, 40, ());
-        retention.insert(2, 40, ());
-        assert_eq!(retention.insert(3, 90, ()), [(1, ()), (2, ())]);
-        assert_eq!(retention.insert(4, 900, ()), [(3, ())], "the newest stays, however large");
+        retention.insert(1, 40, 0, ());
+        retention.insert(2, 40, 0, ());
+        assert_eq!(retention.insert(3, 90, 0, ()), [(1, ()), (2, ())]);
+        assert_eq!(retention.insert(4, 900, 0, ()), [(3, ())], "the newest stays, however large");
     }
 
     #[test]
     fn removed_entries_do_not_count() {
         let mut retention = Retention::new(2, 100);
-        retention.insert(1, 90, ());
+        retention.insert(1, 90, 0, ());
         retention.remove(1);
-        assert!(retention.insert(2, 90, ()).is_empty());
+        assert!(retention.insert(2, 90, 0, ()).is_empty());
         assert_eq!(retention.grow(2, 50), [], "the last one stays");
-        assert_eq!(retention.insert(3, 1, ()), [(2, ())]);
+        assert_eq!(retention.insert(3, 1, 0, ()), [(2, ())]);
+    }
+
+    #[test]
+    fn the_largest_group_loses_its_oldest_entries() {
+        let mut retention = Retention::new(10, 1_000);
+        for key in 0..5 {
+            assert!(retention.insert(key, 1, 1, ()).is_empty());
+        }
+        let evicted: Vec<_> = (100..200).flat_map(|key| retention.insert(key, 1, 2, ())).collect();
+        assert_eq!(evicted, (100..195).map(|key| (key, ())).collect::<Vec<_>>());
+        assert_eq!(retention.insert(5, 1, 3, ()), [(0, ())], "of equal groups the oldest");
+        assert_eq!(retention.insert(6, 1, 3, ()), [(195, ())]);
+    }
+
+    #[test]
+    fn bytes_are_shared_by_bytes_and_entries_by_number() {
+        let mut retention = Retention::new(100, 100);
+        retention.insert(1, 60, 1, ());
+        for key in 2..20 {
+            retention.insert(key, 1, 2, ());
+        }
+        assert_eq!(retention.insert(20, 30, 3, ()), [(1, ())]);
+        // The newest stays even if it is all that its group has.
+        assert_eq!(retention.insert(21, 82, 4, ()), [(20, ())]);
+        assert_eq!(retention.resize(21, 99).len(), 17);
+        for key in 0..30 {
+            retention.remove(key);
+        }
+        assert_eq!((retention.bytes, retention.groups.len(), retention.by_bytes.len()), (0, 0, 0));
     }
 }

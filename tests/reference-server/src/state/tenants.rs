@@ -300,10 +300,10 @@ impl Tenants {
         }
     }
 
-    /// Counts a new email, sent or received, and evicts the oldest beyond the limits.
+    /// Counts a new email, sent or received, and evicts beyond the limits the oldest of the largest account.
     pub fn count_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         changes::count(bytes);
-        let evicted = lock(&self.mails).insert(id, bytes, Arc::downgrade(tenant));
+        let evicted = lock(&self.mails).insert(id, bytes, group(tenant), Arc::downgrade(tenant));
         remove_mails(evicted);
     }
 
@@ -335,7 +335,7 @@ impl Tenants {
 
     /// Counts a new webhook event, and evicts the oldest beyond the limit.
     pub fn count_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
-        let evicted = lock(&self.events).insert(id, bytes, Arc::downgrade(tenant));
+        let evicted = lock(&self.events).insert(id, bytes, group(tenant), Arc::downgrade(tenant));
         remove_events(evicted);
     }
 
@@ -360,13 +360,18 @@ impl Tenants {
         }
         let (id, size) = (entry.id, entry.size());
         lock(&tenant.logs).insert(id, Arc::new(entry));
-        let evicted = lock(&self.logs).insert(id, size, Arc::downgrade(tenant));
+        let evicted = lock(&self.logs).insert(id, size, group(tenant), Arc::downgrade(tenant));
         for (id, tenant) in evicted {
             if let Some(tenant) = tenant.upgrade() {
                 lock(&tenant.logs).remove(id);
             }
         }
     }
+}
+
+/// The group of a tenant's entries. Each entry holds a link to the tenant, so no other one gets its address meanwhile.
+fn group(tenant: &Arc<Tenant>) -> usize {
+    Arc::as_ptr(tenant).addr()
 }
 
 fn remove_mails(evicted: Vec<(Uuid, Weak<Tenant>)>) {

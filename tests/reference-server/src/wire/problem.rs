@@ -103,6 +103,12 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
     }
 
+    /// 503: requests and responses in flight use up their memory.
+    pub fn memory_in_use() -> Self {
+        let message = "The requests and responses in flight take all memory that they may use (3/16 of --max-memory). Try again later.";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
+    }
+
     /// 503: the sandbox stops while a request waits.
     pub fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", "The sandbox is stopping.")

@@ -149,3 +149,14 @@ fn an_invalid_change_reports_every_problem_and_changes_nothing() {
     assert_eq!(sandbox.ask(Method::DELETE, "/_/clock").send("").status, 405);
     assert_eq!(sandbox.ask(Method::GET, "/_/clock").no_key().send("").status, 401);
 }
+
+#[test]
+fn responses_carry_the_date_of_a_moved_clock() {
+    let sandbox = Sandbox::new();
+    for path in ["/emails", "/_/clock"] {
+        assert_eq!(sandbox.get(path).header("date"), Some("Mon, 02 Mar 2026 12:00:00 GMT"), "{path}");
+    }
+    sandbox.service.clock().set(jiff::Timestamp::now());
+    sandbox.service.clock().resume();
+    assert_eq!(sandbox.get("/emails").header("date"), None, "the mount adds it");
+}

@@ -21,7 +21,7 @@ fn a_rule_applies_to_its_route_a_limited_number_of_times() {
         added.json(),
         json!({
             "object": "fault", "id": "1", "method": "POST", "path": "/emails", "action": "answer", "status": 503,
-            "name": "application_error", "retry_after": null, "after": 1, "left": 2, "met": 0,
+            "name": "application_error", "all_accounts": false, "retry_after": null, "after": 1, "left": 2, "met": 0,
             "client_gets": {
                 "summary": "503 application_error", "handled": false, "status": 503, "name": "application_error",
                 "end": "complete", "body_bytes": null, "delay_ms": 0,
@@ -198,18 +198,70 @@ fn the_number_of_rules_is_limited() {
     for _ in 0..1_000 {
         sandbox.service.faults().next(Action::DropBefore);
     }
-    let answer = sandbox.post("/_/faults", &json!({"action": "drop"}));
+    assert_eq!(sandbox.post("/_/faults", &json!({"action": "drop"})).status, 201, "of the account");
+    let answer = sandbox.post("/_/faults", &json!({"action": "drop", "all_accounts": true}));
     assert_eq!(answer.status, 422);
     assert!(answer.text().contains("At most 1000 rules"), "{}", answer.text());
 }
 
 #[test]
-fn rules_apply_to_all_keys_but_never_to_control_routes() {
+fn rules_belong_to_their_account_unless_they_are_for_all() {
     let sandbox = Sandbox::new();
-    sandbox.ask(Method::POST, "/_/faults").key("sb_other").json(&json!({"action": "answer", "always": true}));
-    assert_eq!(sandbox.get("/emails").status, 500);
-    assert_eq!(sandbox.get("/_/messages").status, 200);
-    assert_eq!(sandbox.get("/_/faults").json()["data"][0]["always"], true);
+    let add = |key: &str, rule: Value| {
+        let added = sandbox.ask(Method::POST, "/_/faults").key(key).json(&rule);
+        assert_eq!(added.status, 201, "{}", added.text());
+        added.json()["all_accounts"].clone()
+    };
+    let status = |key: &str| sandbox.ask(Method::GET, "/emails").key(key).send("").status.as_u16();
+    let listed = |key: &str| {
+        let list = sandbox.ask(Method::GET, "/_/faults").key(key).send("").json();
+        list["data"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    let delete = |key: &str, path: &str| sandbox.ask(Method::DELETE, path).key(key).send("");
+    assert_eq!(add("sb_a", json!({"action": "answer", "status": 503})), false);
+    assert_eq!((status("sb_b"), listed("sb_b")), (200, vec![]));
+    assert_eq!(delete("sb_b", "/_/faults/1").status, 404);
+    assert_eq!(delete("sb_b", "/_/faults").json(), json!({"deleted": 0}));
+    assert_eq!((listed("sb_a"), status("sb_a_sending"), status("sb_a")), (vec![json!("1")], 503, 200));
+    assert_eq!(add("sb_a", json!({"action": "answer", "always": true, "all_accounts": true})), true);
+    assert_eq!((status("sb_a"), status("sb_b"), listed("sb_b")), (500, 500, vec![json!("2")]));
+    assert_eq!(sandbox.ask(Method::GET, "/_/messages").key("sb_b").send("").status, 200, "control routes");
+    assert_eq!(delete("sb_b", "/_/faults").json(), json!({"deleted": 0}), "only those that it added");
+    assert_eq!(delete("sb_b", "/_/faults?all_accounts=yes").status, 422);
+    assert_eq!(delete("sb_b", "/_/faults?all_accounts=true").json(), json!({"deleted": 1}));
+    add("sb_a", json!({"action": "answer", "all_accounts": true}));
+    assert_eq!(delete("sb_a", "/_/faults").json(), json!({"deleted": 1}));
+    // Requests that belong to no account meet rules for all accounts only.
+    add("sb_a", json!({"action": "answer", "status": 503}));
+    assert_eq!(sandbox.ask(Method::POST, "/oauth/token").no_key().send("").status, 400);
+    assert_eq!(add("sb_a", json!({"path": "/oauth/token", "action": "answer", "status": 502})), true);
+    assert_eq!(sandbox.ask(Method::POST, "/oauth/token").no_key().send("").status, 502);
+    // A reset account has no rules left.
+    assert_eq!(listed("sb_a").len(), 1);
+    sandbox.ask(Method::POST, "/_/reset").key("sb_a").send("");
+    assert_eq!((listed("sb_a").len(), status("sb_a")), (0, 200));
+}
+
+#[test]
+fn with_a_password_only_rules_for_all_accounts_require_it() {
+    let settings = Settings { password: Some("correct-horse".to_owned().into()), ..Settings::default() };
+    let sandbox = Sandbox::with(&settings);
+    let own = json!({"action": "answer", "status": 503});
+    let all = json!({"action": "answer", "status": 503, "all_accounts": true});
+    let add =
+        |key: &str, rule: &Value| sandbox.ask(Method::POST, "/_/faults").key(key).json(rule).status.as_u16();
+    let delete = |key: &str, path: &str| sandbox.ask(Method::DELETE, path).key(key).send("").status.as_u16();
+    let (first, other) = ("sb_correct-horse", "sb_correct-horse_worker");
+    assert_eq!((add(other, &own), add(other, &all), add(first, &all)), (201, 401, 201));
+    assert_eq!((delete(other, "/_/faults/2"), delete(first, "/_/faults/2")), (401, 200));
+    assert_eq!((delete(first, "/_/faults/1"), delete(other, "/_/faults/1")), (404, 200));
+    assert_eq!(delete(other, "/_/faults?all_accounts=true"), 401);
+    let page = "Basic OmNvcnJlY3QtaG9yc2U=";
+    let by_page = sandbox.ask(Method::POST, "/_/faults?key=sb_correct-horse_worker").no_key();
+    let by_page = by_page.header("authorization", page).json(&own);
+    assert_eq!(by_page.status, 201, "{}", by_page.text());
+    let listed = sandbox.ask(Method::GET, "/_/faults").key(other).send("").json();
+    assert_eq!(listed["data"][0]["id"], by_page.json()["id"], "{listed}");
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::independent_parser::IndependentParser;
-use crate::support::{KEY, Sandbox, email_with, http_client};
+use crate::support::{KEY, Sandbox, email_with, http_client, wait_until};
 
 /// Maximum size of an email's attachments after Base64.
 const MOST: usize = 41_943_040;
@@ -196,6 +196,22 @@ async fn files_are_fetched_for_four_emails_at_a_time() {
     }
     let most = files.most.load(Ordering::SeqCst);
     assert!(most <= 4, "{most} at a time");
+}
+
+#[tokio::test]
+async fn a_file_counts_as_memory_in_flight_while_it_is_fetched() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let path = format!("http://{}/a", listener.local_addr().unwrap());
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let in_flight = &server.service().state().in_flight;
+    let all = in_flight.available();
+    let id = sent(&server, &hosted(&[path])).await;
+    let (mut stream, _) = listener.accept().await.unwrap();
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n").await.unwrap();
+    wait_until("the file counts", || in_flight.available() == all - (1 << 20)).await;
+    stream.write_all(&vec![b'x'; 1 << 20]).await.unwrap();
+    assert_ne!(wait_for_outcome(server.service(), &id).await, "failed");
+    wait_until("the file doesn't count any more", || in_flight.available() == all).await;
 }
 
 #[tokio::test]

@@ -329,3 +329,17 @@ async fn http_connections_are_limited() {
         assert!(Instant::now() < end);
     }
 }
+
+#[tokio::test]
+async fn both_mounts_accept_doubled_slashes_before_a_path() {
+    for server in both().await {
+        assert_eq!(post(&server, "//emails", &email()).await.unwrap().0, 200);
+        let (status, list) = get(&server, "///emails?limit=1").await.unwrap();
+        assert_eq!(status, 200);
+        let id = serde_json::from_str::<Value>(&list).unwrap()["data"][0]["id"].as_str().unwrap().to_owned();
+        assert_eq!(get(&server, &format!("//emails/{id}")).await.unwrap().0, 200);
+        // A missing ID isn't a doubled slash.
+        assert_eq!(get(&server, &format!("/emails//{id}")).await.unwrap().0, 404);
+        assert_eq!(server.service().requests()[0].path, "/emails");
+    }
+}

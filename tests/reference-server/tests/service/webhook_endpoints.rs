@@ -1,13 +1,16 @@
 //! Webhook endpoints that are slow, closed, redirecting, oversized or malformed.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
-use idempost_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::{Service, Settings, mount};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::{KEY, email_with, http_client, wait_until};
 
 /// How an endpoint handles a request.
 #[derive(Clone)]
@@ -57,30 +60,33 @@ async fn serve(mut stream: TcpStream, manner: Manner, received: tokio::sync::mps
     }
 }
 
-fn ask(server: &ReferenceServer, method: &str, path: &str, body: &Value) -> Value {
+fn ask(server: &Service, method: &str, path: &str, body: &Value) -> Value {
     let request = Request::builder()
         .method(method)
         .uri(path)
-        .header("authorization", format!("Bearer {}", server.api_key()))
+        .header("authorization", format!("Bearer {KEY}"))
         .body(Bytes::from(body.to_string()))
         .unwrap();
-    serde_json::from_slice(server.service().handle(request).body()).unwrap()
+    serde_json::from_slice(server.handle(request).body()).unwrap()
 }
 
 /// Delivers one event to this address; returns the first attempt and the event.
 async fn first_attempt(address: &str) -> (Value, Value) {
     let timeout = Duration::from_millis(500);
     let server = idempost_sandbox::start(Settings { webhook_patience: timeout, ..Settings::default() }).await;
-    let hook =
-        ask(&server, "POST", "/webhooks", &json!({ "endpoint": address, "events": ["topic.created"] }));
+    first_attempt_of(server.service(), address).await
+}
+
+async fn first_attempt_of(server: &Service, address: &str) -> (Value, Value) {
+    let hook = ask(server, "POST", "/webhooks", &json!({ "endpoint": address, "events": ["topic.created"] }));
     let hook = format!("/webhooks/{}", hook["id"].as_str().unwrap());
-    let triggered = ask(&server, "POST", "/_/events", &json!({ "type": "topic.created" }));
+    let triggered = ask(server, "POST", "/_/events", &json!({ "type": "topic.created" }));
     let event = format!("{hook}/events/{}", triggered["deliveries"][0]["event_id"].as_str().unwrap());
     let start = Instant::now();
     loop {
-        let attempts = ask(&server, "GET", &format!("{event}/attempts"), &json!({}));
+        let attempts = ask(server, "GET", &format!("{event}/attempts"), &json!({}));
         if let Some(attempt) = attempts["data"].get(0) {
-            return (attempt.clone(), ask(&server, "GET", &event, &json!({})));
+            return (attempt.clone(), ask(server, "GET", &event, &json!({})));
         }
         assert!(start.elapsed() < Duration::from_mins(1), "no attempt has ended");
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -166,4 +172,103 @@ async fn a_malformed_response_is_a_failure() {
         assert!(attempt["response"].as_str().unwrap().starts_with("no answer"), "{attempt}");
         assert_eq!(event["status"], "pending");
     }
+}
+
+/// A sandbox that listens on all addresses, until the test ends.
+async fn on_all_addresses(settings: Settings) -> Arc<Service> {
+    let service = idempost_sandbox::service(settings);
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(mount::http::serve(listener, Arc::clone(&service), std::future::pending()));
+    let url = format!("http://127.0.0.1:{}/healthz", address.port());
+    assert_eq!(http_client().get(url).send().await.unwrap().status(), 200);
+    service
+}
+
+#[tokio::test]
+async fn beyond_loopback_webhooks_reach_private_addresses_only_if_allowed() {
+    let settings = Settings { webhook_patience: Duration::from_secs(5), ..Settings::default() };
+    let (address, mut requests) =
+        endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec())).await;
+    let named = address.replace("127.0.0.1", "localhost");
+    for address in [&address, &named] {
+        let (attempt, _) = first_attempt_of(&*on_all_addresses(settings.clone()).await, address).await;
+        assert_eq!(attempt["http_status_code"], 0, "{attempt}");
+        let reason = attempt["response"].as_str().unwrap();
+        assert!(reason.contains("--allow-private-addresses"), "{reason}");
+    }
+    assert!(requests.try_recv().is_err(), "the endpoint was requested");
+    let settings = Settings { allow_private_addresses: true, ..settings };
+    for address in [&address, &named] {
+        let (attempt, _) = first_attempt_of(&*on_all_addresses(settings.clone()).await, address).await;
+        assert_eq!(attempt["http_status_code"], 200, "{attempt}");
+    }
+}
+
+#[tokio::test]
+async fn webhooks_never_reach_link_local_addresses() {
+    for address in ["http://169.254.169.254/latest/", "http://[::ffff:169.254.169.254]/", "http://[fe80::1]/"]
+    {
+        let (attempt, _) = first_attempt(address).await;
+        assert_eq!(
+            attempt["response"], "no answer: the address is link-local or that of a metadata service",
+            "{address}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn attachments_are_fetched_from_permitted_addresses_only() {
+    let (address, mut requests) = endpoint(Manner::Answers(Vec::new())).await;
+    let on_all = on_all_addresses(Settings::default()).await;
+    let alone = idempost_sandbox::start(Settings::default()).await;
+    for (service, path) in [
+        (&on_all, address.as_str()),
+        (&on_all, &address.replace("127.0.0.1", "localhost")),
+        (&on_all, "http://169.254.169.254/latest/"),
+        (alone.service(), "http://169.254.169.254/latest/"),
+    ] {
+        let hook = json!({ "endpoint": "http://127.0.0.1:9/", "events": ["email.failed"] });
+        let hook = ask(service, "POST", "/webhooks", &hook)["id"].clone();
+        let events = format!("/webhooks/{}/events", hook.as_str().unwrap());
+        ask(service, "POST", "/emails", &email_with("attachments", json!([{ "path": path }])));
+        let failed = || ask(service, "GET", &events, &json!({}))["data"].get(0).cloned();
+        wait_until("the email fails", || failed().is_some()).await;
+        let event = failed().unwrap()["id"].as_str().unwrap().to_owned();
+        let event = ask(service, "GET", &format!("{events}/{event}"), &json!({}));
+        assert_eq!(
+            event["payload"]["data"]["failed"]["reason"], "attachment_address_not_allowed",
+            "{path}: {event}"
+        );
+    }
+    assert!(requests.try_recv().is_err(), "the file server was requested");
+}
+
+#[tokio::test]
+async fn many_unresponsive_endpoints_delay_no_other_event() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let service = server.service();
+    let subscribe = |address: &str, event: &str| {
+        ask(service, "POST", "/webhooks", &json!({ "endpoint": address, "events": [event] }));
+    };
+    let (hanging, mut held) = endpoint(Manner::Falls(b"")).await;
+    let (responsive, mut requests) =
+        endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec())).await;
+    for _ in 0..10 {
+        subscribe(&hanging, "topic.created");
+    }
+    subscribe(&responsive, "topic.deleted");
+    for _ in 0..20 {
+        ask(service, "POST", "/_/events", &json!({ "type": "topic.created" }));
+    }
+    for _ in 0..64 {
+        held.recv().await.unwrap();
+    }
+    let start = Instant::now();
+    for _ in 0..5 {
+        ask(service, "POST", "/_/events", &json!({ "type": "topic.deleted" }));
+        requests.recv().await.unwrap();
+    }
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(10), "attempts waited {took:?} for other endpoints");
 }

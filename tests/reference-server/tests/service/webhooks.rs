@@ -74,6 +74,8 @@ fn invalid_input_is_rejected() {
         ("endpoint", json!("/hook")),
         ("endpoint", json!("ftp://acme.test/")),
         ("endpoint", json!("mailto:ada@acme.test")),
+        ("endpoint", json!("https://ada:secret@acme.test/hook")),
+        ("endpoint", json!("https://ada@acme.test/hook")),
         ("endpoint", json!("")),
         ("endpoint", json!(7)),
         ("events", json!([])),

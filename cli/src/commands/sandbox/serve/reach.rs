@@ -29,12 +29,24 @@ pub(in crate::commands::sandbox) struct Reach {
     /// Listen beyond loopback addresses without a password: anyone who reaches the port can read all emails and use all accounts
     #[arg(long, conflicts_with = "auth", hide_short_help = true)]
     insecure: bool,
+    /// Beyond loopback addresses, still let webhooks and hosted attachments reach private addresses, such as those of other containers
+    ///
+    /// Without it, anyone with a key could reach this machine and its network through the sandbox. A sandbox on a loopback address always permits
+    /// private addresses. Link-local addresses and the metadata services of cloud providers are never requested.
+    #[arg(long, hide_short_help = true)]
+    pub(in crate::commands::sandbox) allow_private_addresses: bool,
 }
 
 /// For `run`: only the command reaches its sandbox.
 impl Default for Reach {
     fn default() -> Self {
-        Self { host: Ipv4Addr::LOCALHOST.into(), allowed_hosts: Vec::new(), auth: None, insecure: false }
+        Self {
+            host: Ipv4Addr::LOCALHOST.into(),
+            allowed_hosts: Vec::new(),
+            auth: None,
+            insecure: false,
+            allow_private_addresses: false,
+        }
     }
 }
 

@@ -177,6 +177,7 @@ class Sandbox:
         body = {**(given[0][1] if given else {"action": "answer"}), **_selection("POST /oauth/token" if rotate_then_lose else rule)}
         others = {"name": name, "retry_after": retry_after, "times": times, "percent": percent, "always": always or None, "after": after}
         body.update((field, value) for field, value in others.items() if value is not None)
+        body["all_accounts"] = True
         fault = self._request("POST", "/_/faults", body=body)
         self._faults.add(fault["id"])
         return Fault(fault["id"], fault["client_gets"]["summary"], self)
@@ -205,7 +206,8 @@ class Sandbox:
         env = {
             "IDEMPOST_BASE_URL": self.url,
             "IDEMPOST_API_KEY": key,
-            "RESEND_BASE_URL": self.url,
+            # Ruby's client appends a path without a slash.
+            "RESEND_BASE_URL": f"{self.url}/",
             "RESEND_API_URL": self.url,
             "RESEND_API_KEY": key,
         }

@@ -1,6 +1,5 @@
 //! A streaming body.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -8,17 +7,22 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
 
+use super::Cut;
+use crate::reply::Aborted;
+
 /// Sends each chunk as a frame at once.
-pub(super) struct StreamBody(pub(super) mpsc::Receiver<Bytes>);
+pub(super) struct StreamBody(pub(super) mpsc::Receiver<Result<Bytes, Aborted>>);
 
 impl Body for StreamBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Cut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(context).map(|written| written.map(|bytes| Ok(Frame::data(bytes))))
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        self.0
+            .poll_recv(context)
+            .map(|written| written.map(|part| part.map(Frame::data).map_err(|Aborted| Cut)))
     }
 }

@@ -39,7 +39,10 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
     let deadline = Instant::now() + service.settings().webhook_patience;
     let response = async {
         let url = Url::parse(&post.url).map_err(|error| error.to_string())?;
-        let client = service.state().http_clients.to(&url).map_err(|error| reasons(&error))?;
+        let clients = &service.state().http_clients;
+        let networks = clients.networks();
+        networks.check(&url).map_err(|reason| reason.to_string())?;
+        let client = clients.client(networks).map_err(|error| reasons(&error))?;
         let request = client.post(url).headers(post.headers.clone()).body(post.body.clone());
         request.send().await.map_err(|error| reasons(&error))
     };

@@ -42,6 +42,12 @@ impl SmtpStage {
         Self::ALL.into_iter().find(|stage| stage.as_str().eq_ignore_ascii_case(name))
     }
 
+    /// Whether the stage precedes `AUTH`, so that the session has no account yet.
+    #[doc(hidden)]
+    pub fn is_before_login(self) -> bool {
+        matches!(self, Self::Connect | Self::Ehlo | Self::Auth)
+    }
+
     /// The code of a fault without one: a temporary failure.
     pub fn default_code(self) -> u16 {
         match self {

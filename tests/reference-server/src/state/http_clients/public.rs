@@ -1,9 +1,10 @@
-//! Which addresses a request may reach that an email caused: public ones only.
+//! Which addresses the service's own requests may reach.
 //!
-//! Names are resolved by `PublicResolver`, which returns checked addresses only, and the client connects to these: a name that resolves
-//! differently the next time (DNS rebinding) has no effect. An address in the URL itself bypasses a resolver, so [`check`] must precede
-//! every request, redirects included.
+//! Names are resolved by a [`Networks`], which returns checked addresses only, and the client connects to these: a name that resolves
+//! differently the next time (DNS rebinding) has no effect. An address in the URL itself bypasses a resolver, so [`check`] or
+//! [`Networks::check`] must precede every request, redirects included.
 
+use std::error::Error as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -36,6 +37,18 @@ const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
+/// What even a sandbox for this machine alone doesn't request: link-local addresses, and other addresses of the metadata services of cloud
+/// providers, which return credentials.
+const METADATA_V4: [(Ipv4Addr, u32); 3] = [
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    (Ipv4Addr::new(100, 100, 100, 200), 32),
+    (Ipv4Addr::new(192, 0, 0, 192), 32),
+];
+const METADATA_V6: [(Ipv6Addr, u32); 2] = [
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254), 128),
+];
+
 /// Why a URL isn't requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotPublic {
@@ -47,6 +60,48 @@ pub enum NotPublic {
     Port,
     #[error("the address isn't public")]
     Address,
+    #[error(
+        "the address isn't public, and this sandbox listens beyond loopback addresses; `--allow-private-addresses` permits it"
+    )]
+    Private,
+    #[error("the address is link-local or that of a metadata service")]
+    Metadata,
+}
+
+impl NotPublic {
+    /// The reason why a request didn't start, if it is one of these.
+    pub fn cause_of(error: &reqwest::Error) -> Option<Self> {
+        let mut causes = std::iter::successors(error.source(), |cause| (**cause).source());
+        causes.find_map(|cause| cause.downcast_ref().copied())
+    }
+}
+
+/// The addresses that a client may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Networks {
+    /// For what an email refers to: public addresses that aren't this machine's.
+    Public,
+    /// For webhooks and hosted attachments of a sandbox that others can reach: the same.
+    PublicByDefault,
+    /// For those of a sandbox that only this machine can reach: all but metadata services.
+    Private,
+}
+
+impl Networks {
+    /// Checks the address in a URL. A name is checked when it is resolved.
+    pub fn check(self, url: &Url) -> Result<(), NotPublic> {
+        ip_of(url).map_or(Ok(()), |ip| self.check_ip(ip))
+    }
+
+    fn check_ip(self, ip: IpAddr) -> Result<(), NotPublic> {
+        match self {
+            Self::Public if is_allowed(ip) => Ok(()),
+            Self::Public => Err(NotPublic::Address),
+            Self::PublicByDefault | Self::Private if is_metadata(ip) => Err(NotPublic::Metadata),
+            Self::PublicByDefault if !is_allowed(ip) => Err(NotPublic::Private),
+            Self::PublicByDefault | Self::Private => Ok(()),
+        }
+    }
 }
 
 /// Checks all of a URL except a host name, which is checked when it is resolved. `servers` are addresses that are accepted although they aren't
@@ -59,12 +114,10 @@ pub fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
         return Err(NotPublic::Credentials);
     }
     let port = url.port_or_known_default().unwrap_or_default();
-    let ip = match url.host() {
-        Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
-        Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
-        Some(Host::Domain(_)) => None,
-        None => return Err(NotPublic::Address),
-    };
+    if url.host().is_none() {
+        return Err(NotPublic::Address);
+    }
+    let ip = ip_of(url);
     if ip.is_some_and(|ip| servers.contains(&SocketAddr::new(ip, port))) {
         return Ok(());
     }
@@ -72,20 +125,33 @@ pub fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
         // Those of other protocols.
         return Err(NotPublic::Port);
     }
-    if ip.is_none_or(is_allowed) { Ok(()) } else { Err(NotPublic::Address) }
+    Networks::Public.check(url)
 }
 
-/// Resolves a name to its public addresses.
-pub(super) struct PublicResolver;
+fn ip_of(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(ip) => Some(ip.into()),
+        Host::Ipv6(ip) => Some(ip.into()),
+        Host::Domain(_) => None,
+    }
+}
 
-impl Resolve for PublicResolver {
+/// Resolves a name to the addresses that may be reached.
+impl Resolve for Networks {
     fn resolve(&self, name: Name) -> Resolving {
+        let networks = *self;
         Box::pin(async move {
             // The client sets the port.
             let all = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let addresses: Vec<_> = all.filter(|address| is_allowed(address.ip())).collect();
+            let (mut addresses, mut reason) = (Vec::new(), NotPublic::Address);
+            for address in all {
+                match networks.check_ip(address.ip()) {
+                    Ok(()) => addresses.push(address),
+                    Err(found) => reason = found,
+                }
+            }
             if addresses.is_empty() {
-                return Err(NotPublic::Address.into());
+                return Err(reason.into());
             }
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
@@ -110,19 +176,31 @@ fn is_of_this_machine(ip: IpAddr) -> bool {
 
 /// Whether an address is globally reachable unicast.
 fn is_public(ip: IpAddr) -> bool {
+    match without_embedding(ip) {
+        IpAddr::V4(ip) => !is_in_v4(&RESERVED_V4, ip),
+        IpAddr::V6(ip) => ip.to_bits() >> 125 == 1 && !is_in_v6(&RESERVED_V6, ip),
+    }
+}
+
+fn is_metadata(ip: IpAddr) -> bool {
+    match without_embedding(ip) {
+        IpAddr::V4(ip) => is_in_v4(&METADATA_V4, ip),
+        IpAddr::V6(ip) => is_in_v6(&METADATA_V6, ip),
+    }
+}
+
+fn is_in_v4(networks: &[(Ipv4Addr, u32)], ip: Ipv4Addr) -> bool {
+    networks.iter().any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (32 - length) == 0)
+}
+
+fn is_in_v6(networks: &[(Ipv6Addr, u32)], ip: Ipv6Addr) -> bool {
+    networks.iter().any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (128 - length) == 0)
+}
+
+fn without_embedding(ip: IpAddr) -> IpAddr {
     match ip {
-        IpAddr::V4(ip) => !RESERVED_V4
-            .iter()
-            .any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (32 - length) == 0),
-        IpAddr::V6(ip) => {
-            if let Some(ip) = embedded_v4(ip) {
-                return is_public(ip.into());
-            }
-            ip.to_bits() >> 125 == 1
-                && !RESERVED_V6
-                    .iter()
-                    .any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (128 - length) == 0)
-        }
+        IpAddr::V6(v6) => embedded_v4(v6).map_or(ip, IpAddr::V4),
+        IpAddr::V4(_) => ip,
     }
 }
 
@@ -216,6 +294,33 @@ mod tests {
     }
 
     #[test]
+    fn metadata_services_are_never_requested() {
+        for host in [
+            "169.254.169.254",
+            "169.254.0.1",
+            "0xA9FEA9FE",
+            "2852039166",
+            "100.100.100.200",
+            "192.0.0.192",
+            "[fe80::1]",
+            "[febf::1]",
+            "[fd00:ec2::254]",
+            "[::ffff:169.254.169.254]",
+            "[64:ff9b::a9fe:a9fe]",
+        ] {
+            let url = Url::parse(&format!("http://{host}/latest/meta-data/")).unwrap();
+            for networks in [Networks::Private, Networks::PublicByDefault] {
+                assert_eq!(networks.check(&url), Err(NotPublic::Metadata), "{host}");
+            }
+        }
+        for host in ["127.0.0.1", "10.0.0.1", "192.168.1.1", "[::1]", "[fd00::1]"] {
+            let url = Url::parse(&format!("http://{host}/")).unwrap();
+            assert_eq!(Networks::Private.check(&url), Ok(()), "{host}");
+            assert_eq!(Networks::PublicByDefault.check(&url), Err(NotPublic::Private), "{host}");
+        }
+    }
+
+    #[test]
     fn every_spelling_of_a_local_address_in_a_url_is_rejected() {
         for host in [
             "127.0.0.1",
@@ -283,9 +388,14 @@ mod tests {
     #[tokio::test]
     async fn a_name_of_this_machine_resolves_to_no_address() {
         for name in ["localhost", "127.0.0.1", "::1"] {
-            let found = PublicResolver.resolve(name.parse().unwrap()).await;
-            let error = found.map(Vec::from_iter).unwrap_err();
-            assert_eq!(error.downcast_ref(), Some(&NotPublic::Address), "{name}");
+            for (networks, reason) in
+                [(Networks::Public, NotPublic::Address), (Networks::PublicByDefault, NotPublic::Private)]
+            {
+                let found = networks.resolve(name.parse().unwrap()).await;
+                let error = found.map(Vec::from_iter).unwrap_err();
+                assert_eq!(error.downcast_ref(), Some(&reason), "{name}");
+            }
+            assert!(Networks::Private.resolve(name.parse().unwrap()).await.is_ok(), "{name}");
         }
     }
 

@@ -1,0 +1,51 @@
+//! Whether a request contains the password of a sandbox that other machines can reach.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use secrecy::ExposeSecret as _;
+use subtle::ConstantTimeEq as _;
+
+use crate::access::query_key;
+use crate::state::State;
+use crate::wire::problem::Problem;
+
+/// Why a request is rejected that concerns all accounts.
+pub const ALL_ACCOUNTS: &str = "This request concerns all accounts of a sandbox with a password: send it by HTTP Basic authentication, or as \
+    `Authorization: Bearer sb_PASSWORD`.";
+
+/// The response to a request that concerns all accounts and doesn't have the password, if there is one.
+pub fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
+    let password = state.settings.password.as_ref()?.expose_secret();
+    (!is_given(password, request)).then(|| required(ALL_ACCOUNTS))
+}
+
+/// 401, with the challenge upon which browsers ask for the password.
+pub fn required(message: &str) -> Response<Bytes> {
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "password_required", message).into_response();
+    let challenge = HeaderValue::from_static("Basic realm=\"idempost sandbox\", charset=\"UTF-8\"");
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    response
+}
+
+/// Whether the request contains the password: in `Authorization: Basic`, or as an API key without an account's name.
+pub fn is_given(password: &str, request: &Request<Bytes>) -> bool {
+    let equals = |given: &[u8]| bool::from(given.ct_eq(password.as_bytes()));
+    let is_key = |key: &str| {
+        let rest = key.strip_prefix("sb_").or_else(|| key.strip_prefix("re_"));
+        rest.is_some_and(|rest| equals(rest.as_bytes()))
+    };
+    let in_header = || {
+        let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, credentials) = value.split_once(' ')?;
+        let credentials = credentials.trim();
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Some(is_key(credentials));
+        }
+        let decoded = scheme.eq_ignore_ascii_case("basic").then(|| STANDARD.decode(credentials))?.ok()?;
+        let colon = decoded.iter().position(|byte| *byte == b':')?;
+        Some(equals(&decoded[colon + 1..]))
+    };
+    in_header().unwrap_or(false) || query_key(request).is_some_and(|key| is_key(&key))
+}
