@@ -4,6 +4,7 @@ mod cross_origin;
 mod everyday;
 mod handling;
 mod hostile;
+mod layout;
 mod links;
 mod metrics;
 mod password;

@@ -4,7 +4,7 @@ import { get, label } from "./api.js";
 import { badge, badgeOf } from "./badge.js";
 import { deleteOne, mark, onDeleted } from "./changes.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
-import { nameOf, short } from "./format.js";
+import { brief, nameOf, short } from "./format.js";
 import { on } from "./live.js";
 import { mailChanged, mailDeleted, mailMarked, reloadUnsent, showMail } from "./mail.js";
 import { Selection } from "./selection.js";
@@ -86,7 +86,7 @@ class List {
     } }, glyph("M3 5h14M6 10h8M8.500 15h3"));
     this.selection = new Selection(this);
     this.trays = h("div.trays", { role: "group", "aria-label": "Sent, unsent or received" }, Object.entries(TRAYS).map(([name, { label }]) =>
-      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"), h("b.unread", { hidden: true }))));
+      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"), h("b.unread", { hidden: true }, h("span"), h("span.only-heard", null, " unread")))));
     fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.help, this.toggle), this.filters, this.problem, this.trays), tray !== "unsent" && this.selection.bar, this.scroll);
     new IntersectionObserver(([entry]) => { if (entry.isIntersecting) this.older(); }, { root: this.scroll, rootMargin: "400px" }).observe(this.end);
     this.count();
@@ -96,10 +96,11 @@ class List {
   count() {
     for (const tray of this.trays.children) {
       const count = counts[tray.dataset.tray];
-      tray.querySelector(".count").textContent = count ? count.toLocaleString() : "";
       const unread = counts.unread[tray.dataset.tray] ?? 0, mark = tray.querySelector(".unread");
+      tray.querySelector(".count").textContent = count ? brief(count) : "";
+      tray.title = `${count.toLocaleString()} ${count === 1 ? "email" : "emails"}${unread ? `, ${unread.toLocaleString()} unread` : ""}`;
       mark.hidden = !unread;
-      mark.textContent = `${unread.toLocaleString()} unread`;
+      mark.firstElementChild.textContent = brief(unread);
     }
     if (this.loaded) this.selection.draw();
   }
@@ -359,7 +360,7 @@ class List {
     const bare = this.tray !== "unsent" && !this.items.length && !this.filtered;
     document.body.dataset.bare = bare;
     if (bare) { if (!this.detail.querySelector(".welcome")) fill(this.detail, welcome(this.tray)); }
-    else fill(this.detail, h("div.idle", null, h("img", { src: "/_/assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Select an email to view it."),
+    else fill(this.detail, h("div.idle", null, h("img", { src: "assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Select an email to view it."),
       h("p.soft.hints", null, h("kbd", null, "j"), h("kbd", null, "k"), " to move, ", h("kbd", null, "Enter"), " to open, ", h("kbd", null, "?"), " for more")));
   }
 }
