@@ -11,6 +11,7 @@ mod password;
 mod preview;
 mod release;
 mod screenshots;
+mod tabs;
 
 use std::time::Instant;
 
