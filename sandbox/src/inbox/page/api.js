@@ -59,6 +59,12 @@ export const post = async (path, body) => (await ask("POST", path, body)).json()
 export const patch = async (path, body) => (await ask("PATCH", path, body)).json();
 export const remove = async (path, body) => (await ask("DELETE", path, body)).json();
 
+/** Deletes while the page is being left: nobody reads the response. */
+export function leavingRemove(path, body) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  fetch(base + path, { method: "DELETE", headers, body: JSON.stringify(body), keepalive: true }).catch(() => {});
+}
+
 /** The beginning of a text: reads at most `max` bytes. */
 export async function beginning(path, max) {
   const answer = await ask("GET", path);
