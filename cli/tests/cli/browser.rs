@@ -46,7 +46,7 @@ async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<O
 }
 
 /// Runs `auth login` with this browser; `decide` is the button that the person clicks.
-async fn log_in(idempost: &Idempost, browser: &Browser, decide: &str) -> Output {
+pub(crate) async fn log_in(idempost: &Idempost, browser: &Browser, decide: &str) -> Output {
     let process = ask_for_consent(idempost, browser).await;
     let driver = browser.driver();
     driver.find(By::Css(format!("button[value={decide}]"))).await.unwrap().click().await.unwrap();

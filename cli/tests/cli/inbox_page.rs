@@ -4,12 +4,14 @@ mod cross_origin;
 mod everyday;
 mod handling;
 mod hostile;
+mod layout;
 mod links;
 mod metrics;
 mod password;
 mod preview;
 mod release;
 mod screenshots;
+mod tabs;
 
 use std::time::Instant;
 
@@ -32,13 +34,13 @@ const WATCH: &str = "
     for (const kind of ['error', 'warn']) { const say = console[kind]; console[kind] = (...all) => { wrong.push(`console: ${all}`); say(...all); }; }";
 
 /// A sandbox, and a browser that shows its inbox.
-struct InboxPage {
-    server: ReferenceServer,
-    browser: Browser,
+pub(crate) struct InboxPage {
+    pub(crate) server: ReferenceServer,
+    pub(crate) browser: Browser,
 }
 
 impl InboxPage {
-    async fn with(settings: Settings) -> Self {
+    pub(crate) async fn with(settings: Settings) -> Self {
         let server = idempost_sandbox::start(settings).await;
         server.service().listens_at(&server.base_url());
         let browser = Browser::start().await;
@@ -52,7 +54,7 @@ impl InboxPage {
         Self::with(Settings::default()).await
     }
 
-    fn driver(&self) -> &WebDriver {
+    pub(crate) fn driver(&self) -> &WebDriver {
         self.browser.driver()
     }
 
@@ -79,7 +81,7 @@ impl InboxPage {
     }
 
     /// The element, once it exists and is visible.
-    async fn find(&self, css: &str) -> WebElement {
+    pub(crate) async fn find(&self, css: &str) -> WebElement {
         let until = Instant::now() + TIMEOUT;
         loop {
             for found in self.driver().find_all(By::Css(css)).await.unwrap() {
@@ -93,7 +95,7 @@ impl InboxPage {
     }
 
     /// Clicks the current element, even if it is being redrawn.
-    async fn click(&self, css: &str) {
+    pub(crate) async fn click(&self, css: &str) {
         let until = Instant::now() + TIMEOUT;
         loop {
             match self.find(css).await.click().await {
@@ -126,12 +128,12 @@ impl InboxPage {
         }
     }
 
-    async fn eval(&self, expression: &str) -> Value {
+    pub(crate) async fn eval(&self, expression: &str) -> Value {
         self.driver().execute(format!("return {expression}"), vec![]).await.unwrap().json().clone()
     }
 
     /// Waits until the list has these subjects, from the top.
-    async fn waits_for_subjects(&self, subjects: &[&str]) {
+    pub(crate) async fn waits_for_subjects(&self, subjects: &[&str]) {
         let wanted = serde_json::to_string(subjects).unwrap();
         self.holds(&format!(
             "JSON.stringify([...document.querySelectorAll('.row .subject')].map((one) => one.textContent)) === {}",

@@ -56,6 +56,8 @@ mod received;
 mod received_watch;
 mod recipients;
 mod redaction;
+#[cfg(unix)]
+mod reverse_proxies;
 mod sandbox;
 mod sandbox_check;
 mod sandbox_control;

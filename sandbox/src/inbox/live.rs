@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
+use http::{HeaderName, HeaderValue, Response, header};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
@@ -46,7 +46,9 @@ pub(super) fn answer(state: &State, tenant: &str) -> Reply {
     let mut response = Response::new(hello(state, tenant).0);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Reverse proxies must neither compress the stream, which some collect for that, nor buffer it, as nginx does by default.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     let live = Live { tenant: tenant.into() };
     Reply::stream(response, move |state, stopped| live.follow(state, stopped))
 }
@@ -298,7 +300,8 @@ fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
         counts: Counts::of(tenant.as_deref()),
         unsent: unsent.len(),
     };
-    let mut bytes = b"retry: 1000\n".to_vec();
+    // The comment is for proxies and clients that wait for the first bytes.
+    let mut bytes = b": events of the inbox\n\nretry: 1000\n".to_vec();
     bytes.extend_from_slice(&event("hello", &hello));
     (bytes.into(), unsent)
 }

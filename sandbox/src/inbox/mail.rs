@@ -18,6 +18,7 @@ use self::sanitized::Colors;
 use crate::inbox::{folder, messages, unsent};
 use idempost_reference_server::content::codes::{Extracted, extract};
 use idempost_reference_server::content::inline_images::Pictures;
+use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
@@ -346,6 +347,8 @@ pub(super) struct ReceivedItem<'a> {
     /// The results of the checks of its sender.
     authentication: Option<Authentication>,
     attachments: Vec<File<'a>>,
+    #[serde(flatten)]
+    preview: Preview,
 }
 
 impl<'a> ReceivedItem<'a> {
@@ -365,6 +368,7 @@ impl<'a> ReceivedItem<'a> {
             message_id: &mail.message_id,
             authentication: mail.authentication,
             attachments: mail.attachments.iter().map(File::of).collect(),
+            preview: Preview::of(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::inbox::search::Search;
 use crate::inbox::unsent::{self, Selection};
 use crate::inbox::window;
 use idempost_reference_server::content::codes::Extracted;
+use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
@@ -85,6 +86,8 @@ pub(super) struct Item<'a> {
     unread: bool,
     tags: &'a [Tag],
     attachments: Vec<CapturedAttachment>,
+    #[serde(flatten)]
+    preview: Preview,
 }
 
 impl<'a> Item<'a> {
@@ -104,6 +107,7 @@ impl<'a> Item<'a> {
             unread: mail.is_unread(),
             tags: mail.tags(),
             attachments: mail.attachments(),
+            preview: mail.preview(),
         }
     }
 }

@@ -36,6 +36,8 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "check.css" STYLE,
     "check.js" SCRIPT,
     "clock.js" SCRIPT,
+    "deletion.js" SCRIPT,
+    "density.js" SCRIPT,
     "dom.js" SCRIPT,
     "faults.js" SCRIPT,
     "format.js" SCRIPT,
@@ -76,19 +78,31 @@ pub(super) fn lead(request: &Request<Bytes>) -> Answer {
 }
 
 /// `GET /_/`. Without a key in its URL the page shows the account `sb_local`, or if the service has a password, is redirected to the account whose
-/// key is the password.
-pub(super) fn show(state: &State, query: Option<&str>) -> Response<Bytes> {
+/// key is the password. The page refers to its files by relative URLs, so `/_` is redirected to `/_/`.
+///
+/// Redirects are relative too: behind a reverse proxy, the path that the browser sees can have a prefix.
+pub(super) fn show(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
+    let (path, query) = (request.uri().path(), request.uri().query());
+    let here = if path.ends_with('/') { "./" } else { "_/" };
     let names_account =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).any(|(name, _)| name == "key");
     if state.settings.password.is_some() && !names_account {
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = StatusCode::SEE_OTHER;
-        let location = format!("/_/?key={}", account::id(state, &state.default_account()));
-        let location = HeaderValue::try_from(location).unwrap_or_else(|_| HeaderValue::from_static("/_/"));
-        response.headers_mut().insert(header::LOCATION, location);
-        return response;
+        return redirect(&format!("{here}?key={}", account::id(state, &state.default_account())));
     }
-    file("text/html; charset=utf-8", include_str!("page/index.html"))
+    match query {
+        _ if path.ends_with('/') => file("text/html; charset=utf-8", include_str!("page/index.html")),
+        Some(query) => redirect(&format!("{here}?{query}")),
+        None => redirect(here),
+    }
+}
+
+fn redirect(location: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    // A query that was received as part of a URI is a valid header value.
+    let location = HeaderValue::try_from(location).unwrap_or_else(|_| HeaderValue::from_static("_/"));
+    response.headers_mut().insert(header::LOCATION, location);
+    response
 }
 
 /// `GET /_/assets/{name}`.
@@ -136,6 +150,6 @@ mod tests {
             );
             assert!(text.lines().count() <= 400, "{name}");
         }
-        assert!(size < 160_000, "{size}");
+        assert!(size < 175_000, "{size}");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) const TABLE: Table = Table {
 #[rustfmt::skip] // A line a route.
 const ROUTES: &[Route] = &[
     own(GET, "/", OPEN, READS, QUICK, JSON, "Leads browsers to the inbox page; for programs, 404", Open(|call| page::lead(call.request))),
-    own(GET, "/_", PASSWORD, READS, SLOW, JSON, "The inbox page", Open(|call| Ok(page::show(call.state, call.query())))),
+    own(GET, "/_", PASSWORD, READS, SLOW, JSON, "The inbox page", Open(|call| Ok(page::show(call.state, call.request)))),
     own(GET, "/_/assets/{name}", OPEN, READS, SLOW, JSON, "A file of the page", Open(|call| page::asset(call.parameter(0)))),
     own(GET, "/_/stream", FULL, READS, SLOW, JSON, "Server-sent events about the account", Later(|call| Ok(live::answer(call.state, &call.tenant.name)))),
     own(GET, "/_/tenants", PASSWORD, READS, SLOW, JSON, "All accounts, most recently used first, without their keys", Open(|call| Ok(view::tenants(call.state, call.request)))),

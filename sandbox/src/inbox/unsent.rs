@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::inbox::search::Search;
 use crate::inbox::window;
+use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::tags::Tag;
 use idempost_reference_server::model::email::{Email, Event};
@@ -137,10 +138,13 @@ pub(super) struct Item<'a> {
     scheduled_at: Option<String>,
     last_event: &'static str,
     tags: &'a [Tag],
+    #[serde(flatten)]
+    preview: Preview,
 }
 
 impl<'a> Item<'a> {
     pub(super) fn of(email: &'a Email) -> Self {
+        let (html, text) = (email.bodies.html(), email.bodies.given_text());
         Self {
             id: email.id.to_string(),
             email_id: email.id.to_string(),
@@ -155,6 +159,7 @@ impl<'a> Item<'a> {
             scheduled_at: email.scheduled_at().map(database),
             last_event: email.last_event().as_str(),
             tags: &email.tags,
+            preview: Preview::of(&email.subject, html.as_deref(), text.as_deref()),
         }
     }
 }

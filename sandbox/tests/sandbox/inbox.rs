@@ -21,6 +21,48 @@ fn readiness_requires_no_key() {
 }
 
 #[test]
+fn the_page_and_its_redirects_are_relative_to_a_prefix() {
+    let sandbox = Sandbox::new();
+    for (path, location) in [("/_", "_/"), ("/_?key=sb_other", "_/?key=sb_other")] {
+        let answer = sandbox.get(path);
+        assert_eq!((answer.status.as_u16(), answer.header("location")), (303, Some(location)), "{path}");
+    }
+    let page = sandbox.get("/_/").text();
+    let of_page = |attribute| {
+        page.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()).collect::<Vec<_>>()
+    };
+    let urls: Vec<_> = [of_page(" href=\""), of_page(" src=\"")].concat();
+    assert!(urls.len() > 8, "{urls:?}");
+    for url in urls {
+        assert!(url.starts_with("assets/") || url.starts_with('#'), "{url}");
+    }
+}
+
+#[test]
+fn lists_have_the_first_words_and_the_code_of_each_mail() {
+    let sandbox = Sandbox::new();
+    let text = "Hello\n\nYour verification code is 482913.";
+    sandbox.sent(&email_with("text", text));
+    let mut html = email_with("html", "<p>Only <b>HTML</b></p>");
+    html.as_object_mut().unwrap().remove("text");
+    sandbox.sent(&html);
+    let mut later = email_with("text", text);
+    later["scheduled_at"] = "in 1 hour".into();
+    sandbox.sent(&later);
+    let mail = json!({"from": "a@example.com", "to": "b@acme.test", "subject": "In", "text": text});
+    let received = sandbox.ask(Method::POST, "/_/received").header("content-type", "application/json");
+    assert_eq!(received.json(&mail).status, 201);
+    let shown = |path: &str| {
+        let items = sandbox.get(path).json()["data"].as_array().unwrap().clone();
+        items.iter().map(|item| json!([item["preview"], item["code"]])).collect::<Vec<_>>()
+    };
+    let coded = json!(["Hello Your verification code is 482913.", "482913"]);
+    assert_eq!(shown("/_/messages"), [json!(["Only HTML", null]), coded.clone()]);
+    assert_eq!(shown("/_/messages?state=unsent"), std::slice::from_ref(&coded));
+    assert_eq!(shown("/_/received"), [coded]);
+}
+
+#[test]
 fn captured_mails_are_listed_newest_first_with_their_details() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email_with("subject", "older"));

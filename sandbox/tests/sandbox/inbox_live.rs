@@ -52,6 +52,17 @@ pub(crate) async fn post(server: &ReferenceServer, path: &str, body: &Value) {
 }
 
 #[tokio::test]
+async fn the_stream_starts_with_a_comment_and_asks_proxies_not_to_buffer() {
+    let server = idempost_sandbox::start(Settings::default()).await;
+    let url = format!("{}/_/stream?key={}", server.base_url(), server.api_key());
+    let mut response = http_client().get(url).send().await.unwrap();
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
+    assert_eq!(response.headers()["cache-control"], "no-store, no-transform");
+    let first = timeout(TIMEOUT, response.chunk()).await.unwrap().unwrap().unwrap();
+    assert!(first.starts_with(b": "), "{first:?}");
+}
+
+#[tokio::test]
 async fn events_are_streamed_as_they_happen() {
     let server = idempost_sandbox::start(Settings::default()).await;
     let mut stream = Stream::connect(&server).await;

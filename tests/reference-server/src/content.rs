@@ -1,9 +1,11 @@
-//! The content of emails: placeholders of templates, inline images, HTML as text, laid out or only its words, and the one-time codes and links in a text.
+//! The content of emails: placeholders of templates, inline images, HTML as text, laid out or only its words, the one-time codes and links in a text, and
+//! what lists show of one.
 
 pub mod codes;
 pub mod inline_images;
 pub mod links;
 pub mod placeholders;
 pub mod plain;
+pub mod preview;
 pub mod text;
 pub mod visible;

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use http::Method;
 use idempost_needs::needs;
 use idempost_reference_server::{Settings, mount};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::{InboxPage, KEY, email};
+use crate::support::Idempost;
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -288,6 +290,67 @@ async fn faults_the_clock_templates_and_requests_are_accessible() {
     page.holds(r"/^\d+(\.\d)? (µs|ms)$/.test(document.querySelector('.mail .took').textContent)").await;
     page.holds("document.querySelectorAll('.row .took').length === document.querySelectorAll('.row').length")
         .await;
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_of_a_fault_adds_the_rule_of_the_form() {
+    let page = InboxPage::new().await;
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", page.server.base_url());
+    page.look().await;
+    page.click("#open-faults").await;
+    page.says("#faults p code", "idempost sandbox fail 'POST /emails' --status 500").await;
+    for (which, what, times) in [
+        ("send", "503", 1),
+        ("any", "429", 3),
+        ("batch", "slow", 2),
+        ("get", "truncate", 1),
+        ("END-OF-DATA", "550", 4),
+        ("CONNECT", "drop", 1),
+    ] {
+        page.click(&format!("#fault-which option[value='{which}']")).await;
+        page.click(&format!("#fault-what option[value='{what}']")).await;
+        let input = page.find("#fault-times").await;
+        input.clear().await.unwrap();
+        input.send_keys(times.to_string()).await.unwrap();
+        page.click("#faults .first").await;
+        page.says("#fault-count", "1").await;
+        let command = page.find("#faults p code").await.text().await.unwrap();
+        let by_form = page.server.service().handle(faults(Method::GET)).into_body();
+        page.server.service().handle(faults(Method::DELETE));
+
+        let command = command.replacen("idempost", env!("CARGO_BIN_EXE_idempost"), 1);
+        tokio::task::block_in_place(|| idempost.shell(&command).ok());
+        let by_command = page.server.service().handle(faults(Method::GET)).into_body();
+        let rule = |rules: &[u8]| {
+            let mut rules: Value = serde_json::from_slice(rules).unwrap();
+            assert_eq!(rules["data"].as_array().map(Vec::len), Some(1), "{command}: {rules}");
+            rules["data"][0].as_object_mut().unwrap().remove("id");
+            rules["data"][0].take()
+        };
+        assert_eq!(rule(&by_command), rule(&by_form), "{command}");
+        page.server.service().handle(faults(Method::DELETE));
+    }
+    page.end().await;
+}
+
+/// A request about the scripted faults.
+fn faults(method: Method) -> http::Request<bytes::Bytes> {
+    let request = http::Request::builder().method(method).uri("/_/faults");
+    request.header("authorization", format!("Bearer {KEY}")).body(bytes::Bytes::new()).unwrap()
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_undecodable_location_is_an_unknown_mail() {
+    let page = InboxPage::new().await;
+    page.send(&email("Here"));
+    page.look().await;
+    page.eval("(location.hash = '#/sent/%', true)").await;
+    page.says("#detail .idle p", "This email no longer exists.").await;
+    page.click(".row").await;
+    page.says(".mail h1", "Here").await;
     page.end().await;
 }
 

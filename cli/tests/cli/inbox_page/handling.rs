@@ -1,9 +1,13 @@
 //! Unread mails, selection, deletion and notifications on the page.
 
+use std::time::{Duration, Instant};
+
 use http::Request;
+use idempost_drivers::TIMEOUT;
 use idempost_needs::needs;
 use idempost_reference_server::Settings;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::{InboxPage, KEY, email};
 
@@ -26,6 +30,34 @@ impl InboxPage {
         .await;
     }
 
+    /// Waits until the sandbox has exactly these mails, newest first.
+    async fn waits_for_stored(&self, subjects: &[&str]) {
+        let until = Instant::now() + TIMEOUT;
+        loop {
+            let stored = self.ask("GET", "/_/messages", &Value::Null);
+            let stored = stored["data"].as_array().unwrap();
+            let stored: Vec<_> = stored.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
+            if stored == subjects {
+                return;
+            }
+            assert!(Instant::now() < until, "{stored:?}, expected {subjects:?}");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Lets the test decide when ten seconds are over: `window.later` has what waits for that.
+    async fn stops_ten_seconds(&self) {
+        self.eval(
+            "(() => {
+               const real = window.setTimeout;
+               window.later = [];
+               window.setTimeout = (act, after, ...more) => (after === 10_000 ? window.later.push(act) : real(act, after, ...more));
+               return true;
+             })()",
+        )
+        .await;
+    }
+
     /// Clicks a button of a dialog, once it is open.
     async fn confirm(&self, question: &str) {
         self.says("#confirm h2", question).await;
@@ -42,7 +74,8 @@ async fn a_mail_is_unread_until_a_person_opens_it() {
     }
     page.look().await;
     page.waits_for_unread(&["three", "two", "one"]).await;
-    page.says(".tray[data-tray=sent] .unread", "3 unread").await;
+    page.says(".tray[data-tray=sent] .unread span", "3").await;
+    page.holds("document.querySelector('.tray .unread').textContent === '3 unread'").await;
     page.holds("document.title.startsWith('(3) ')").await;
     let weight = "getComputedStyle(document.querySelector('.row .who')).fontWeight";
     assert_eq!(page.eval(weight).await, "700");
@@ -51,7 +84,7 @@ async fn a_mail_is_unread_until_a_person_opens_it() {
     page.click(".row[data-id]").await;
     page.says(".mail h1", "three").await;
     page.waits_for_unread(&["two", "one"]).await;
-    page.says(".tray[data-tray=sent] .unread", "2 unread").await;
+    page.says(".tray[data-tray=sent] .unread span", "2").await;
     assert_ne!(page.eval(weight).await, "700");
     // The next unread mail, and back again by the button.
     page.keys(['n']).await;
@@ -83,7 +116,7 @@ async fn one_mail_is_deleted_without_a_question_and_the_next_one_opens() {
     page.waits_for_subjects(&["<b>U+202Efour", "three", "two", "one"]).await;
     page.click(".row[data-id]").await;
     page.click("[data-act=delete]").await;
-    page.says(".toast", "Deleted: <b>four").await;
+    page.says(".toast span", "Deleted: <b>four").await;
     page.says(".mail h1", "three").await;
     page.waits_for_subjects(&["three", "two", "one"]).await;
     page.keys(['\u{E017}']).await;
@@ -96,7 +129,11 @@ async fn one_mail_is_deleted_without_a_question_and_the_next_one_opens() {
     page.holds("document.querySelector('#detail').textContent.includes('This email was deleted.')").await;
     page.keys(['\u{E00C}', 'j', '#']).await;
     page.waits_for_subjects(&[]).await;
-    assert_eq!(page.ask("GET", "/_/messages", &Value::Null)["data"], json!([]));
+    for left in [2, 1, 0] {
+        page.click("[data-act=now]").await;
+        page.holds(&format!("document.querySelectorAll('[data-act=now]').length === {left}")).await;
+    }
+    page.waits_for_stored(&[]).await;
     page.end().await;
 }
 
@@ -152,6 +189,69 @@ async fn selected_and_found_mails_are_deleted_after_a_question() {
     page.confirm("Delete all sent mails?").await;
     page.waits_for_subjects(&[]).await;
     page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_is_undone_or_final_after_ten_seconds() {
+    let page = InboxPage::new().await;
+    for subject in ["one", "two", "three"] {
+        page.send(&email(subject));
+    }
+    page.look().await;
+    page.waits_for_subjects(&["three", "two", "one"]).await;
+    page.stops_ten_seconds().await;
+
+    // One mail, which opens again.
+    page.click(".row[data-id]").await;
+    page.says(".mail h1", "three").await;
+    page.click("[data-act=delete]").await;
+    page.says(".mail h1", "two").await;
+    page.says(".tray[data-tray=sent] .count", "2").await;
+    page.waits_for_stored(&["three", "two", "one"]).await;
+    page.click("[data-act=undo]").await;
+    page.waits_for_subjects(&["three", "two", "one"]).await;
+    page.says(".mail h1", "three").await;
+    page.says(".tray[data-tray=sent] .count", "3").await;
+
+    // All of them, by the key. A mail that arrives meanwhile isn't among them.
+    page.says("[data-bulk=delete]", "Delete all…").await;
+    page.click("[data-bulk=delete]").await;
+    page.confirm("Delete all sent mails?").await;
+    page.waits_for_subjects(&[]).await;
+    page.send(&email("four"));
+    page.waits_for_subjects(&["four"]).await;
+    page.keys(['z']).await;
+    page.waits_for_subjects(&["four", "three", "two", "one"]).await;
+    page.holds("document.querySelectorAll('[data-act=undo]').length === 0").await;
+
+    page.click("[data-bulk=delete]").await;
+    page.confirm("Delete all sent mails?").await;
+    page.waits_for_subjects(&[]).await;
+    page.send(&email("five"));
+    page.waits_for_subjects(&["five"]).await;
+    page.waits_for_stored(&["five", "four", "three", "two", "one"]).await;
+    page.eval("(window.later.at(-1)(), true)").await;
+    page.waits_for_stored(&["five"]).await;
+    page.waits_for_subjects(&["five"]).await;
+    page.says(".tray[data-tray=sent] .count", "1").await;
+
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_is_final_when_the_page_is_left() {
+    let page = InboxPage::new().await;
+    page.send(&email("one"));
+    page.look().await;
+    page.click(".row[data-id]").await;
+    page.click("[data-act=delete]").await;
+    page.waits_for_subjects(&[]).await;
+    page.waits_for_stored(&["one"]).await;
+    page.driver().goto("about:blank").await.unwrap();
+    page.waits_for_stored(&[]).await;
+    page.browser.stop().await;
 }
 
 #[needs("chromium", "chromedriver")]

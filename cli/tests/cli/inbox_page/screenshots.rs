@@ -35,6 +35,33 @@ async fn shop(server: &ImageServer) -> InboxPage {
     page
 }
 
+/// Sends, schedules and receives mails of kinds that a shop has not.
+fn every_kind(page: &InboxPage) {
+    let send = |mut change: Value| {
+        let mut mail =
+            json!({"from": "Acme <hi@acme.test>", "to": "Ada <ada@example.com>", "text": "It works"});
+        mail.as_object_mut().unwrap().append(change.as_object_mut().unwrap());
+        page.send(&mail)
+    };
+    send(json!({"subject": "Your sign-in code", "text": "Hello Ada,\n\nyour verification code is 482913."}));
+    send(json!({"subject": "", "text": "No subject"}));
+    send(json!({"subject": "Unbroken".repeat(30), "text": "unbroken".repeat(60)}));
+    send(json!({"subject": "שלום עולם — مرحبا بالعالم", "html": "<p dir=rtl>שלום עולם</p>"}));
+    send(
+        json!({"subject": "To many", "to": (0..40).map(|number| format!("person{number}@example.com")).collect::<Vec<_>>()}),
+    );
+    send(json!({"subject": "Bounced", "to": "bounced@example.com"}));
+    send(json!({"subject": "Later", "scheduled_at": "in 2 days"}));
+    let canceled = send(json!({"subject": "Canceled", "scheduled_at": "in 2 days"}));
+    page.post(&format!("/emails/{canceled}/cancel"), &json!({}));
+    for (subject, checks) in
+        [("Help", "spf=pass&dkim=pass&dmarc=pass"), ("Forged", "spf=fail&dkim=fail&dmarc=fail")]
+    {
+        let mail = json!({"from": "Eve <eve@example.com>", "to": "support@acme.test", "subject": subject, "text": "It broke again."});
+        page.post(&format!("/_/received?{checks}"), &mail);
+    }
+}
+
 impl InboxPage {
     /// Opens the page in a window of this size.
     async fn look_at_size(&self, scheme: &str, width: u32, height: u32, phone: bool) {
@@ -76,17 +103,19 @@ async fn the_screenshots_in_the_documentation_are_regenerated() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "writes target/tmp/inbox/*.png, to look at"]
-async fn every_view_is_drawn_in_light_in_dark_and_on_a_phone() {
+async fn every_view_is_drawn_in_all_widths_in_light_and_dark() {
     let server = ImageServer::start().await;
     let page = shop(&server).await;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inbox");
+    every_kind(&page);
     let html = RESPONSIVE.replace("IMAGE", &server.url("/picture.png"));
     let mail = page.send(&json!({"from": "Acme <hello@acme.test>", "to": "Ada <ada@example.com>", "subject": "Spring collection", "html": html}));
-    for (name, scheme, width, phone) in
-        [("light", "light", 1280, false), ("dark", "dark", 1280, false), ("phone", "light", 390, true)]
+    for (width, scheme) in
+        [320, 390, 768, 1280, 1920].into_iter().flat_map(|width| [(width, "light"), (width, "dark")])
     {
+        let name = format!("{width}-{scheme}");
         for view in ["sent", "unsent", "received", "templates", "requests", "metrics"] {
-            page.look_at_size(scheme, width, 900, phone).await;
+            page.look_at_size(scheme, width, 900, width < 768).await;
             page.eval(&format!("(location.hash = '#/{view}', true)")).await;
             page.save(&folder, &format!("{name}-{view}")).await;
         }

@@ -7,9 +7,13 @@ export const key = new URLSearchParams(location.search).get("key") || "sb_local"
 export const isKey = !key.startsWith("account_");
 export const label = isKey ? key : "this account";
 
+/** The sandbox's base URL without a trailing slash, as this module was loaded: a reverse proxy can add a path. User and password of the page's own URL,
+ * which `fetch` rejects, aren't part of it. */
+export const base = location.origin + new URL("../..", import.meta.url).pathname.replace(/\/$/, "");
+
 /** Shell snippets that authenticate as this account; if the key isn't known, they use a variable. */
 export const shell = {
-  variables: `export IDEMPOST_BASE_URL=${location.origin}${isKey ? ` IDEMPOST_API_KEY=${quoted(key)}` : ""}`,
+  variables: `export IDEMPOST_BASE_URL=${base}${isKey ? ` IDEMPOST_API_KEY=${quoted(key)}` : ""}`,
   header: isKey ? quoted(`Authorization: Bearer ${key}`) : `"Authorization: Bearer $IDEMPOST_API_KEY"`,
 };
 
@@ -21,21 +25,22 @@ export class Refused extends Error {
 /** A URL that contains the key, for requests that can't send a header: frames, downloads, streams. */
 export function address(path, parameters = {}) {
   const query = new URLSearchParams({ ...parameters, key });
-  return `${path}?${query}`;
+  return `${base}${path}?${query}`;
 }
 
 // What concerns all accounts. With a password these routes need it, and the browser sends it if the page sends no other credential.
 const OF_ALL = /^\/_\/(tenants|clock|faults)\b/;
 
-async function ask(method, path, body) {
+/** `where` is a path of the sandbox, or an address. */
+async function ask(method, where, body) {
   const headers = {};
-  if (OF_ALL.test(path)) path = address(path);
-  else headers.authorization = `Bearer ${key}`;
+  const ofAll = OF_ALL.test(where);
+  if (!ofAll) headers.authorization = `Bearer ${key}`;
+  const url = ofAll ? address(where) : where.startsWith("/") ? base + where : where;
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
-    // Without the user and password of the page's own URL, which `fetch` rejects.
-    answer = await fetch(location.origin + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    answer = await fetch(url, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     throw new Refused(0, "The sandbox doesn't respond. Is it still running?");
   }
@@ -53,6 +58,12 @@ export const get = async (path, parameters) => {
 export const post = async (path, body) => (await ask("POST", path, body)).json();
 export const patch = async (path, body) => (await ask("PATCH", path, body)).json();
 export const remove = async (path, body) => (await ask("DELETE", path, body)).json();
+
+/** Deletes while the page is being left: nobody reads the response. */
+export function leavingRemove(path, body) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  fetch(base + path, { method: "DELETE", headers, body: JSON.stringify(body), keepalive: true }).catch(() => {});
+}
 
 /** The beginning of a text: reads at most `max` bytes. */
 export async function beginning(path, max) {

@@ -6,6 +6,7 @@ import { faultsTool } from "./faults.js";
 import { keysTool, nameIt } from "./keys.js";
 import { listen } from "./live.js";
 import { mailKeys, mails } from "./list.js";
+import { toggleFull } from "./mail.js";
 import { metrics } from "./metrics.js";
 import { notifyTool } from "./notify.js";
 import { requests } from "./requests.js";
@@ -30,11 +31,17 @@ function route() {
     view.enter(list, detail);
   }
   document.body.dataset.open = id ? "detail" : "list";
-  view.show(decodeURIComponent(id), detail);
+  if (!id) document.body.removeAttribute("data-full");
+  view.show(decoded(id), detail);
   for (const row of list.querySelectorAll(".row")) mark(row, row.dataset.id === id);
   // On a narrow screen only one pane is visible; the keyboard focus follows it.
   if (id && was === "list" && narrow()) detail.focus();
   if (!id && was === "detail" && narrow()) list.focus();
+}
+
+/** A part of the location, as it is if it isn't percent-encoded. */
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; }
 }
 
 const narrow = () => matchMedia("(max-width: 52rem)").matches;
@@ -72,6 +79,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     if (field && list.contains(field) && field.value) { field.value = ""; field.dispatchEvent(new Event("input", { bubbles: true })); }
     else if (field) field.blur();
+    else if (document.body.hasAttribute("data-full")) toggleFull();
     else if (document.body.dataset.open === "detail") close();
     return;
   }
@@ -81,6 +89,7 @@ addEventListener("keydown", (event) => {
     "/": () => list.querySelector("input[type=search]")?.focus(),
     "?": () => byId("help").showModal(),
     g: () => { going = Date.now(); },
+    f: () => { if (detail.querySelector("[data-act=full]")) toggleFull(); },
     ...mailKeys,
   }[event.key];
   const go = Date.now() - going < 1500 ? GO[event.key] : undefined;

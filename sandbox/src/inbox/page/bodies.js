@@ -63,7 +63,9 @@ export function linkList(all) {
 
 export function text(path, mail) {
   if (mail.text_size === null) return nothing("This mail has no text body.");
-  return long(`${path}/text`, "Text", mail.text_size);
+  // The HTML has its own list.
+  const links = mail.html_size === null ? mail.links : [];
+  return [links.length > 0 && h("details.links", { open: true }, h("summary", null, links.length === 1 ? "1 link" : `${links.length} links`), linkList(links)), long(`${path}/text`, "Text", mail.text_size)];
 }
 
 export function source(path, mail) {

@@ -114,6 +114,7 @@ export function tabbed(label, tabs, first, chosen) {
     if (focus) buttons[place].focus();
     chosen?.(tabs[place][0]);
     fill(panel, tabs[place][2](panel));
+    panel.scrollTop = 0;
   };
   const bar = h("div.tabs", { role: "tablist", "aria-label": label, onkeydown: (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

@@ -43,6 +43,10 @@ export function bytes(count) {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
 }
 
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 3 });
+/** A number in at most five characters, for tabs and badges. */
+export const brief = (count) => (count < 10_000 ? count.toLocaleString() : compact.format(count));
+
 /** A duration in microseconds. */
 export const took = (micros) => (micros < 1000 ? `${micros} µs` : `${(micros / 1000).toFixed(1)} ms`);
 

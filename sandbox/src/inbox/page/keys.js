@@ -15,7 +15,7 @@ export function keysTool() {
     h("details", null, h("summary", null, "Delete data of this account"), h("p.soft", null, "Sent emails only, or everything of ", h("bdi", null, label), ": emails, templates, contacts, webhooks."),
       h("div.group", null, forget("Delete sent emails", () => remove("/_/messages")),
         // The ID becomes invalid with the account.
-        forget("Delete everything", () => post("/_/reset"), isKey ? "#/sent" : "/_/"))));
+        forget("Delete everything", () => post("/_/reset"), isKey ? "#/sent" : "./"))));
   function forget(words, act, next = "#/sent") {
     return h("button.danger", { type: "button", onclick: async () => {
       try { await act(); dialog.close(); toast("Deleted"); location.assign(next); } catch (error) { toast(error.message, true); }

@@ -2,9 +2,11 @@
 
 import { get, label } from "./api.js";
 import { badge, badgeOf } from "./badge.js";
-import { deleteOne, mark, onDeleted } from "./changes.js";
+import { mark } from "./changes.js";
+import { deleteOne, goneFrom, isGone, onDeleted, undo } from "./deletion.js";
+import { density } from "./density.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
-import { nameOf, short } from "./format.js";
+import { brief, nameOf, short } from "./format.js";
 import { on } from "./live.js";
 import { mailChanged, mailDeleted, mailMarked, reloadUnsent, showMail } from "./mail.js";
 import { Selection } from "./selection.js";
@@ -37,14 +39,24 @@ on("news", (news) => {
   for (const email of news.emails) mailChanged(email.id, email.last_event);
 });
 
-onDeleted((ids) => current?.drop(ids));
+onDeleted((ids, left) => {
+  if (left) current?.drop(ids);
+  else current?.reload();
+  current?.count();
+});
 
 /** Shortcuts: they act on the selected mails, else on the focused or open one. */
 export const mailKeys = {
   n: () => current?.stepUnread(1), N: () => current?.stepUnread(-1),
   m: () => current?.markHere(), x: () => current?.pickHere(),
-  Delete: () => current?.deleteHere(), "#": () => current?.deleteHere(),
+  Delete: () => current?.deleteHere(), "#": () => current?.deleteHere(), z: () => undo(),
 };
+
+/** The numbers of all and of unread mails of a folder. */
+function numbers(tray) {
+  const left = goneFrom(tray);
+  return [Math.max(0, counts[tray] - left.all), Math.max(0, (counts.unread[tray] ?? 0) - left.unread)];
+}
 
 export function mails(tray) {
   return {
@@ -85,8 +97,9 @@ class List {
       if (!this.filters.hidden) this.filters.querySelector("input").focus();
     } }, glyph("M3 5h14M6 10h8M8.500 15h3"));
     this.selection = new Selection(this);
+    density(this.rows);
     this.trays = h("div.trays", { role: "group", "aria-label": "Sent, unsent or received" }, Object.entries(TRAYS).map(([name, { label }]) =>
-      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"), h("b.unread", { hidden: true }))));
+      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"), h("b.unread", { hidden: true }, h("span"), h("span.only-heard", null, " unread")))));
     fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.help, this.toggle), this.filters, this.problem, this.trays), tray !== "unsent" && this.selection.bar, this.scroll);
     new IntersectionObserver(([entry]) => { if (entry.isIntersecting) this.older(); }, { root: this.scroll, rootMargin: "400px" }).observe(this.end);
     this.count();
@@ -95,17 +108,17 @@ class List {
 
   count() {
     for (const tray of this.trays.children) {
-      const count = counts[tray.dataset.tray];
-      tray.querySelector(".count").textContent = count ? count.toLocaleString() : "";
-      const unread = counts.unread[tray.dataset.tray] ?? 0, mark = tray.querySelector(".unread");
+      const [count, unread] = numbers(tray.dataset.tray), mark = tray.querySelector(".unread");
+      tray.querySelector(".count").textContent = count ? brief(count) : "";
+      tray.title = `${count.toLocaleString()} ${count === 1 ? "email" : "emails"}${unread ? `, ${unread.toLocaleString()} unread` : ""}`;
       mark.hidden = !unread;
-      mark.textContent = `${unread.toLocaleString()} unread`;
+      mark.firstElementChild.textContent = brief(unread);
     }
     if (this.loaded) this.selection.draw();
   }
 
   /** The number of unread mails in the folder. */
-  get unread() { return counts.unread[this.tray] ?? 0; }
+  get unread() { return numbers(this.tray)[1]; }
 
   changed() {
     clearTimeout(this.wait);
@@ -152,8 +165,8 @@ class List {
       const last = this.items.findIndex((item) => item.id === page.data.at(-1)?.id);
       const same = this.of === JSON.stringify(this.filter) && last >= 0 && this.scroll.scrollTop > 8;
       const kept = same ? this.items.slice(last + 1).filter((item) => !fresh.has(item.id)) : [];
-      this.items = [...this.arrived.filter((item) => !fresh.has(item.id)), ...page.data, ...kept];
-      if (!kept.length) this.more = page.has_more;
+      this.items = [...this.arrived.filter((item) => !fresh.has(item.id)), ...page.data, ...kept].filter((item) => !isGone(item.id));
+      if (!kept.length) [this.more, this.cursor] = [page.has_more, page.data.at(-1)?.id];
       this.of = JSON.stringify(this.filter);
       this.loaded = true;
       this.draw(same);
@@ -168,16 +181,16 @@ class List {
   }
 
   async older() {
-    const last = this.items.at(-1);
-    if (!this.more || this.loading || !last) return;
+    if (!this.more || this.loading || !this.cursor) return;
     this.loading = true;
     const asked = this.asked;
     try {
-      const page = await this.page({ after: last.id });
+      const page = await this.page({ after: this.cursor });
       if (asked !== this.asked) return;
-      this.items.push(...page.data);
-      this.more = page.has_more;
-      this.rows.append(...page.data.map((item) => this.row(item)));
+      const left = page.data.filter((item) => !isGone(item.id));
+      this.items.push(...left);
+      [this.more, this.cursor] = [page.has_more, page.data.at(-1)?.id];
+      this.rows.append(...left.map((item) => this.row(item)));
       this.end.hidden = !this.more;
     } catch (error) {
       // The last email of the list was evicted meanwhile.
@@ -217,6 +230,7 @@ class List {
     for (const id of gone) this.rowOf(id)?.parentElement.remove();
     const left = (item) => !gone.has(item.id);
     [this.items, this.arrived] = [this.items.filter(left), this.arrived.filter(left)];
+    if (gone.has(this.cursor)) this.cursor = this.items.at(-1)?.id ?? this.cursor;
     if (this.loaded) this.empty();
     if (!this.items.length && this.more) this.reload();
     else this.goOn();
@@ -260,11 +274,12 @@ class List {
   }
 
   /** Deletes a mail, then goes on to the next one. */
-  async delete(item) {
+  delete(item) {
     const focused = this.rows.contains(document.activeElement);
     const next = this.after(item.id);
-    if (!await deleteOne(this.tray, item)) return;
-    if (location.hash === `#/${this.tray}/${item.id}`) location.replace(next ? `#/${this.tray}/${next.id}` : `#/${this.tray}`);
+    const here = `#/${this.tray}/${item.id}`, open = location.hash === here;
+    deleteOne(this.tray, item, () => { if (open) location.hash = here; });
+    if (open) location.replace(next ? `#/${this.tray}/${next.id}` : `#/${this.tray}`);
     if (focused && next) this.rowOf(next.id)?.focus();
   }
 
@@ -302,6 +317,7 @@ class List {
     if (top > 8) this.scroll.scrollTop = top + this.scroll.scrollHeight - height;
     else if (this.items.length > MAX_ROWS) {
       this.items.length = MAX_ROWS / 2;
+      this.cursor = this.items.at(-1).id;
       while (this.rows.children.length > MAX_ROWS / 2) this.rows.lastElementChild.remove();
       this.more = true;
     }
@@ -331,13 +347,18 @@ class List {
     const sent = this.tray !== "received";
     const people = sent ? [...item.to, ...item.cc, ...item.bcc] : [item.from];
     const open = location.hash === `#/${this.tray}/${item.id}`;
+    const [other, more] = sent ? ["from", [item.from]] : ["to", [...item.to, ...item.cc]];
+    const files = item.attachments?.length ?? 0;
     return h("li", null, this.tray !== "unsent" && this.selection.box(item), h(item.unread ? "a.row.unread" : "a.row", { href: `#/${this.tray}/${item.id}`, "data-id": item.id, "aria-current": open ? "true" : null },
-      h("span.who", null, state(item.unread), foreign(nameOf(people[0] ?? "no recipient")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`)),
+      h("span.who", null, state(item.unread), foreign(nameOf(people[0] ?? "no recipient")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`),
+        more.length > 0 && h("span.via", null, ` ${other} `, foreign(nameOf(more[0])), more.length > 1 && ` +${more.length - 1}`)),
       h("time", { datetime: item.created_at, title: item.created_at }, short(item.created_at)),
       h("span.subject", null, item.subject ? foreign(item.subject) : h("i", null, "no subject")),
-      h("span.foot", null, sent && badgeOf(item),
-        item.attachments?.length > 0 && h("span.soft", { title: "Attachments" }, glyph("m14.500 9-5.300 5.300a3 3 0 0 1-4.300-4.300l6-6a2 2 0 0 1 2.900 2.900l-5.700 5.700a1 1 0 0 1-1.400-1.400l5-5"), item.attachments.length),
-        (item.tags ?? []).slice(0, 3).map((tag) => h("span.tag", null, `${tag.name}=${tag.value}`)))));
+      h("span.marks", null,
+        item.code && h("span.code", { title: "One-time code" }, glyph("M13 3a4 4 0 1 1 0 8 4 4 0 0 1 0-8zM10.200 9.800 4 16v1.500h3V15h2v-2h1.500"), h("span.only-heard", null, "code "), foreign(item.code)),
+        files > 0 && h("span.soft", { title: files === 1 ? "1 attachment" : `${files} attachments` }, glyph("m14.500 9-5.300 5.300a3 3 0 0 1-4.300-4.300l6-6a2 2 0 0 1 2.900 2.900l-5.700 5.700a1 1 0 0 1-1.400-1.400l5-5"), files, h("span.only-heard", null, files === 1 ? " attachment" : " attachments"))),
+      h("span.foot", null, sent && badgeOf(item), item.preview && h("span.words.soft", null, foreign(item.preview))),
+      item.tags?.length > 0 && h("span.labels", null, item.tags.slice(0, 3).map((tag) => h("span.tag", null, `${tag.name}=${tag.value}`)))));
   }
 
   empty() {
@@ -359,7 +380,7 @@ class List {
     const bare = this.tray !== "unsent" && !this.items.length && !this.filtered;
     document.body.dataset.bare = bare;
     if (bare) { if (!this.detail.querySelector(".welcome")) fill(this.detail, welcome(this.tray)); }
-    else fill(this.detail, h("div.idle", null, h("img", { src: "/_/assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Select an email to view it."),
+    else fill(this.detail, h("div.idle", null, h("img", { src: "assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Select an email to view it."),
       h("p.soft.hints", null, h("kbd", null, "j"), h("kbd", null, "k"), " to move, ", h("kbd", null, "Enter"), " to open, ", h("kbd", null, "?"), " for more")));
   }
 }

@@ -1,50 +1,117 @@
 // Live updates. Upon each `hello` the page loads the current state; later changes follow in the stream.
+//
+// Browsers limit the connections per server to six, so all tabs that show an account share one stream: the tab with the lock has it, and passes
+// its messages on. A hidden tab soon leaves it to another one. With notifications on, one tab keeps it while all are hidden.
 
-import { address } from "./api.js";
+import { address, base, key } from "./api.js";
 import { byId } from "./dom.js";
-import { itIs } from "./format.js";
+import { itIs, now } from "./format.js";
 
 const listeners = { hello: [], news: [] };
-
 /** Registers a listener for messages of this kind. */
 export const on = (kind, listener) => listeners[kind].push(listener);
 
-/** Closes the open stream. */
+/** Whether a hidden tab may keep the stream. */
+let mayStay = () => false;
+export const stayIf = (wanted) => { mayStay = wanted; };
+
+/** How long a hidden tab keeps its stream, in milliseconds: switching back and forth doesn't reconnect. */
+const MAX_HIDDEN = 10_000;
+const name = `events of ${key} at ${base}`;
+/** The lock of hidden tabs, for all accounts. */
+const BACKGROUND = `events in the background at ${base}`;
+const channel = new BroadcastChannel(name);
+/** Browsers have locks for secure origins only, such as this machine. Elsewhere each visible tab has a stream. */
+const locks = navigator.locks;
+
+const me = Math.random();
+/** The counts, as of the last message. */
+let counts = null;
+/** The open stream, if this tab has it. */
+let stream = null;
+/** Ends this tab's turn, or its wait for one. */
 let leave = null;
 
+/** Waits for a turn to have the stream, and for messages of the tab that has it. */
 export function listen() {
-  leave?.();
-  const stream = new EventSource(address("/_/stream"));
-  for (const kind of Object.keys(listeners)) {
-    stream.addEventListener(kind, (event) => {
-      const data = JSON.parse(event.data);
-      itIs(data.now);
-      show("on", "Live");
-      for (const listener of listeners[kind]) listener(data);
-    });
-  }
-  // The browser reconnects by itself, unless the request was rejected.
-  stream.addEventListener("error", () => {
-    show("off", "Reconnecting");
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (leave) listen(); }, 2000);
-  });
-  leave = () => stream.close();
+  if (leave) return;
+  const waiting = new AbortController();
+  let release;
+  const turn = new Promise((done) => { release = done; });
+  leave = () => { waiting.abort(); release(); leave = null; close(); };
+  if (locks) {
+    locks.request(name, { signal: waiting.signal }, () => {
+      if (!waiting.signal.aborted) open();
+      return turn;
+    }).catch(() => { /* It was hidden before its turn. */ });
+  } else open();
+  channel.postMessage({ ask: me });
+  seen();
 }
 
-// Browsers limit the connections per server: a page that was hidden for minutes closes its own until it is visible again.
-const MAX_HIDDEN = 300_000;
+function open() {
+  close();
+  const own = (stream = new EventSource(address("/_/stream")));
+  for (const kind of Object.keys(listeners)) own.addEventListener(kind, (event) => share(kind, JSON.parse(event.data)));
+  // The browser reconnects by itself, unless the request was rejected.
+  own.addEventListener("error", () => {
+    share("off");
+    if (own.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === own) open(); }, 2000);
+  });
+}
+
+function close() {
+  stream?.close();
+  stream = null;
+}
+
+/** Passes a message on to the other tabs. */
+function share(kind, data) {
+  channel.postMessage({ kind, data });
+  receive(kind, data);
+}
+
+function receive(kind, data) {
+  if (kind === "off") { counts = null; show("off", "Reconnecting"); return; }
+  counts = kind === "hello" ? data : { ...counts, ...data.counts, unsent: data.unsent_count };
+  itIs(data.now);
+  show("on", "Live");
+  for (const listener of listeners[kind]) listener(data);
+}
+
+channel.addEventListener("message", ({ data: { ask, to, kind, data } }) => {
+  // A tab that was opened or shown later begins with the current state, like the stream itself.
+  if (ask && stream && counts) channel.postMessage({ to: ask, kind: "hello", data: { ...counts, now: new Date(now()).toISOString() } });
+  if (kind && !stream && (to ?? me) === me) receive(kind, data);
+});
+
 let hideTimer;
-const title = document.title;
 addEventListener("pagehide", () => leave?.());
 addEventListener("pageshow", (event) => { if (event.persisted) listen(); });
 document.addEventListener("visibilitychange", () => {
-  clearTimeout(hideTimer);
-  if (document.hidden) hideTimer = setTimeout(() => { leave?.(); leave = null; }, MAX_HIDDEN);
-  else {
-    if (!leave) listen();
-  }
+  seen();
+  if (!document.hidden) listen();
 });
+
+/** Hides this tab later, unless it is seen until then. */
+function seen() {
+  clearTimeout(hideTimer);
+  if (document.hidden) hideTimer = setTimeout(hide, MAX_HIDDEN);
+}
+
+/** Leaves the stream to a visible tab, if there is one. */
+function hide() {
+  const last = leave;
+  if (!last) return;
+  if (!locks || !mayStay()) { last(); return; }
+  locks.request(BACKGROUND, { ifAvailable: true }, (lock) => {
+    if (!lock) { last(); return undefined; }
+    return new Promise((done) => { document.addEventListener("visibilitychange", done, { once: true }); });
+  });
+}
+
 // Shows the number of unread mails in the title.
+const title = document.title;
 function count({ sent, received }) {
   const unread = sent + received;
   document.title = unread ? `(${unread > 999 ? "999+" : unread}) ${title}` : title;

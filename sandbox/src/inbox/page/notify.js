@@ -2,7 +2,7 @@
 
 import { byId, plain, toast } from "./dom.js";
 import { nameOf } from "./format.js";
-import { on } from "./live.js";
+import { on, stayIf } from "./live.js";
 
 /** More new mails at once are one notification. */
 const MAX_SINGLE = 3;
@@ -30,6 +30,7 @@ export function notifyTool() {
 
 const kept = () => { try { return localStorage.getItem("notify"); } catch { return null; } };
 
+stayIf(() => wanted);
 on("news", ({ mails, received }) => {
   if (!wanted || (!document.hidden && document.hasFocus())) return;
   const fresh = [...mails.map((mail) => ["sent", mail]), ...received.map((mail) => ["received", mail])];
@@ -42,6 +43,6 @@ on("news", ({ mails, received }) => {
 
 /** The browser shows both texts as they are. The tag merges those of several open pages. */
 function show(title, body, hash, tag) {
-  const one = new Notification(title.slice(0, 120), { body: body.slice(0, 120), tag, icon: "/_/assets/icon.svg" });
+  const one = new Notification(title.slice(0, 120), { body: body.slice(0, 120), tag, icon: "assets/icon.svg" });
   one.onclick = () => { focus(); location.hash = hash; one.close(); };
 }

@@ -1,6 +1,8 @@
 // The selected mails of a list, and the bar with what can be done with them, with the found ones, or with all.
 
-import { deleteMany, mark } from "./changes.js";
+import { mark } from "./changes.js";
+import { deleteMany } from "./deletion.js";
+import { densityButton } from "./density.js";
 import { fill, h, plain } from "./dom.js";
 
 export class Selection {
@@ -38,7 +40,7 @@ export class Selection {
   }
 
   /** Asks, then deletes the selected mails. */
-  delete() { return deleteMany(this.list.tray, { ids: [...this.ids] }, count(this.ids.size, "selected")); }
+  delete() { return deleteMany(this.list.tray, { items: this.list.items.filter(({ id }) => this.ids.has(id)) }, count(this.ids.size, "selected")); }
 
   draw() {
     const { list, ids } = this;
@@ -55,13 +57,14 @@ export class Selection {
     const chosen = () => [...ids];
     const focused = this.bar.contains(document.activeElement) ? document.activeElement.dataset : null;
     fill(this.bar, every, ids.size
-      ? [h("span.soft", null, `${ids.size.toLocaleString()} selected`),
+      ? [h("span.soft", { role: "status" }, `${ids.size.toLocaleString()} selected`),
         button("read", "Mark read", () => mark(list.tray, { ids: chosen() }, false)),
         button("unread", "Mark unread", () => mark(list.tray, { ids: chosen() }, true)),
-        button("delete", "Delete", () => this.delete(), ".danger")]
+        button("delete", "Delete…", () => this.delete(), ".danger.end")]
       : [h("span.soft", null, list.filtered ? "Found" : "All"),
-        (list.unread > 0 || list.filtered) && button("read", "Mark read", () => mark(list.tray, { filter }, false)),
-        button("delete", "Delete", () => deleteMany(list.tray, { filter }, list.filtered ? "all mails that match the search" : `all ${list.tray} mails`), ".danger")]);
+        (list.unread > 0 || list.filtered) && button("read", "Mark all read", () => mark(list.tray, { filter }, false)),
+        h("span.end.group", null, densityButton(),
+          button("delete", list.filtered ? "Delete found…" : "Delete all…", () => deleteMany(list.tray, { filter }, list.filtered ? "all mails that match the search" : `all ${list.tray} mails`), ".quiet"))]);
     const name = focused?.bulk ? `[data-bulk=${focused.bulk}]` : focused && ".pick";
     if (name) this.bar.querySelector(name)?.focus();
   }

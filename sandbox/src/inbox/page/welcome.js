@@ -1,10 +1,8 @@
 // The empty inbox, with instructions for the first email.
 
-import { isKey, post, shell } from "./api.js";
+import { base, isKey, post, shell } from "./api.js";
 import { copyButton, fill, h, toast } from "./dom.js";
 import { account, accounts } from "./keys.js";
-
-const base = location.origin;
 
 export function welcome(tray) {
   const others = h("div.others");
@@ -14,7 +12,7 @@ export function welcome(tray) {
   }).catch(() => { /* The list of accounts is optional. */ });
   const sent = tray === "sent";
   return h("div.welcome", null,
-    h("img", { src: "/_/assets/icon.svg", alt: "", width: 72, height: 72 }),
+    h("img", { src: "assets/icon.svg", alt: "", width: 72, height: 72 }),
     h("h1", null, sent ? "No emails yet" : "No emails received yet"),
     h("p", null, sent ? "Emails sent to this sandbox are captured here and never delivered. They appear as soon as they are accepted."
       : "Emails to any address can be received here: with a command, or by SMTP."),

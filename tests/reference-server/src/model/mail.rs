@@ -18,6 +18,7 @@ use uuid::Uuid;
 use self::tracking::Tracking;
 use crate::content::codes::{Extracted, extract};
 use crate::content::links::Link;
+use crate::content::preview::Preview;
 use crate::model::email::Email;
 use crate::model::email::attachments::{Attachment, Content};
 use crate::model::email::draft::Draft;
@@ -216,6 +217,12 @@ impl Mail {
     /// Its one-time codes and links; the HTML is this mail's.
     pub fn extracted(&self, html: Option<&str>) -> Extracted {
         extract(self.subject(), html, self.draft.bodies.given_text().as_deref())
+    }
+
+    /// What lists show of its content.
+    pub fn preview(&self) -> Preview {
+        let (html, text) = (self.draft.bodies.html(), self.draft.bodies.given_text());
+        Preview::of(self.subject(), html.as_deref(), text.as_deref())
     }
 
     pub fn bodies(&self) -> MailBodies {

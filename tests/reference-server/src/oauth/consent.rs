@@ -128,8 +128,9 @@ fn ask(
     // Over https the cookie is never sent unencrypted.
     let secure = if address.starts_with("https:") { "; Secure" } else { "" };
     let cookie = format!(
-        "{COOKIE}={}; Path=/_/consent/{name}; HttpOnly; SameSite=Strict; Max-Age=600{secure}",
-        waiting.token
+        "{COOKIE}={}; Path={}/_/consent/{name}; HttpOnly; SameSite=Strict; Max-Age=600{secure}",
+        waiting.token,
+        state.links.public_path()
     );
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);

@@ -115,13 +115,17 @@ impl Links {
 
     /// A well-known path without the path of the public URL, which follows it (RFC 8414, section 3.1).
     pub fn without_base_path<'a>(&self, path: &'a str) -> &'a str {
-        if !self.is_published || !path.starts_with("/.well-known/") {
+        if !path.starts_with("/.well-known/") {
             return path;
         }
-        let address = self.address();
+        path.strip_suffix(&self.public_path()).unwrap_or(path)
+    }
+
+    /// The path of the public URL, which a reverse proxy strips from requests; without a trailing slash, and empty if there is none.
+    pub fn public_path(&self) -> String {
+        let address = if self.is_published { self.address() } else { String::new() };
         let rest = address.split_once("://").map_or("", |(_, rest)| rest);
-        let base = rest.find('/').map_or("", |at| &rest[at..]);
-        path.strip_suffix(base).unwrap_or(path)
+        rest.find('/').map_or_else(String::new, |at| rest[at..].to_owned())
     }
 
     /// The prefix of the service's own links in emails.

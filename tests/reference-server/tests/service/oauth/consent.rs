@@ -1,9 +1,10 @@
 //! The consent page.
 
 use http::Method;
+use idempost_reference_server::Settings;
 
 use super::{authorization_request, authorize, consent_page, decide, redirected, sandbox, urlencoded, with};
-use crate::support::KEY;
+use crate::support::{KEY, Sandbox};
 
 #[test]
 fn the_page_names_client_and_scopes_under_a_strict_content_security_policy() {
@@ -24,6 +25,27 @@ fn the_page_names_client_and_scopes_under_a_strict_content_security_policy() {
     assert_eq!(page.headers["cache-control"], "no-store");
     let cookie = page.headers["set-cookie"].to_str().unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+}
+
+#[test]
+fn the_cookie_and_form_keep_the_path_of_the_public_url() {
+    for (url, prefix) in
+        [("https://mail.test/box", "/box"), ("https://mail.test", ""), ("https://mail.test/a/b/", "/a/b")]
+    {
+        let sandbox = Sandbox::with(&Settings { public_url: Some(url.to_owned()), ..Settings::default() });
+        // The proxy has removed the prefix from the path.
+        let answer = authorize(&sandbox, &authorization_request("idempost-cli"));
+        let location = answer.headers["location"].to_str().unwrap();
+        let (public, name) = location.split_once("/_/consent/").unwrap();
+        assert_eq!(public, url.trim_end_matches('/'));
+        let page = sandbox.ask(Method::GET, format!("/_/consent/{name}")).no_key().send("");
+        let cookie = page.headers["set-cookie"].to_str().unwrap();
+        assert!(
+            cookie.contains(&format!("; Path={prefix}/_/consent/{name}; ")) && cookie.ends_with("; Secure"),
+            "{cookie}"
+        );
+        assert!(page.text().contains("<form method=post>"), "the form is sent to its own URL");
+    }
 }
 
 #[test]

@@ -1,0 +1,18 @@
+// How much of each mail the list shows: everything, or two lines. The choice is kept in the browser.
+
+import { glyph, h } from "./dom.js";
+
+const kept = () => { try { return localStorage.getItem("density"); } catch { return null; } };
+let compact = kept() === "compact";
+
+/** Applies the choice to the rows of a list. */
+export const density = (rows) => rows.classList.toggle("compact", compact);
+
+export function densityButton() {
+  return h("button.small.icon", { type: "button", "data-act": "density", title: "Compact rows", "aria-label": "Compact rows", "aria-pressed": compact, onclick: ({ currentTarget: button }) => {
+    compact = !compact;
+    button.setAttribute("aria-pressed", compact);
+    for (const rows of document.querySelectorAll(".rows")) density(rows);
+    try { localStorage.setItem("density", compact ? "compact" : "comfortable"); } catch { /* The choice then lasts until the page is closed. */ }
+  } }, glyph("M4 5h12M4 8.500h12M4 12h12M4 15.500h12"));
+}

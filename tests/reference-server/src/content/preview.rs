@@ -1,0 +1,80 @@
+//! What a list shows of the content of an email: its first words, and its one-time code.
+
+use serde::Serialize;
+
+use crate::content::codes::extract;
+use crate::content::visible::Visible;
+
+/// The number of bytes of each body that are read: a list has many emails.
+const MAX_READ: usize = 16 << 10;
+/// The maximum length of the first words, in characters.
+const MAX_LENGTH: usize = 160;
+
+/// The first words and the code of an email.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Preview {
+    /// In one line; empty if the email has no text.
+    pub preview: String,
+    /// The best candidate.
+    pub code: Option<String>,
+}
+
+impl Preview {
+    /// Reads the first 16 KiB of each body. `text` is the text body as given: without one, the words are those of the HTML.
+    pub fn of(subject: &str, html: Option<&str>, text: Option<&str>) -> Self {
+        let (html, text) = (html.map(beginning), text.map(beginning));
+        let code = extract(subject, html, text).codes.into_iter().next();
+        let words = match (text.filter(|text| !text.trim().is_empty()), html) {
+            (Some(text), _) => Visible::plain(text),
+            (None, Some(html)) => Visible::of(html),
+            (None, None) => Visible::default(),
+        };
+        Self { preview: one_line(&words.text), code }
+    }
+}
+
+fn beginning(body: &str) -> &str {
+    &body[..body.floor_char_boundary(MAX_READ)]
+}
+
+/// The beginning of a text, with its white space collapsed.
+fn one_line(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if let Some((end, _)) = line.char_indices().nth(MAX_LENGTH) {
+            line.truncate(end);
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_is_the_first_words_in_one_line_and_the_code() {
+        let text = Preview::of("Sign in", None, Some("Hello\r\n\r\n  Ada,\tyour code is 482913.\n"));
+        assert_eq!(text.preview, "Hello Ada, your code is 482913.");
+        assert_eq!(text.code.as_deref(), Some("482913"));
+        let html =
+            Preview::of("", Some("<style>p{}</style><p>One</p><p>Two <b>three</b>&zwnj;</p>"), Some(" \n"));
+        assert_eq!(html, Preview { preview: "One Two three".into(), code: None });
+        assert_eq!(Preview::of("x", None, None), Preview::default());
+    }
+
+    #[test]
+    fn a_preview_is_bounded_and_ends_between_characters() {
+        let long = Preview::of("", None, Some(&"é".repeat(1 << 20)));
+        assert_eq!(long.preview.chars().count(), MAX_LENGTH + 1);
+        assert!(long.preview.ends_with("é…"), "{}", long.preview);
+        let html = format!("<p>{}</p>", "é ".repeat(MAX_READ));
+        assert_eq!(Preview::of("", Some(&html), None).preview.chars().count(), MAX_LENGTH + 1);
+    }
+}
