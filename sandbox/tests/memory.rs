@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -240,7 +240,42 @@ fn flood_all(max_memory: usize, many: usize) {
 }
 
 #[test]
+fn readers_of_a_mail_with_many_links_share_its_text() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let service = idempost_sandbox::service(Settings::default());
+    let request = |method: Method, path: &str, body: String| {
+        let request = Request::builder().method(method).uri(path).header("authorization", "Bearer sb_test");
+        service.handle(request.body(Bytes::from(body)).unwrap())
+    };
+    let links: Vec<_> =
+        (0..50_000).map(|number| format!("<a href='https://a.example/{number}'>x</a> ")).collect();
+    let html = links.concat();
+    let size = html.len();
+    let mail = json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "html": html});
+    let sent = request(Method::POST, "/emails", mail.to_string());
+    let id = serde_json::from_slice::<Value>(sent.body()).unwrap()["id"].as_str().unwrap().to_owned();
+    drop((mail, html, links, sent));
+    let before = HEAP.current_usage();
+    HEAP.reset_peak_usage();
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let response = request(Method::GET, &format!("/emails/{id}"), String::new());
+                assert!(response.status().is_success() && response.body().len() > size);
+            });
+        }
+    });
+    // Each response contains the HTML and the text, and the log of requests records it.
+    let peak = HEAP.peak_usage() - before;
+    assert!(peak <= 12 * 3 * size, "{peak} bytes for HTML of {size}");
+}
+
+/// The allocator counts all tests together.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[test]
 fn memory_stays_within_max_memory() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     flood_all(16 << 20, 1_500);
 }
 
