@@ -22,8 +22,8 @@ pub fn is_unsubscribe(name: &str) -> bool {
     UNSUBSCRIBE.contains(&name)
 }
 
-/// Stands for the link in a text that all emails of a broadcast share: a private-use character that no HTML changes.
-const LINK_PLACEHOLDER: &str = "\u{e000}";
+/// Stands for the link in a text that all emails of a broadcast share: a word between private-use characters, which HTML has alone at most.
+const LINK_PLACEHOLDER: &str = "\u{e000}link\u{e000}";
 
 /// The content that all emails of a broadcast share.
 #[derive(Debug)]
