@@ -29,13 +29,14 @@ use encoding_rs::Encoding;
 use serde::Serialize;
 use url::Url;
 
-use self::document::{Event, Tag};
+use self::document::Event;
 use self::findings::{Findings, Spot};
 use self::leftovers::Leftover;
 use self::links::Links;
 use self::message::Parts;
 use self::support::Support;
 use self::targets::Targets;
+use idempost_reference_server::content::html::Tag;
 use idempost_reference_server::mime;
 
 pub use self::findings::{Finding, Part, Place};
@@ -238,7 +239,7 @@ impl Page {
 
     fn tag(&mut self, tag: &Tag<'_>, charset: Option<&'static Encoding>, findings: &mut Findings) {
         let spot = || Spot::at(Part::Html, tag.offset, tag.source);
-        for (name, value) in tag.attributes() {
+        for (name, value) in tag.attributes().iter().map(|one| (&*one.name, &*one.value)) {
             let mut left = |kind, _| findings.add(rule(kind), spot);
             match name {
                 "alt" | "title" | "aria-label" | "placeholder" => leftovers::in_text(value, &mut left),

@@ -87,7 +87,7 @@ pub(crate) struct ServerArgs {
     monthly_quota: Option<u64>,
     /// Behavior where the specification and Resend differ: spec or live
     ///
-    /// With live, emails of a batch can have `scheduled_at`.
+    /// With live, emails of a batch can have `scheduled_at`, and empty values that some clients write for what isn't set are ignored.
     #[arg(long, value_name = "WHICH", default_value = "spec", value_parser = ["spec", "live"], hide_possible_values = true, hide_short_help = true)]
     compat: String,
     /// Reject senders with an unverified domain

@@ -1,12 +1,6 @@
-//! Walks through the HTML of a mail, in one pass and without building a tree.
-//!
-//! The tokenizer is `html5gum`: it reports the offset of each token, and its cost is linear for tags with many attributes too (html5ever's isn't).
+//! What the checks see of the HTML of a mail: tags, texts, style sheets, and links with their texts.
 
-use std::collections::BTreeMap;
-use std::collections::HashSet;
-
-use html5gum::emitters::default::DefaultEmitter;
-use html5gum::{HtmlString, Spanned, Token, Tokenizer};
+use idempost_reference_server::content::html::{self, Tag};
 
 /// The maximum length of a link's text, in bytes.
 const MAX_LINK_TEXT: usize = 1_000;
@@ -15,36 +9,12 @@ const MAX_LINK_TEXT: usize = 1_000;
 pub(super) enum Event<'a> {
     Doctype(usize),
     Comment(usize),
-    Start(Tag<'a>),
+    Start(&'a Tag<'a>),
     Text(Text<'a>),
     /// The content of a `style` element, and its offset.
     Style(&'a str, usize),
     /// A link with its text, at its end.
     Link(&'a Link),
-}
-
-/// A start tag.
-pub(super) struct Tag<'a> {
-    pub(super) name: &'a str,
-    pub(super) offset: usize,
-    pub(super) source: &'a str,
-    attributes: &'a BTreeMap<HtmlString, Spanned<HtmlString, usize>>,
-}
-
-impl Tag<'_> {
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.attributes.get(name.as_bytes()).and_then(|value| std::str::from_utf8(value).ok())
-    }
-
-    pub(super) fn is(&self, name: &str, value: &str) -> bool {
-        self.get(name).is_some_and(|found| found.trim().eq_ignore_ascii_case(value))
-    }
-
-    /// The attributes with their values.
-    pub(super) fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
-        let utf8 = |text| std::str::from_utf8(text).ok();
-        self.attributes.iter().filter_map(move |(name, value)| Some((utf8(name)?, utf8(value)?)))
-    }
 }
 
 /// A text, which no element separates.
@@ -77,78 +47,56 @@ pub(super) struct Link {
     pub(super) labels: String,
 }
 
-/// Elements whose content the tokenizer returns as one text.
-const RAW: [&str; 9] =
-    ["style", "script", "title", "textarea", "iframe", "xmp", "noembed", "noframe", "noscript"];
 const CODE: [&str; 4] = ["code", "pre", "kbd", "samp"];
 
 /// Calls `on` with everything in the HTML.
 pub(super) fn walk(html: &str, on: &mut impl FnMut(Event<'_>)) {
-    let raw: HashSet<&str> = RAW.into();
-    let mut emitter = DefaultEmitter::<usize>::new_with_span();
-    emitter.naively_switch_states(true);
-    let mut inside: Option<&str> = None;
     let mut code = 0_usize;
     let mut link: Option<Link> = None;
-    let source = |start: usize, end: usize| html.get(start..end).unwrap_or_default();
-    for token in Tokenizer::new_with_emitter(html, emitter) {
-        // Reading from memory can't fail.
-        let Ok(token) = token;
-        match token {
-            Token::StartTag(tag) => {
-                let Ok(name) = std::str::from_utf8(&tag.name) else { continue };
-                let (offset, source) = (tag.span.start, source(tag.span.start, tag.span.end));
-                let tag = Tag { name, offset, source, attributes: &tag.attributes };
-                inside = raw.get(name).copied();
-                code += usize::from(CODE.contains(&name));
-                if name == "a" {
-                    finish(&mut link, on);
-                    let is_labeled = ["aria-label", "title"].iter().any(|name| is_filled(tag.get(name)));
-                    let mut labels = String::new();
-                    label(&tag, &mut labels);
-                    link = tag.get("href").map(|href| Link {
-                        href: href.to_owned(),
-                        offset,
-                        source: source.chars().take(500).collect(),
-                        text: String::new(),
-                        is_labeled,
-                        labels,
-                    });
-                } else if let Some(link) = &mut link {
-                    // An image without `alt` has a finding of its own.
-                    let is_label = name == "img" && tag.get("alt").is_none_or(|alt| !alt.trim().is_empty());
-                    link.is_labeled |= is_label || is_filled(tag.get("aria-label")) || name == "svg";
-                    label(&tag, &mut link.labels);
-                }
-                on(Event::Start(tag));
+    html::walk(html, &mut |event| match event {
+        html::Event::Start(tag) => {
+            code += usize::from(CODE.contains(&tag.name));
+            if tag.name == "a" {
+                finish(&mut link, on);
+                let is_labeled = ["aria-label", "title"].iter().any(|name| is_filled(tag.get(name)));
+                let mut labels = String::new();
+                label(tag, &mut labels);
+                link = tag.get("href").map(|href| Link {
+                    href: href.to_owned(),
+                    offset: tag.offset,
+                    source: tag.source.chars().take(500).collect(),
+                    text: String::new(),
+                    is_labeled,
+                    labels,
+                });
+            } else if let Some(link) = &mut link {
+                // An image without `alt` has a finding of its own.
+                let is_label = tag.name == "img" && tag.get("alt").is_none_or(|alt| !alt.trim().is_empty());
+                link.is_labeled |= is_label || is_filled(tag.get("aria-label")) || tag.name == "svg";
+                label(tag, &mut link.labels);
             }
-            Token::EndTag(tag) => {
-                inside = None;
-                let Ok(name) = std::str::from_utf8(&tag.name) else { continue };
-                code -= usize::from(code > 0 && CODE.contains(&name));
-                if name == "a" {
-                    finish(&mut link, on);
-                }
-            }
-            Token::String(text) => {
-                let (offset, source) = (text.span.start, source(text.span.start, text.span.end));
-                match inside {
-                    Some("style") => on(Event::Style(source, offset)),
-                    Some(_) => {}
-                    None => {
-                        let Ok(text) = std::str::from_utf8(&text) else { continue };
-                        if let Some(link) = &mut link {
-                            extend(&mut link.text, text);
-                        }
-                        on(Event::Text(Text { decoded: text, offset, source, is_code: code > 0 }));
-                    }
-                }
-            }
-            Token::Comment(comment) => on(Event::Comment(comment.span.start)),
-            Token::Doctype(doctype) => on(Event::Doctype(doctype.span.start)),
-            Token::Error(_) => {}
+            on(Event::Start(tag));
         }
-    }
+        html::Event::End(name) => {
+            code -= usize::from(code > 0 && CODE.contains(&name));
+            if name == "a" {
+                finish(&mut link, on);
+            }
+        }
+        html::Event::Text(text) => match text.raw {
+            Some("style") => on(Event::Style(text.source, text.offset)),
+            Some(_) => {}
+            None => {
+                if let Some(link) = &mut link {
+                    extend(&mut link.text, text.decoded);
+                }
+                let html::Text { decoded, offset, source, .. } = text;
+                on(Event::Text(Text { decoded, offset, source, is_code: code > 0 }));
+            }
+        },
+        html::Event::Comment(at) => on(Event::Comment(at)),
+        html::Event::Doctype(at) => on(Event::Doctype(at)),
+    });
     finish(&mut link, on);
 }
 

@@ -5,10 +5,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use super::document::{Event, Link, Tag};
+use super::document::{Event, Link};
 use super::findings::{Findings, Part, Spot};
 use super::targets::{OWN_PATH, Targets, says_unsubscribe};
 use super::{leftovers, rules};
+use idempost_reference_server::content::html::Tag;
 
 /// Elements that begin a block of text.
 const BLOCKS: [&str; 24] = [

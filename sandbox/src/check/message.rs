@@ -10,6 +10,7 @@ use url::Url;
 use super::findings::{Findings, Part, Spot};
 use super::{Sizes, rules};
 use idempost_reference_server::mime;
+use idempost_reference_server::model::received::parts;
 
 /// Gmail's limit, in bytes.
 const MAX_HTML: usize = 102_000;
@@ -65,14 +66,15 @@ impl Parts {
 
     /// The parts of a message, with the findings of its MIME structure.
     pub(super) fn of_message(raw: &[u8], message: &Message<'_>, findings: &mut Findings) -> Self {
-        let part = |is: fn(&PartType<'_>) -> bool, of: &[u32]| {
-            of.iter().filter_map(|index| message.parts.get(*index as usize)).find(|part| is(&part.body))
-        };
-        let html = part(|body| matches!(body, PartType::Html(_)), &message.html_body);
-        let text = part(|body| matches!(body, PartType::Text(_)), &message.text_body);
         let mut charset = None;
+        let html =
+            parts::html_parts(message).into_iter().filter(|part| matches!(part.body, PartType::Html(_)));
         let html = html.map(|part| decoded(part, message, Part::Html, &mut charset, findings));
+        let html = html.reduce(|all, next| all + "\n" + &next);
+        let text =
+            parts::text_parts(message).into_iter().filter(|part| matches!(part.body, PartType::Text(_)));
         let text = text.map(|part| decoded(part, message, Part::Text, &mut None, findings));
+        let text = text.reduce(|all, next| all + "\n" + &next);
         let header = |name: &'static str| message.header_raw(name).map(|value| value.trim().to_owned());
         let is_bulk =
             |value: String| ["bulk", "list", "junk"].iter().any(|word| value.eq_ignore_ascii_case(word));

@@ -12,9 +12,10 @@ use serde::Serialize;
 
 use self::detect::{Kind, detected_by};
 use super::css::{self, Item, Simple, Token};
-use super::document::{Event, Tag};
+use super::document::Event;
 use super::findings::{Findings, Part, Spot};
 use super::rules;
+use idempost_reference_server::content::html::Tag;
 
 mod detect;
 
@@ -136,7 +137,7 @@ impl Support {
     fn tag(&mut self, tag: &Tag<'_>) {
         let spot = || Spot::at(Part::Html, tag.offset, tag.source);
         self.uses(Kind::Element, tag.name, &spot);
-        for (name, value) in tag.attributes() {
+        for (name, value) in tag.attributes().iter().map(|one| (&*one.name, &*one.value)) {
             self.uses(Kind::Attribute, name, &spot);
             match name {
                 "style" => css::declarations(value, &mut |_, item| self.css(&item, &|_| spot())),

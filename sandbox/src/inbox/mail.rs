@@ -2,7 +2,6 @@
 
 pub(super) mod remote_images;
 pub(super) mod sanitized;
-mod tags;
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -8,6 +8,7 @@ use mail_parser::Address;
 use serde_json::json;
 use url::form_urlencoded;
 
+use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
 use idempost_reference_server::model::email::attachments::Content;
 use idempost_reference_server::model::email::draft::Draft;
@@ -29,7 +30,7 @@ pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Byte
     let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
         written(state, tenant, request.body())?
     } else {
-        (request.body().clone(), named(request.body()))
+        (request.body().clone(), named(request.body()).map_err(not_received)?)
     };
     let query = request.uri().query().unwrap_or_default();
     let envelope: Vec<_> = form_urlencoded::parse(query.as_bytes())
@@ -37,13 +38,16 @@ pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Byte
         .map(|(_, recipient)| recipient.into_owned())
         .collect();
     let recipients = if envelope.is_empty() { named } else { envelope };
-    let id = received::arrive(state, tenant, recipients, authentication(query)?, raw).map_err(|reason| {
-        match reason {
-            NotReceived::UnknownKey => Problem::invalid_api_key(),
-            reason => Problem::validation(format!("The mail was not received: {reason}.")),
-        }
-    })?;
+    let id =
+        received::arrive(state, tenant, recipients, authentication(query)?, raw).map_err(not_received)?;
     Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
+}
+
+fn not_received(reason: NotReceived) -> Problem {
+    match reason {
+        NotReceived::UnknownKey => Problem::invalid_api_key(),
+        reason => Problem::validation(format!("The mail was not received: {reason}.")),
+    }
 }
 
 /// Reads the results of the checks of the sender; by default they are unknown.
@@ -84,9 +88,10 @@ fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<St
 }
 
 /// The recipients in a message's headers.
-fn named(raw: &[u8]) -> Vec<String> {
-    let Some(message) = idempost_reference_server::mime::headers(raw) else { return Vec::new() };
+fn named(raw: &[u8]) -> Result<Vec<String>, NotReceived> {
+    let message = mime::read_headers(raw).map_err(|reason| NotReceived::TooComplex(reason.text()))?;
+    let Some(message) = message else { return Ok(Vec::new()) };
     let all = [message.to(), message.cc(), message.bcc()];
     let all = all.into_iter().flatten().flat_map(Address::iter);
-    all.filter_map(|one| one.address()).map(str::to_owned).collect()
+    Ok(all.filter_map(|one| one.address()).map(str::to_owned).collect())
 }

@@ -11,6 +11,7 @@ mod term;
 use jiff::Timestamp;
 use url::form_urlencoded;
 
+use self::parse::Dialect;
 use self::term::{Condition, Operator, Term};
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::Problem;
@@ -41,7 +42,7 @@ impl Search {
                 continue;
             }
             if name == "query" {
-                terms.extend(parse::query(&value, now)?);
+                terms.extend(parse::query(&value, Dialect::Own, now)?);
             } else if name == "unread" {
                 let unread: bool = value.parse().map_err(|_| {
                     Problem::validation(format!(
@@ -64,6 +65,11 @@ impl Search {
             )));
         }
         Ok(Self { terms })
+    }
+
+    /// Reads a search of Mailpit's API.
+    pub(super) fn of_mailpit(query: &str, now: Timestamp) -> Result<Self, Problem> {
+        Ok(Self { terms: parse::query(query, Dialect::Mailpit, now)? })
     }
 
     /// Reads the search of a change, where an ignored parameter or an empty value would change more emails than intended.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `to`, `cc` | the addresses of these headers that are also in the envelope |
 //! | `bcc` | the other envelope recipients |
-//! | `html`, `text` | the first part of each type that isn't a file |
+//! | `html`, `text` | the parts of the body that aren't files, in order |
 //! | `attachments` | the files, with their content IDs |
 //! | `headers` | all other headers, except those that servers write |
 //!
@@ -19,12 +19,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use mail_parser::{Address, Message, PartType};
+use mail_parser::{Address, Message};
 use serde_json::{Map, Value, json};
 
 use crate::smtp::reply::Reply;
-use idempost_reference_server::mime::{self, NotParsed};
-use idempost_reference_server::model::received::{addresses, contents, mailbox};
+use idempost_reference_server::mime;
+use idempost_reference_server::model::received::{addresses, contents, mailbox, parts};
 
 /// In lower case, like the following lists.
 const IDEMPOTENCY_KEY: &str = "resend-idempotency-key";
@@ -52,8 +52,7 @@ const MAX_MESSAGE: usize = 400;
 pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
     let message = mime::parse(raw).map_err(|error| Reply::too_complex(error.text()))?;
     let message = message.filter(|message| !message.headers().is_empty()).ok_or(Reply::NOT_A_MAIL)?;
-    let body = body(&message, recipients, raw).map_err(|error| Reply::too_complex(error.text()))?;
-    let body = Bytes::from(body.to_string());
+    let body = Bytes::from(body(&message, recipients).to_string());
     let mut request = Request::post("/emails").body(body).map_err(|_| Reply::FAILED)?;
     let headers = request.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -85,18 +84,10 @@ pub(super) fn reply(response: &Response<Bytes>) -> Reply {
     Reply::new(code, format!("{enhanced} {message}"))
 }
 
-fn body(message: &Message<'_>, recipients: &[String], raw: &[u8]) -> Result<Value, NotParsed> {
+fn body(message: &Message<'_>, recipients: &[String]) -> Value {
     let mut envelope = Envelope::of(recipients);
     let (to, cc) = (envelope.take(message.to()), envelope.take(message.cc()));
     let bcc = envelope.rest();
-    let html = message.html_bodies().find_map(|part| match &part.body {
-        PartType::Html(html) => Some(html.as_ref()),
-        _ => None,
-    });
-    let text = message.text_bodies().find_map(|part| match &part.body {
-        PartType::Text(text) => Some(text.as_ref()),
-        _ => None,
-    });
     let fields = [
         ("from", sender(message).map(Value::from)),
         ("to", some_of(to)),
@@ -104,13 +95,13 @@ fn body(message: &Message<'_>, recipients: &[String], raw: &[u8]) -> Result<Valu
         ("bcc", some_of(bcc)),
         ("reply_to", some_of(as_addresses(message, "reply-to", message.reply_to()))),
         ("subject", message.subject().map(Value::from)),
-        ("html", html.map(Value::from)),
-        ("text", text.map(Value::from)),
+        ("html", parts::html(message).map(Value::from)),
+        ("text", parts::text(message).map(Value::from)),
         ("headers", headers(message)),
-        ("attachments", some_of(attachments(raw)?)),
+        ("attachments", some_of(attachments(message))),
     ];
     let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Ok(Value::Object(fields.collect()))
+    Value::Object(fields.collect())
 }
 
 fn some_of<T: Into<Value>>(list: Vec<T>) -> Option<Value> {
@@ -158,8 +149,8 @@ fn headers(message: &Message<'_>) -> Option<Value> {
     (!headers.is_empty()).then_some(Value::Object(headers))
 }
 
-fn attachments(raw: &[u8]) -> Result<Vec<Value>, NotParsed> {
-    let files = contents(raw)?.into_iter().map(|(file, bytes)| {
+fn attachments(message: &Message<'_>) -> Vec<Value> {
+    let files = contents(message).into_iter().map(|(file, bytes)| {
         let mut attachment = json!({
             "filename": file.filename,
             "content_type": file.content_type,
@@ -170,7 +161,7 @@ fn attachments(raw: &[u8]) -> Result<Vec<Value>, NotParsed> {
         }
         attachment
     });
-    Ok(files.collect())
+    files.collect()
 }
 
 /// The envelope recipients that no header has named yet, without duplicates.

@@ -326,7 +326,7 @@ impl Wanted {
     }
 }
 
-fn encoded(query: &str) -> String {
+pub(crate) fn encoded(query: &str) -> String {
     url::form_urlencoded::byte_serialize(query.as_bytes()).collect()
 }
 
@@ -586,7 +586,7 @@ fn a_mistake_in_a_search_names_its_place_and_what_is_allowed() {
         ("x -larger:abc", vec!["character 3: `larger:`", "`10kB`", "found \"abc\""]),
         ("smaller:-1", vec!["`smaller:`"]),
         ("event:nope", vec!["`event:` must be one of `queued`", "`clicked`", "found \"nope\""]),
-        ("is:new", vec!["`is:` must be `read` or `unread`; found \"new\""]),
+        ("is:new", vec!["`is:` must be `read`, `unread` or `tagged`; found \"new\""]),
         ("has:wings", vec!["`has:` must be `attachment`; found \"wings\""]),
         ("id:7", vec!["`id:` must be the complete ID"]),
         ("tag:=x", vec!["`tag:` must be `name` or `name=value`"]),

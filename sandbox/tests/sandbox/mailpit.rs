@@ -13,6 +13,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::inbox_live::post;
+use crate::inbox_search::encoded;
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
@@ -430,4 +431,66 @@ fn a_request_that_is_no_handshake_is_rejected() {
     };
     assert_eq!(handshake("12").status, 400);
     assert_eq!(handshake("13").status, 501, "this mount has no sockets");
+}
+
+#[test]
+fn searches_have_the_operators_of_mailpit_and_no_others() {
+    let sandbox = Sandbox::new();
+    let mut one = email_with("subject", "One");
+    one["bcc"] = "hidden@example.org".into();
+    one["reply_to"] = "help@acme.test".into();
+    one["tags"] = json!([{"name": "kind", "value": "welcome"}]);
+    one["attachments"] = json!([{"filename": "a.txt", "content": "YQ=="}]);
+    sandbox.sent(&one);
+    sandbox.sent(&email_with("subject", "Two"));
+    let search = |query: &str| sandbox.get(format!("/api/v1/search?query={}", encoded(query)));
+    for (query, found) in [
+        ("addressed:hidden@example.org", &["One"][..]),
+        ("addressed:help@acme.test", &["One"]),
+        ("bcc:hidden", &["One"]),
+        ("reply-to:help", &["One"]),
+        ("-addressed:help", &["Two"]),
+        ("!reply-to:help", &["Two"]),
+        ("!two", &["One"]),
+        ("has:attachments", &["One"]),
+        ("!has:attachment", &["Two"]),
+        ("is:tagged", &["One"]),
+        ("!is:tagged", &["Two"]),
+        ("is:unread", &["Two", "One"]),
+        ("https://a.test/x", &[]),
+        ("12:30", &[]),
+        ("\"foo:bar\"", &[]),
+    ] {
+        assert_eq!(subjects(&search(query)), found, "{query}");
+    }
+    for query in ["recipient:ada", "x-header:y", "!bogus:1", "has:inline", "is:starred"] {
+        let answer = search(query);
+        assert_eq!(answer.status, 400, "{query}: {}", answer.text());
+    }
+    assert!(search("recipient:ada").text().contains("`recipient:` is not an operator"));
+    let delete = sandbox.ask(Method::DELETE, "/api/v1/search?query=recipient:ada").send("");
+    assert_eq!(delete.status, 400);
+    assert_eq!(
+        sandbox.get("/_/messages?query=foo:bar").status,
+        200,
+        "the page's own searches have words with colons"
+    );
+}
+
+#[test]
+fn a_view_without_an_extension_leads_to_the_inbox_page() {
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email_with("subject", "One"));
+    sandbox.advance(1);
+    sandbox.service.receive(KEY, &["b@acme.test"], "From: a@b.test\r\nSubject: Two\r\n\r\nx").unwrap();
+    let all = ids(&sandbox.get("/api/v1/messages"));
+    for (id, folder) in all.iter().zip(["received", "sent"]) {
+        let answer = sandbox.get(format!("/view/{id}"));
+        assert_eq!(answer.status, 302);
+        assert_eq!(answer.header("location"), Some(format!("../_/#/{folder}/{id}").as_str()));
+    }
+    assert_eq!(sandbox.get("/view/latest").status, 302);
+    assert_eq!(sandbox.get("/view/unknown").status, 404);
+    let version = sandbox.get("/api/v1/info").json()["Version"].clone();
+    assert!(version.as_str().unwrap().starts_with("v1."), "clients compare it: {version}");
 }

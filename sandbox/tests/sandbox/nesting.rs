@@ -1,4 +1,4 @@
-//! Mails with excessively nested parts, on every entry point.
+//! Mails with excessively nested parts or costly headers, on every entry point.
 
 use std::fmt::Write as _;
 
@@ -158,4 +158,33 @@ fn views(sandbox: &Sandbox) -> Vec<(String, Value)> {
             (path, answer.json())
         })
         .collect()
+}
+
+#[tokio::test]
+async fn costly_headers_are_rejected_on_every_entry_point() {
+    let server = SmtpServer::open(&idempost_sandbox::Settings::default()).await;
+    let segments: Vec<_> = (0..200_000).map(|number| format!(" a*{number}=b;\r\n")).collect();
+    let segments = segments.concat();
+    let words = "=?utf-8?q?x\r\n ".repeat(200_000);
+    for (field, rule) in [
+        (format!("Content-Type: text/plain;\r\n{segments}"), "more than 500 marks"),
+        (format!("Subject: {words}"), "unterminated encoded words"),
+        (format!("X-Long: {}", "x\r\n ".repeat(2_000_000)), "more than 4 MiB of headers"),
+    ] {
+        let mail = format!("From: ada@example.com\r\nTo: hi@acme.test\r\n{}\r\n\r\nx\r\n", field.trim_end())
+            .into_bytes();
+        let replies = server.deliver(&mail).await;
+        assert!(replies.starts_with("554 5.6.0 ") && replies.contains(rule), "{replies}");
+        let sandbox = Sandbox::new();
+        let answer = received(&sandbox, mail.clone());
+        assert!(answer.status == 422 && answer.message().contains(rule), "{}", answer.message());
+        let attached = json!([{"filename": "a.eml", "content_type": "message/rfc822", "content": STANDARD.encode(&mail)}]);
+        let answer = sandbox.refused(&email_with("attachments", attached));
+        assert!(
+            answer.message().contains("`attachments[0].content`") && answer.message().contains(rule),
+            "{}",
+            answer.message()
+        );
+    }
+    assert!(server.received("sb_local").is_empty());
 }

@@ -2,6 +2,7 @@
 //! what lists show of one.
 
 pub mod codes;
+pub mod html;
 pub mod inline_images;
 pub mod links;
 pub mod placeholders;

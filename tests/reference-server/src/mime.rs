@@ -4,6 +4,7 @@
 //! message first passes [`structure`], which walks through its parts without building a tree, within the limits below. They are those of
 //! Dovecot's parser, whose depth is also Postfix' `mime_nesting_limit`.
 
+mod headers;
 pub mod limits;
 pub mod structure;
 
@@ -32,7 +33,9 @@ impl NotParsed {
     const PARTS: Self = Self("has more than 10000 parts");
     const REREAD: Self =
         Self("has unterminated or nested encoded parts that would need more than 128 MiB to parse");
-
+    const HEADERS: Self = Self("has more than 4 MiB of headers");
+    const PARAMETERS: Self = Self("has a header with more than 500 marks of continued or encoded parameters");
+    const ENCODED_WORDS: Self = Self("has more than 30 unterminated encoded words in a header");
     const BOUNDARIES: Self = Self("has parts whose boundaries contradict each other");
 
     pub fn text(self) -> &'static str {
@@ -55,9 +58,18 @@ pub fn parse(raw: &[u8]) -> Result<Option<Message<'_>>, NotParsed> {
     catch_unwind(|| MessageParser::new().parse(raw)).map_err(|_| NotParsed::BOUNDARIES)
 }
 
-/// Parses only the headers of a message, which needs no limit.
+/// Parses only the headers of a message. Returns `None` if it has none.
+///
+/// # Errors
+/// Fails if they exceed a limit.
+pub fn read_headers(raw: &[u8]) -> Result<Option<Message<'_>>, NotParsed> {
+    headers::check(raw)?;
+    Ok(MessageParser::new().parse_headers(raw))
+}
+
+/// The headers of a message that was accepted. `None` if it has none, or if they exceed a limit.
 pub fn headers(raw: &[u8]) -> Option<Message<'_>> {
-    MessageParser::new().parse_headers(raw)
+    read_headers(raw).ok().flatten()
 }
 
 /// The bytes of a part without its transfer encoding. The parser converts text to UTF-8; these are the original bytes. `None` if they can't be

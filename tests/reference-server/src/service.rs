@@ -32,7 +32,7 @@ use crate::reply::Reply;
 use crate::resources::received::{self, NotReceived};
 use crate::route::{Access, Area, Call, Effect, Found, Handler, Route, Routes, Stage};
 use crate::routes::ROUTES;
-use crate::settings::Settings;
+use crate::settings::{Compat, Settings};
 use crate::state::arrivals::Seen;
 use crate::state::event_bus::BusEventKind;
 use crate::state::faults::{Action, Faults, Wire, too_many};
@@ -448,7 +448,7 @@ impl Service {
         route: &'static Route,
         created_key: Option<CreatedKey>,
     ) -> Response<Bytes> {
-        let ignored = RefCell::new(Ignored::default());
+        let ignored = RefCell::new(Ignored::new(self.state.settings.compat == Compat::Live));
         let mut context = Context::new(&self.state, request, Arc::clone(tenant), route.path, &ignored);
         context.key = created_key;
         let answer = as_declared(route, || match route.handler {

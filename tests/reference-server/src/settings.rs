@@ -16,7 +16,9 @@ pub enum Compat {
     /// That of the specification.
     #[default]
     Specification,
-    /// Resend's: emails of a batch can have `scheduled_at`.
+    /// Resend's: emails of a batch can have `scheduled_at`. An empty `scheduled_at` or `topic_id`, and an empty `from`, `subject`, `html` or
+    /// `text` beside a template, count as absent, and `[]` counts as an object without fields: some clients write them for what isn't set. The
+    /// response's header `x-sandbox-ignored-fields` names these fields.
     Live,
 }
 

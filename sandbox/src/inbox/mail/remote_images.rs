@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use url::Url;
 
-use super::tags::{Tag, Tags, decoded};
+use idempost_reference_server::content::html::{Event, Tag, walk};
 use idempost_reference_server::state::images::LoadedImages;
 
 /// The maximum length of a URL, in bytes.
@@ -71,20 +71,23 @@ fn references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
             found(range, url);
         }
     };
-    for tag in Tags::of(html) {
-        for attribute in &tag.attributes {
-            let value = attribute.value.clone();
-            match reference(&tag, attribute.name) {
-                Some(Reference::Url) => found(value),
-                Some(Reference::Candidates) => candidates(html, value, &mut found),
-                Some(Reference::Style) => style(html, value, &mut found),
-                None => {}
+    walk(html, &mut |event| match event {
+        Event::Start(tag) => {
+            for attribute in tag.attributes() {
+                let value = attribute.place.clone();
+                match reference(tag, &attribute.name) {
+                    Some(Reference::Url) => found(value),
+                    Some(Reference::Candidates) => candidates(html, value, &mut found),
+                    Some(Reference::Style) => style(html, value, &mut found),
+                    None => {}
+                }
             }
         }
-        if let Some(content) = tag.raw.clone().filter(|_| tag.is("style")) {
-            style(html, content, &mut found);
+        Event::Text(text) if text.raw == Some("style") => {
+            style(html, text.offset..text.offset + text.source.len(), &mut found);
         }
-    }
+        _ => {}
+    });
 }
 
 /// What an attribute contains.
@@ -95,18 +98,11 @@ enum Reference {
 }
 
 fn reference(tag: &Tag<'_>, attribute: &str) -> Option<Reference> {
-    let is = |name: &str| attribute.eq_ignore_ascii_case(name);
-    if is("style") {
-        Some(Reference::Style)
-    } else if is("background")
-        || is("poster") && tag.is("video")
-        || is("src") && (tag.is("img") || tag.is("input"))
-    {
-        Some(Reference::Url)
-    } else if is("srcset") && (tag.is("img") || tag.is("source")) {
-        Some(Reference::Candidates)
-    } else {
-        None
+    match (tag.name, attribute) {
+        (_, "style") => Some(Reference::Style),
+        (_, "background") | ("video", "poster") | ("img" | "input", "src") => Some(Reference::Url),
+        ("img" | "source", "srcset") => Some(Reference::Candidates),
+        _ => None,
     }
 }
 
@@ -181,6 +177,46 @@ fn remote(source: &str) -> Option<Url> {
     let mut url = Url::parse(&text).ok()?;
     url.set_fragment(None);
     Some(url)
+}
+
+/// A part of an attribute's value without its character references. Names other than those of markup are left: a URL has none.
+fn decoded(value: &str) -> Cow<'_, str> {
+    let Some(first) = value.find('&') else { return Cow::Borrowed(value) };
+    let (before, mut rest) = value.split_at(first);
+    let mut text = before.to_owned();
+    while let Some(at) = rest.find('&') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        // The longest reference is `&#x10ffff;`.
+        let end = rest.bytes().take(10).position(|byte| byte == b';');
+        if let Some((char, end)) = end.and_then(|end| Some((character(&rest[1..end])?, end))) {
+            text.push(char);
+            rest = &rest[end + 1..];
+        } else {
+            text.push('&');
+            rest = &rest[1..];
+        }
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
+fn character(name: &str) -> Option<char> {
+    Some(match name {
+        "amp" => '&',
+        "quot" => '"',
+        "apos" => '\'',
+        "lt" => '<',
+        "gt" => '>',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?)?
+        }
+    })
 }
 
 #[cfg(test)]
@@ -332,6 +368,19 @@ mod tests {
             let linear =
                 (0..20).any(|_| cost(&large) <= cost(&small) * 7 + std::time::Duration::from_micros(50));
             assert!(linear, "{piece:?}");
+        }
+    }
+
+    #[test]
+    fn character_references_of_markup_are_decoded() {
+        for (value, text) in [
+            ("a?b=1&amp;c=2&copy=3", "a?b=1&c=2&copy=3"),
+            ("&#38;&#x26;&quot;&apos;&lt;&gt;", "&&\"'<>"),
+            ("&&amp&;&#xd800;&#99999999;&#;", "&&amp&;&#xd800;&#99999999;&#;"),
+            ("é&amp;é", "é&é"),
+            ("", ""),
+        ] {
+            assert_eq!(decoded(value), text, "{value}");
         }
     }
 }

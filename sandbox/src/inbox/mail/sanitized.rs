@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
 use url::form_urlencoded;
 
-use super::tags::{Tags, decoded};
+use idempost_reference_server::content::html::{Event, walk};
 use idempost_reference_server::content::inline_images::{Embedded, Pictures, References};
 use idempost_reference_server::wire::cancel::Cancellation;
 
@@ -127,16 +127,24 @@ pub(in crate::inbox) fn document(
 
 /// The color schemes that the document declares with `<meta name="color-scheme">`, which is renamed.
 fn color_schemes(html: &str) -> Option<String> {
-    let mut tags = Tags::of(html).filter(|tag| tag.is("meta"));
-    tags.find_map(|tag| {
-        let value =
-            |name| tag.attribute(name).map(|found| decoded(&html[found.value.clone()]).to_ascii_lowercase());
-        let schemes =
-            value("content").filter(|_| value("name").is_some_and(|name| name.trim() == "color-scheme"))?;
-        let schemes: Vec<_> = schemes.split_ascii_whitespace().collect();
-        let are_known = schemes.iter().all(|scheme| matches!(*scheme, "light" | "dark" | "only" | "normal"));
-        (are_known && (1..=3).contains(&schemes.len())).then(|| schemes.join(" "))
-    })
+    let mut schemes = None;
+    walk(html, &mut |event| {
+        if let Event::Start(tag) = event
+            && tag.name == "meta"
+            && tag.is("name", "color-scheme")
+            && schemes.is_none()
+        {
+            schemes = tag.get("content").and_then(valid_schemes);
+        }
+    });
+    schemes
+}
+
+fn valid_schemes(content: &str) -> Option<String> {
+    let schemes = content.to_ascii_lowercase();
+    let schemes: Vec<_> = schemes.split_ascii_whitespace().collect();
+    let are_known = schemes.iter().all(|scheme| matches!(*scheme, "light" | "dark" | "only" | "normal"));
+    (are_known && (1..=3).contains(&schemes.len())).then(|| schemes.join(" "))
 }
 
 /// The end of the document type, or 0 if there is none; white space and comments may precede it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use http::{HeaderValue, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use jiff::Timestamp;
 use mail_parser::Message;
 use md5::Md5;
@@ -16,7 +16,7 @@ use super::{json as answer, messages};
 use crate::inbox::mail::{MailView, inert};
 use crate::inbox::messages::unfolded;
 use idempost_reference_server::mime;
-use idempost_reference_server::model::received::contents;
+use idempost_reference_server::model::received::read_contents;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::problem::Problem;
@@ -85,9 +85,23 @@ pub(super) fn part(call: &AccountCall<'_>, id: &str, part: &str) -> Answer {
     find(call, id)?.file(&index.to_string(), None)
 }
 
-/// `GET /view/{file}`: the HTML of a message, or its text.
+/// `GET /view/{file}`: the HTML of a message, or its text; without an extension, its place on the inbox page.
 pub(super) fn view(call: &AccountCall<'_>, file: &str) -> Answer {
     match file.rsplit_once('.') {
+        None => {
+            let mail = find(call, file)?;
+            let (folder, id) = match &mail {
+                MailView::Sent(mail) => ("sent", mail.id),
+                MailView::Received(mail) => ("received", mail.id),
+                MailView::Unsent(email) => ("unsent", email.id),
+            };
+            // Relative, since a proxy may add a prefix to all paths.
+            let location = HeaderValue::try_from(format!("../_/#/{folder}/{id}"));
+            let mut response = Response::new(Bytes::new());
+            *response.status_mut() = StatusCode::FOUND;
+            response.headers_mut().extend(location.ok().map(|location| (header::LOCATION, location)));
+            Ok(response)
+        }
         Some((id, "html")) => html(call, id),
         Some((id, "txt")) => text(call, id),
         _ => Err(Problem::not_found("404 page not found")),
@@ -120,7 +134,7 @@ fn find(call: &AccountCall<'_>, id: &str) -> Result<MailView, Problem> {
 
 /// The files of a message, and whether each is inline.
 fn parts(source: &Bytes) -> Vec<(bool, Value)> {
-    let parts = contents(source).unwrap_or_default().into_iter().enumerate();
+    let parts = read_contents(source).unwrap_or_default().into_iter().enumerate();
     let shown = parts.map(|(index, (part, content))| {
         let details = json!({
             "PartID": (index + 1).to_string(),

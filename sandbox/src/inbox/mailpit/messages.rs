@@ -24,8 +24,8 @@ use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::problem::Problem;
 
-/// The version that this API reports.
-pub(super) const VERSION: &str = concat!("idempost-", env!("CARGO_PKG_VERSION"));
+/// The version that this API reports: the version of Mailpit whose API this is, since clients compare it, and the sandbox's.
+pub(super) const VERSION: &str = concat!("v1.30.5+idempost.", env!("CARGO_PKG_VERSION"));
 /// The default page size.
 const LIMIT: usize = 50;
 
@@ -89,7 +89,11 @@ pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
     if !body.ids.is_empty() && !body.search.is_empty() {
         return Err(Problem::validation("You may specify either IDs or a search query, not both"));
     }
-    let search = if body.search.is_empty() { Search::default() } else { search_of(call, &body.search)? };
+    let search = if body.search.is_empty() {
+        Search::default()
+    } else {
+        Search::of_mailpit(&body.search, call.state.clock.now())?
+    };
     for (folder, ids) in select(call, &body.ids, &search)? {
         mails::mark(call.state, &call.tenant, folder, &ids, !body.read);
     }
@@ -231,12 +235,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 fn searched(call: &AccountCall<'_>) -> Result<Search, Problem> {
     let search = parameter(call.query().unwrap_or_default(), "query")
         .ok_or_else(|| Problem::validation("Error: no search query"))?;
-    search_of(call, &search)
-}
-
-fn search_of(call: &AccountCall<'_>, search: &str) -> Result<Search, Problem> {
-    let query = form_urlencoded::Serializer::new(String::new()).append_pair("query", search).finish();
-    Search::read(&query, call.state.clock.now())
+    Search::of_mailpit(&search, call.state.clock.now())
 }
 
 /// The body of a change. Mailpit ignores the case of names; PyPI `mailpit-api-client` sends forms.

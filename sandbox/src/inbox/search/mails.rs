@@ -49,6 +49,9 @@ impl Searchable for Mail {
             Field::To => self.recipients().any(holds),
             Field::Cc => self.each_cc().any(holds),
             Field::Bcc => self.each_bcc().any(holds),
+            Field::ReplyTo => self.each_reply_to().any(holds),
+            // `Matcher` searches the fields that it stands for.
+            Field::Addressed => false,
             Field::Subject => holds(self.subject()),
             Field::MessageId => holds(self.message_id()),
             Field::FileName => self.files().iter().any(|file| holds(&file.filename)),
@@ -95,6 +98,8 @@ impl Searchable for Email {
             Field::To => self.to.iter().chain(cc).chain(bcc).any(|one| holds(one)),
             Field::Cc => { cc }.any(|one| holds(one)),
             Field::Bcc => { bcc }.any(|one| holds(one)),
+            Field::ReplyTo => self.reply_to.iter().flatten().any(|one| holds(one)),
+            Field::Addressed => false,
             Field::Subject => holds(&self.subject),
             Field::MessageId => holds(&self.message_id),
             Field::FileName => {
@@ -144,6 +149,8 @@ impl Searchable for Received {
             }
             Field::Cc => self.cc.iter().any(|one| holds(one)),
             Field::Bcc => self.bcc.iter().any(|one| holds(one)),
+            Field::ReplyTo => self.reply_to.iter().any(|one| holds(one)),
+            Field::Addressed => false,
             Field::Subject => holds(&self.subject),
             Field::MessageId => holds(&self.message_id),
             Field::FileName => self.attachments.iter().any(|file| holds(&file.filename)),

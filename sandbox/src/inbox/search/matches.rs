@@ -10,6 +10,9 @@ use idempost_reference_server::state::tenant::Tenant;
 /// The fields besides the text that a term without an operator is searched in. `To` includes all recipients.
 const HEAD: [Field; 3] = [Field::Subject, Field::From, Field::To];
 
+/// The fields of [`Field::Addressed`].
+const ADDRESSED: [Field; 3] = [Field::From, Field::To, Field::ReplyTo];
+
 /// A search, prepared for many emails.
 pub(in crate::inbox) struct Matcher<'a> {
     tenant: &'a Tenant,
@@ -53,7 +56,10 @@ impl Matcher<'_> {
             |(negated, condition): &(bool, &Condition)| *negated != self::holds(condition, mail, tenant);
         plain.iter().all(holds)
             && fields.iter().all(|(negated, field, needle)| {
-                let found = mail.any(*field, &mut |text| needle.is_in(folded_pieces(&[text], folded)));
+                let fields: &[Field] =
+                    if *field == Field::Addressed { &ADDRESSED } else { std::slice::from_ref(field) };
+                let mut is_in = |text: &str| needle.is_in(folded_pieces(&[text], folded));
+                let found = fields.iter().any(|field| mail.any(*field, &mut is_in));
                 *negated != found
             })
             && anywhere.matches(mail, folded)
@@ -112,6 +118,7 @@ fn holds(condition: &Condition, mail: &impl Searchable, tenant: &Tenant) -> bool
                 && value.as_ref().is_none_or(|value| tag.value.eq_ignore_ascii_case(value))
         }),
         Condition::HasAttachment => mail.has_attachment(),
+        Condition::HasTag => !mail.tags().is_empty(),
         Condition::Unread => mail.is_unread(),
         Condition::Before(at) => mail.at() < *at,
         Condition::After(at) => mail.at() >= *at,

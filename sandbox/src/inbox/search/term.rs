@@ -24,6 +24,7 @@ pub(super) enum Condition {
     /// With this name and, if given, this value; both complete, ignoring case.
     Tag(String, Option<String>),
     HasAttachment,
+    HasTag,
     Unread,
     /// Earlier than this time.
     Before(Timestamp),
@@ -46,6 +47,9 @@ pub(in crate::inbox) enum Field {
     To,
     Cc,
     Bcc,
+    ReplyTo,
+    /// The sender, all recipients and the addresses for replies.
+    Addressed,
     Subject,
     MessageId,
     /// The names of attachments.
@@ -61,6 +65,8 @@ words! {
         To = "to",
         Cc = "cc",
         Bcc = "bcc",
+        ReplyTo = "reply-to",
+        Addressed = "addressed",
         Subject = "subject",
         FileName = "filename",
         MessageId = "message-id",
@@ -109,6 +115,8 @@ impl Operator {
             Self::To => phrase(Field::To),
             Self::Cc => phrase(Field::Cc),
             Self::Bcc => phrase(Field::Bcc),
+            Self::ReplyTo => phrase(Field::ReplyTo),
+            Self::Addressed => phrase(Field::Addressed),
             Self::Subject => phrase(Field::Subject),
             Self::FileName => phrase(Field::FileName),
             Self::MessageId => phrase(Field::MessageId),
@@ -126,13 +134,18 @@ impl Operator {
                 }
                 Ok(Condition::Tag(name.to_owned(), content))
             }
-            Self::Has if value.eq_ignore_ascii_case("attachment") => Ok(Condition::HasAttachment),
+            Self::Has
+                if ["attachment", "attachments"].iter().any(|word| value.eq_ignore_ascii_case(word)) =>
+            {
+                Ok(Condition::HasAttachment)
+            }
             Self::Has => Err(found("`attachment`")),
             // `Self::term` negates the former.
             Self::Is if ["read", "unread"].iter().any(|word| value.eq_ignore_ascii_case(word)) => {
                 Ok(Condition::Unread)
             }
-            Self::Is => Err(found("`read` or `unread`")),
+            Self::Is if value.eq_ignore_ascii_case("tagged") => Ok(Condition::HasTag),
+            Self::Is => Err(found("`read`, `unread` or `tagged`")),
             Self::Event => {
                 let known = Event::WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(value));
                 let event = known.map(|(_, event)| *event).ok_or_else(|| {

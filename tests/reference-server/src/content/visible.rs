@@ -1,10 +1,12 @@
 //! The visible text of an HTML body, line by line, with what a layout as text loses: where a table has cells, which text is prominent, and
-//! the links. It takes time and memory linear in the size of the HTML.
+//! the links. And a text body derived from HTML: the same text with what only the layout shows. Both take time and memory linear in the
+//! size of the HTML.
 
 use std::ops::Range;
 
-use html5gum::{StartTag, Token, Tokenizer};
 use serde::Serialize;
+
+use crate::content::html::{Event, Tag, walk};
 
 /// A link of an email.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -18,6 +20,10 @@ pub struct Link {
 
 /// The maximum number of enclosing elements that a closing tag is compared with.
 const MAX_ENCLOSING: usize = 64;
+/// The maximum number of open elements; inner ones have no effect beyond their tags.
+const MAX_OPEN: usize = 1_000;
+/// The maximum number of nested lists and of nested quotations that indent a text.
+const MAX_INDENTED: usize = 8;
 /// From this size on, in CSS pixels, text is prominent. The text of a mail usually has 14 to 16.
 const LARGE: f64 = 20.0;
 
@@ -50,6 +56,8 @@ struct Element {
     name: Vec<u8>,
     gap: Gap,
     prominent: bool,
+    /// Whether its content is omitted from a text body.
+    hidden: bool,
 }
 
 /// A link whose end hasn't been read.
@@ -71,6 +79,23 @@ struct Reader {
     link: Option<OpenLink>,
     /// The number of open `pre` elements.
     preformatted: usize,
+    /// What a text body shows besides.
+    layout: Option<Layout>,
+}
+
+/// The state of a text body's layout.
+#[derive(Default)]
+struct Layout {
+    /// Whether it shows the marks of list items and quotations.
+    has_marks: bool,
+    /// Whether the text ends with the mark of a list item, whose first block is on the same line.
+    after_mark: bool,
+    /// The number of open elements that are hidden.
+    hidden: usize,
+    /// The number of open `blockquote` elements.
+    quotes: usize,
+    /// The last number of each open list; `None` if it has bullets.
+    lists: Vec<Option<u32>>,
 }
 
 impl Visible {
@@ -82,27 +107,25 @@ impl Visible {
 
     /// Reads an HTML body. Hidden text counts as visible: most of it is the preview that mail clients show in lists.
     pub fn of(html: &str) -> Self {
-        let mut reader = Reader::default();
-        let mut skipped: Option<Vec<u8>> = None;
-        let mut emitter = html5gum::emitters::default::DefaultEmitter::default();
-        emitter.naively_switch_states(true);
-        for token in Tokenizer::new_with_emitter(html, emitter) {
-            // Reading from memory can't fail.
-            let Ok(token) = token;
-            match (&skipped, token) {
-                (None, Token::StartTag(tag)) => {
-                    if matches!(&**tag.name, b"script" | b"style" | b"title") && !tag.self_closing {
-                        skipped = Some(tag.name.into());
-                    } else {
-                        reader.start(&tag);
-                    }
-                }
-                (None, Token::EndTag(tag)) => reader.end(&tag.name),
-                (None, Token::String(text)) => reader.text(&String::from_utf8_lossy(&text)),
-                (Some(name), Token::EndTag(tag)) if **name == **tag.name => skipped = None,
-                _ => {}
+        Self::read(html, Reader::default())
+    }
+
+    /// Lays out an HTML body as text, without hidden elements. Links have their URL after their text, list items and quotations their
+    /// marks, images their alternative text. Lines aren't wrapped. Without marks, the text is no longer than the HTML.
+    pub fn layout(html: &str, has_marks: bool) -> String {
+        let layout = Layout { has_marks, ..Layout::default() };
+        Self::read(html, Reader { layout: Some(layout), ..Reader::default() }).text
+    }
+
+    fn read(html: &str, mut reader: Reader) -> Self {
+        walk(html, &mut |event| match event {
+            Event::Start(tag) => reader.start(tag),
+            Event::End(name) => reader.end(name.as_bytes()),
+            Event::Text(text) if text.raw.is_none_or(|raw| !matches!(raw, "script" | "style" | "title")) => {
+                reader.text(text.decoded);
             }
-        }
+            _ => {}
+        });
         reader.end_link();
         reader.visible
     }
@@ -114,37 +137,89 @@ fn is_invisible(char: char) -> bool {
 }
 
 impl Reader {
-    fn start(&mut self, tag: &StartTag<()>) {
-        let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value));
-        let style = attribute(b"style").unwrap_or_default().to_ascii_lowercase();
-        let gap = gap_of(&tag.name, &style);
+    fn start(&mut self, tag: &Tag<'_>) {
+        let name = tag.name.as_bytes();
+        let style = tag.get("style").unwrap_or_default().to_ascii_lowercase();
+        let is_in_list = self.layout.as_ref().is_some_and(|layout| !layout.lists.is_empty());
+        let gap = match tag.name {
+            "ul" | "ol" if is_in_list => Gap::Line,
+            _ => gap_of(name, &style),
+        };
+        if tag.name == "li" {
+            self.end_mark();
+        }
         self.separate(gap);
-        match &**tag.name {
-            b"a" => {
+        match tag.name {
+            "a" => {
                 self.end_link();
-                if let Some(url) = attribute(b"href") {
+                if let Some(url) = tag.get("href") {
                     let start = self.visible.text.len();
-                    self.link = Some(OpenLink { url: url.into_owned(), start, images: String::new() });
+                    self.link = Some(OpenLink { url: url.to_owned(), start, images: String::new() });
                 }
                 return;
             }
-            b"img" => {
-                if let (Some(link), Some(text)) = (&mut self.link, attribute(b"alt")) {
+            "img" => {
+                let text = tag.get("alt").unwrap_or_default();
+                if self.layout.is_some() {
+                    self.text(text);
+                } else if let Some(link) = &mut self.link {
                     link.images.push(' ');
-                    link.images.push_str(&text);
+                    link.images.push_str(text);
                 }
                 return;
             }
-            b"br" | b"hr" | b"input" | b"wbr" | b"meta" | b"link" | b"base" | b"col" => return,
-            b"pre" => self.preformatted += 1,
+            "br" | "hr" | "input" | "wbr" | "meta" | "link" | "base" | "col" => return,
             _ => {}
         }
-        let prominent = is_prominent(&tag.name, &style, attribute(b"class").as_deref());
+        if self.open.len() == MAX_OPEN {
+            return;
+        }
+        let prominent = is_prominent(name, &style, tag.get("class"));
+        let hidden = tag.name == "template" || style.replace(' ', "").contains("display:none");
         self.prominent += usize::from(prominent);
-        self.open.push(Element { name: tag.name.to_vec(), gap, prominent });
+        self.preformatted += usize::from(tag.name == "pre");
+        self.open.push(Element { name: name.to_vec(), gap, prominent, hidden });
+        self.mark(tag, hidden);
+    }
+
+    /// Writes what a text body shows in place of a start tag.
+    fn mark(&mut self, tag: &Tag<'_>, hidden: bool) {
+        let Some(layout) = &mut self.layout else { return };
+        layout.hidden += usize::from(hidden);
+        match tag.name {
+            _ if !layout.has_marks => {}
+            "blockquote" => layout.quotes += 1,
+            "ul" => layout.lists.push(None),
+            "ol" => {
+                let first: u32 = tag.get("start").and_then(|start| start.parse().ok()).unwrap_or(1);
+                layout.lists.push(Some(first.saturating_sub(1)));
+            }
+            "li" => {
+                let depth = layout.lists.len().clamp(1, MAX_INDENTED);
+                let mark = match layout.lists.last_mut() {
+                    Some(Some(last)) => {
+                        *last = last.saturating_add(1);
+                        format!("{last}. ")
+                    }
+                    _ => "* ".to_owned(),
+                };
+                self.write(&format!("{}{mark}", "  ".repeat(depth - 1)));
+                if let Some(layout) = &mut self.layout {
+                    layout.after_mark = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_mark(&mut self) {
+        if let Some(layout) = &mut self.layout {
+            layout.after_mark = false;
+        }
     }
 
     fn end(&mut self, name: &[u8]) {
+        self.end_mark();
         if name == b"a" {
             self.end_link();
         }
@@ -156,8 +231,13 @@ impl Reader {
         for element in self.open.split_off(self.open.len() - 1 - above) {
             self.separate(element.gap);
             self.prominent -= usize::from(element.prominent);
-            if element.name == b"pre" {
-                self.preformatted -= 1;
+            self.preformatted -= usize::from(element.name == b"pre");
+            let Some(layout) = &mut self.layout else { continue };
+            layout.hidden -= usize::from(element.hidden);
+            match &*element.name {
+                b"blockquote" => layout.quotes = layout.quotes.saturating_sub(1),
+                b"ul" | b"ol" => drop(layout.lists.pop()),
+                _ => {}
             }
         }
     }
@@ -169,17 +249,28 @@ impl Reader {
                     // Two of them are an empty line.
                     self.gap = if self.gap >= Gap::Line { Gap::Block } else { Gap::Line };
                 }
-                _ if is_invisible(char) => {}
+                _ if self.layout.is_none() && is_invisible(char) => {}
+                ' ' | '\t' if self.layout.is_some() && self.preformatted > 0 => self.push(char),
                 _ if char.is_whitespace() => self.separate(Gap::Space),
                 _ => self.push(char),
             }
         }
     }
 
+    /// Writes characters as they are.
+    fn write(&mut self, text: &str) {
+        text.chars().for_each(|char| self.push(char));
+    }
+
     fn push(&mut self, char: char) {
+        if self.layout.as_ref().is_some_and(|layout| layout.hidden > 0) {
+            return;
+        }
+        self.end_mark();
         let text = &mut self.visible.text;
         let gap = std::mem::take(&mut self.gap);
-        if !text.is_empty() {
+        let is_first = text.is_empty();
+        if !is_first {
             text.push_str(match gap {
                 Gap::None => "",
                 Gap::Space => " ",
@@ -187,6 +278,11 @@ impl Reader {
                 Gap::Line => "\n",
                 Gap::Block => "\n\n",
             });
+        }
+        if let Some(layout) = &self.layout
+            && (is_first || gap >= Gap::Line)
+        {
+            (0..layout.quotes.min(MAX_INDENTED)).for_each(|_| text.push_str("> "));
         }
         let start = text.len();
         text.push(char);
@@ -199,16 +295,43 @@ impl Reader {
     }
 
     fn separate(&mut self, gap: Gap) {
-        self.gap = self.gap.max(gap);
+        if self.layout.as_ref().is_none_or(|layout| !layout.after_mark) {
+            self.gap = self.gap.max(gap);
+        }
     }
 
     fn end_link(&mut self) {
         let Some(link) = self.link.take() else { return };
+        if self.layout.is_some() {
+            return self.write_url(&link);
+        }
         let text = &self.visible.text[link.start..];
         let text = if text.trim().is_empty() { &link.images } else { text };
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.visible.linked.push(link.start..self.visible.text.len());
         self.visible.links.push(Link { text, url: link.url });
+    }
+
+    /// Writes the URL of a link after its text, unless the text is the URL or it leads to a place in the email.
+    fn write_url(&mut self, link: &OpenLink) {
+        let url = link.url.trim();
+        let is_target =
+            |scheme: &str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+        let text = self.visible.text.get(link.start..).unwrap_or_default().trim();
+        let is_shown = text == url
+            || url.strip_prefix("mailto:") == Some(text)
+            || url.strip_prefix("tel:") == Some(text);
+        if url.is_empty() || is_target("#") || is_target("javascript:") || is_shown {
+            return;
+        }
+        if text.is_empty() {
+            self.write(url);
+        } else {
+            // The white space at the end of the text follows the URL.
+            let gap = std::mem::replace(&mut self.gap, Gap::Space);
+            self.write(&format!("({url})"));
+            self.gap = gap;
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::delivery::webhooks;
 use crate::lock::lock;
 use crate::model::inboxes::draft::{self, InboxDraft, Progress};
 use crate::model::inboxes::email::{self, File, InboxEmail};
+use crate::model::inboxes::label;
 use crate::model::inboxes::thread::{Folder, Group, MAX_EMAILS, Thread, normalized};
 use crate::model::inboxes::{self, Inbox};
 use crate::model::received::Received;
@@ -114,7 +115,7 @@ impl InboxService<'_> {
 
     fn notify_inbox(self, kind: &'static str, id: Uuid) {
         if let Some(inbox) = self.tables().inboxes.get(id) {
-            self.notify(kind, id, || json!({ "inbox": inboxes::Item(&self.tables().counted(inbox)) }));
+            self.notify(kind, id, || json!({ "inbox": inboxes::Detail(&self.tables().counted(inbox)) }));
         }
     }
 
@@ -166,11 +167,12 @@ impl InboxService<'_> {
     }
 
     fn notify_email(self, kind: &'static str, email: &InboxEmail) {
-        self.notify(
-            kind,
-            email.inbox,
-            || json!({ "thread_id": email.thread, "email_id": email.id, "email": email::Summary(email) }),
-        );
+        self.notify(kind, email.inbox, || {
+            let mut data = self.thread_data(email.thread);
+            data["email_id"] = email.id.to_string().into();
+            data["email"] = json!(email::Summary(email));
+            data
+        });
     }
 
     /// Finds the thread that a received mail belongs to.
@@ -209,7 +211,7 @@ impl InboxService<'_> {
         if let Some(before) = before {
             self.settle(&before, &after);
         } else {
-            self.notify("inbox.thread.created", after.inbox, || self.thread_data(&after));
+            self.notify_email("inbox.thread.created", &email);
         }
         Some(email)
     }
@@ -240,27 +242,33 @@ impl InboxService<'_> {
         }
         if before.folder != after.folder {
             self.notify("inbox.thread.folder.updated", inbox, || {
-                let mut data = self.thread_data(after);
+                let mut data = self.thread_data(thread_id);
                 data["from"] = before.folder.as_str().into();
                 data["to"] = after.folder.as_str().into();
                 data
             });
         }
-        if before.labels != after.labels {
-            let ids = |from: &BTreeSet<Uuid>, without: &BTreeSet<Uuid>| -> Vec<String> {
-                from.difference(without).map(ToString::to_string).collect()
-            };
+        let changed = before.labels.symmetric_difference(&after.labels).copied().collect();
+        for label in self.tables().labels_of(&changed) {
             self.notify("inbox.thread.labels.updated", inbox, || {
-                let mut data = self.thread_data(after);
-                data["added"] = ids(&after.labels, &before.labels).into();
-                data["removed"] = ids(&before.labels, &after.labels).into();
+                let mut data = self.thread_data(thread_id);
+                let is_added = after.labels.contains(&label.id);
+                let label = json!([label::OfThread(&label)]);
+                let (added, removed) = if is_added { (label, json!([])) } else { (json!([]), label) };
+                data["added"] = added;
+                data["removed"] = removed;
                 data
             });
         }
     }
 
-    fn thread_data(self, thread: &Thread) -> Value {
-        json!({ "thread_id": thread.id, "thread": self.tables().item(thread) })
+    /// A thread in the data of an event.
+    fn thread_data(self, id: Uuid) -> Value {
+        let mut data = json!({ "thread_id": id });
+        if let Some(thread) = self.tables().threads.get(id) {
+            data["thread"] = self.tables().detail(&thread);
+        }
+        data
     }
 
     pub fn create_draft(self, draft: InboxDraft) -> Result<(), Problem> {
@@ -291,12 +299,20 @@ impl InboxService<'_> {
 
     fn notify_draft(self, kind: &'static str, draft: &InboxDraft) {
         self.notify(kind, draft.inbox, || {
-            let mut data = json!({ "draft_id": draft.id, "draft": draft::Item(draft) });
-            if let Some((thread, _)) = draft.replies_to {
-                data["thread_id"] = thread.to_string().into();
+            let email = match draft.progress {
+                Progress::Sent(id) => self.tables().emails.get(id),
+                _ => None,
+            };
+            let thread = email.as_ref().map(|email| email.thread);
+            let thread = thread.or_else(|| draft.replies_to.map(|(thread, _)| thread));
+            let mut data = thread.map_or_else(|| json!({}), |thread| self.thread_data(thread));
+            if let Some(email) = email {
+                data["email_id"] = email.id.to_string().into();
+                data["email"] = json!(email::Summary(&email));
             }
-            if let Progress::Sent(email) = draft.progress {
-                data["email_id"] = email.to_string().into();
+            data["draft_id"] = draft.id.to_string().into();
+            if self.tables().drafts.get(draft.id).is_some() {
+                data["draft"] = json!(draft::Event(draft));
             }
             data
         });
@@ -315,6 +331,6 @@ impl InboxService<'_> {
 
     pub fn delete_draft(self, id: Uuid) {
         let Some(draft) = self.tables().drafts.remove(id) else { return };
-        self.notify("inbox.draft.deleted", draft.inbox, || json!({ "draft_id": id }));
+        self.notify_draft("inbox.draft.deleted", &draft);
     }
 }

@@ -117,12 +117,12 @@ pub(super) fn detail(origin: Origin) -> Value {
     match origin {
         Origin::Bounce => json!({}),
         Origin::Complaint => json!({
-            "message": "The recipient's address is on the suppression list because an earlier email to it was reported as spam.",
+            "message": "Resend has suppressed sending to this address because an earlier email to it was reported as spam.",
             "reason": "previous_complaint",
             "diagnosticCode": null,
         }),
         Origin::Manual => json!({
-            "message": "The recipient's address is on the suppression list because it was added manually.",
+            "message": "Resend has suppressed sending to this address because it was added to the suppression list manually.",
             "reason": null,
             "diagnosticCode": null,
         }),

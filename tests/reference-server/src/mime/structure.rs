@@ -7,7 +7,7 @@ use mail_parser::decoders::DecodeFnc;
 use mail_parser::parsers::MessageStream;
 use mail_parser::{ContentType, GetHeader as _, Header, HeaderName, HeaderValue, MessageParser};
 
-use crate::mime::{MAX_LEVELS, MAX_PARTS, MAX_REREAD, NotParsed};
+use crate::mime::{MAX_LEVELS, MAX_PARTS, MAX_REREAD, NotParsed, headers};
 
 /// The maximum nesting of encoded messages that the parser decodes.
 const MAX_ENCODED: usize = 3;
@@ -27,6 +27,7 @@ pub(super) fn check(raw: &[u8]) -> Result<(), NotParsed> {
 #[derive(Default)]
 pub(super) struct Walk {
     parts: usize,
+    header_bytes: usize,
     reread: usize,
     pending: Vec<Encoded>,
 }
@@ -62,6 +63,7 @@ impl Walk {
     /// Counts an attachment, which is rendered as Base64.
     pub(super) fn attachment(&mut self, content_type: &str, bytes: &[u8]) -> Result<(), NotParsed> {
         self.part()?;
+        self.headers(format!("Content-Type: {content_type}").as_bytes())?;
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         if !["message/rfc822", "message/global"].iter().any(|message| essence.eq_ignore_ascii_case(message)) {
             return Ok(());
@@ -74,6 +76,11 @@ impl Walk {
     fn part(&mut self) -> Result<(), NotParsed> {
         self.parts += 1;
         if self.parts > MAX_PARTS { Err(NotParsed::PARTS) } else { Ok(()) }
+    }
+
+    fn headers(&mut self, raw: &[u8]) -> Result<(), NotParsed> {
+        self.header_bytes += headers::check(raw)?;
+        if self.header_bytes > headers::MAX_BYTES { Err(NotParsed::HEADERS) } else { Ok(()) }
     }
 
     fn reread(&mut self, bytes: usize) -> Result<(), NotParsed> {
@@ -95,6 +102,7 @@ impl Walk {
         let mut outer: Vec<Level> = Vec::new();
         let parser = MessageParser::new();
         loop {
+            self.headers(&raw[stream.offset()..])?;
             let mut headers = Vec::new();
             let complete = stream.parse_headers(&parser, &mut headers);
             if complete || !headers.is_empty() {

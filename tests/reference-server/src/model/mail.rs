@@ -162,6 +162,13 @@ impl Mail {
         self.left_of(self.draft.bcc.iter().flatten())
     }
 
+    /// The addresses for replies, of the field or else of a header.
+    pub fn each_reply_to(&self) -> impl Iterator<Item = &str> {
+        let headers = self.draft.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("reply-to"));
+        let fields = self.draft.reply_to.iter().flatten().map(|one| one.text.as_str());
+        fields.chain(headers.map(|(_, value)| value.as_str()))
+    }
+
     /// All recipients as given.
     pub fn recipients(&self) -> impl Iterator<Item = &str> {
         self.left_of(self.draft.recipients())

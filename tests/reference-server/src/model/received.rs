@@ -2,6 +2,8 @@
 //!
 //! The raw message is stored, and its attachments are extracted on each request: storing them decoded as well would double the memory.
 
+pub mod parts;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -90,7 +92,7 @@ pub struct Attachment {
     pub inline: bool,
     /// In bytes, decoded.
     pub size: usize,
-    /// The index among the message's attachments.
+    /// The index among the message's files.
     place: u32,
 }
 
@@ -126,14 +128,8 @@ impl Received {
                 || format!("<{id}@received.invalid>"),
                 |id| format!("<{}>", id.trim_matches(['<', '>'])),
             ),
-            html: message.html_bodies().find_map(|part| match &part.body {
-                PartType::Html(html) => Some(html.to_string()),
-                _ => None,
-            }),
-            text: message.text_bodies().find_map(|part| match &part.body {
-                PartType::Text(text) => Some(text.to_string()),
-                _ => None,
-            }),
+            html: parts::html(&message),
+            text: parts::text(&message),
             headers: headers(&message),
             attachments,
             authentication: Some(authentication),
@@ -202,21 +198,22 @@ pub fn attachments(raw: &[u8]) -> Result<Vec<Attachment>, NotParsed> {
     Ok(mime::parse(raw)?.map(|message| all(&message, &mut Uuid::nil)).unwrap_or_default())
 }
 
-/// The attachments of a message with their content, parsed once.
-pub fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> {
-    let Some(message) = mime::parse(raw)? else { return Ok(Vec::new()) };
-    let files = all(&message, &mut Uuid::nil);
-    let with_bytes = files.into_iter().filter_map(|file| {
-        let bytes = content(message.attachment(file.place)?, &message).into_owned();
-        Some((file, bytes.into()))
-    });
-    Ok(with_bytes.collect())
+/// The attachments of a raw message with their content.
+pub fn read_contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> {
+    Ok(mime::parse(raw)?.map(|message| contents(&message)).unwrap_or_default())
+}
+
+/// The attachments of a message with their content.
+pub fn contents(message: &Message<'_>) -> Vec<(Attachment, Bytes)> {
+    let parts = parts::files(message);
+    let files = all(message, &mut Uuid::nil).into_iter().zip(parts);
+    files.map(|(file, part)| (file, content(part, message).into_owned().into())).collect()
 }
 
 /// The inline images of a message by content ID; of several with the same ID the first one counts. A message that can't be parsed has none.
 pub fn pictures(raw: &[u8]) -> Pictures {
     let mut pictures = Pictures::new();
-    for (file, bytes) in contents(raw).unwrap_or_default() {
+    for (file, bytes) in read_contents(raw).unwrap_or_default() {
         if let Some(id) = file.content_id {
             pictures.entry(id).or_insert((file.content_type, bytes));
         }
@@ -225,17 +222,16 @@ pub fn pictures(raw: &[u8]) -> Pictures {
 }
 
 fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
-    (0..)
-        .map_while(|place| message.attachment(place).map(|part| (place, part)))
-        .map(|(place, part)| Attachment::read(id(), place, part, message))
-        .collect()
+    let files = (0..).zip(parts::files(message));
+    files.map(|(place, part)| Attachment::read(id(), place, part, message)).collect()
 }
 
 /// Extracts the content of an attachment from this message.
 pub fn content_of(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
     let message = mime::parse(raw)?;
     let bytes = message.as_ref().and_then(|message| {
-        message.attachment(attachment.place).map(|part| content(part, message).into_owned())
+        let part = parts::files(message).into_iter().nth(attachment.place as usize)?;
+        Some(content(part, message).into_owned())
     });
     Ok(bytes.unwrap_or_default().into())
 }

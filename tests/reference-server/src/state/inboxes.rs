@@ -57,10 +57,15 @@ impl InboxTables {
         Counted { inbox, unread, drafts }
     }
 
-    /// A thread as lists and events show it.
+    /// A thread as lists show it.
     pub fn item(&self, thread: &Thread) -> Value {
         let has_draft = self.drafts.oldest(&draft::Group::OpenReply(thread.id)).is_some();
         thread::item(thread, &self.labels_of(&thread.labels), has_draft)
+    }
+
+    /// A thread as its own record and as events show it.
+    pub fn detail(&self, thread: &Thread) -> Value {
+        thread::detail(thread, &self.labels_of(&thread.labels))
     }
 
     /// The labels with these IDs, without deleted ones.

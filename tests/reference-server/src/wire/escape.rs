@@ -15,3 +15,8 @@ pub fn escaped(text: &str) -> String {
     }
     safe
 }
+
+/// Converts text to an HTML element that keeps its white space.
+pub fn preformatted(text: &str) -> String {
+    format!("<div style=\"white-space: pre-wrap\">{}</div>", escaped(text))
+}

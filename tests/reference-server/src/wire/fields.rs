@@ -220,6 +220,16 @@ impl<'a> Fields<'a> {
         let _ = self.optional(field, |field| Err::<(), _>(field.reject(rule)));
     }
 
+    /// Ignores those of the fields that are empty strings, if the settings say so.
+    pub fn ignore_empty(&mut self, fields: &[&str]) {
+        for field in fields {
+            if self.report.accepts_empty() && self.peek(field) == Some("\"\"") {
+                self.report.ignore(&Location::Field(&self.location, field).pointer());
+                self.skip(field);
+            }
+        }
+    }
+
     /// Marks a field as read.
     pub fn skip(&mut self, field: &str) {
         let _ = self.optional(field, |_| Ok(()));
@@ -339,8 +349,14 @@ impl<'a> Field<'a> {
 
     /// Reads an object. Its fields that aren't read are ignored.
     pub fn object<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Checked<T> {
-        let Ok(Object(entries)) = serde_json::from_str(self.json) else {
-            return Err(self.mistyped("an object"));
+        let entries = match serde_json::from_str(self.json) {
+            Ok(Object(entries)) => entries,
+            // PHP writes an empty array for an empty object.
+            Err(_) if self.report.accepts_empty() && serde_json::from_str::<[(); 0]>(self.json).is_ok() => {
+                self.ignore();
+                Vec::new()
+            }
+            Err(_) => return Err(self.mistyped("an object")),
         };
         Fields::read(entries, self.location, self.report, read)
     }

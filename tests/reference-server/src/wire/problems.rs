@@ -69,6 +69,11 @@ impl<'a> Report<'a> {
         Reported(())
     }
 
+    /// Whether some empty values count as absent, and `[]` as an object without fields.
+    pub fn accepts_empty(&self) -> bool {
+        self.ignored.borrow().accepts_empty
+    }
+
     /// Adds the name of an ignored field.
     pub fn ignore(&self, pointer: &str) {
         self.ignored.borrow_mut().add(pointer);

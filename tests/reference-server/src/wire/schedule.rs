@@ -1,14 +1,13 @@
 //! `scheduled_at`: an instant in ISO 8601, or in words such as `in 1 min` or `tomorrow at 9am`.
 //!
-//! The specification gives no grammar for the words. They are parsed by the crate `interim`, which stops at the first unknown word and
-//! misinterprets numbers out of range. A schedule must be understood completely or rejected, so the words are preprocessed: filler words
-//! (`in`, `at`, `on`, …) are dropped, a time of day is validated and normalized to `HH:MM:SS`, and an unknown word is an error. Without a
-//! time zone the words mean UTC.
+//! The specification gives no grammar for the words. Here they are, in any order: a duration from now (`in 1h30m`, `in half an hour`, `next
+//! month`), or a day (`today`, `tomorrow`, `friday`, `march 5`, `5 march 2027`, `2026-03-05`), a time of day (`9am`, `17:30`, `noon`, `end of
+//! day`) and a time zone. `tonight` is today at 22:00 unless it has a time. A day keeps the current time of day, except a date, which starts at
+//! midnight. An unknown word is an error. Without a time zone the words mean UTC.
 
-use interim::{Dialect, parse_date_string};
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time, Weekday};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, Timestamp, Zoned};
 
 /// How far ahead a schedule can lie. The specification is silent on it.
 const LIMIT: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -34,17 +33,41 @@ fn iso_8601(text: &str) -> Option<Timestamp> {
     }
     // The library's other civil formats don't start with a digit.
     text.starts_with(|first: char| first.is_ascii_digit()).then_some(())?;
+    // The library's last instant is in that year.
+    if let Some(rest) = text.strip_prefix("9999-") {
+        return iso_8601(&format!("9998-{rest}")).map(|_| Timestamp::MAX);
+    }
     let local: DateTime = text.parse().ok()?;
     Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// The preprocessed words.
+/// Words without a meaning of their own.
+const FILLERS: [&str; 9] = ["in", "at", "on", "from", "now", "the", "of", "and", "this"];
+
+/// What the words say.
+#[derive(Default)]
 struct Phrase {
-    /// The input of the parser: a day, or a duration from now.
-    day: Vec<String>,
-    /// `HH:MM:SS`.
-    time: Option<String>,
-    zone: TimeZone,
+    months: i64,
+    days: i64,
+    seconds: i64,
+    is_relative: bool,
+    day: Option<Day>,
+    time: Option<Time>,
+    is_tonight: bool,
+    zone: Option<TimeZone>,
+}
+
+#[derive(Clone, Copy)]
+enum Day {
+    /// This many days from today.
+    Later(i64),
+    Weekday(Weekday),
+    /// The year is the next possible one unless it is given.
+    Date {
+        year: Option<i16>,
+        month: i8,
+        day: i8,
+    },
 }
 
 fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
@@ -52,87 +75,149 @@ fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
     if text.len() > 64 || !text.is_ascii() {
         return None;
     }
-    let mut phrase = Phrase::sort(&text.to_ascii_lowercase())?;
-    let now = now.to_zoned(phrase.zone.clone());
-    if phrase.day.is_empty() {
-        match &phrase.time {
-            // "at 9am": today, which may be past.
-            Some(_) => phrase.day.push("today".into()),
-            None => return text.to_ascii_lowercase().contains("now").then(|| now.timestamp()),
-        }
+    let text = text.to_ascii_lowercase();
+    let all: Vec<_> = text.split([' ', '\t', ',']).filter(|word| !word.is_empty()).collect();
+    let words: Vec<_> = all.iter().copied().filter(|word| !FILLERS.contains(word)).collect();
+    if words.is_empty() {
+        return all.contains(&"now").then_some(now);
     }
-    let months = phrase.day.iter().any(|word| word.starts_with("month") || word.starts_with("year"));
-    if months && phrase.time.is_none() {
-        // The parser would add months from midnight, and days from the current time.
-        phrase.time = Some(now.strftime("%H:%M:%S").to_string());
+    let mut phrase = Phrase::default();
+    let mut rest = &words[..];
+    while !rest.is_empty() {
+        rest = phrase.read(rest)?;
     }
-    if phrase.time.is_some() && phrase.day.iter().any(|word| is_short_unit(word)) {
-        // "in 5 minutes at 9am": the parser would ignore the time.
-        return None;
-    }
-    phrase.day.extend(phrase.time);
-    Some(parse_date_string(&phrase.day.join(" "), now, Dialect::Us).ok()?.timestamp())
+    phrase.instant(now)
 }
 
 impl Phrase {
-    /// Sorts the words. Returns `None` if one is unknown, or if the time of day occurs twice.
-    fn sort(text: &str) -> Option<Self> {
-        let mut phrase = Self { day: Vec::new(), time: None, zone: TimeZone::UTC };
-        let mut words = text.split([' ', '\t', ',']).filter(|word| !word.is_empty()).peekable();
-        while let Some(word) = words.next() {
-            if let "in" | "at" | "on" | "from" | "now" | "the" | "of" = word {
-                continue;
+    /// Reads the first words, and returns the others. `None` if they are unknown, or contradict what was read.
+    fn read<'a, 'w>(&mut self, words: &'a [&'w str]) -> Option<&'a [&'w str]> {
+        let joined = words.get(..2).map(<[&str]>::concat);
+        let is_half = words.get(1).is_some_and(|half| matches!(*half, "am" | "pm"));
+        match words {
+            ["today", rest @ ..] => self.on(Day::Later(0), rest),
+            ["tomorrow", rest @ ..] => self.on(Day::Later(1), rest),
+            ["tonight", rest @ ..] => {
+                self.is_tonight = true;
+                self.on(Day::Later(0), rest)
             }
-            if let Some(zone) = zone(word) {
-                phrase.zone = zone;
-                continue;
+            ["end", "day", rest @ ..] | ["eod", rest @ ..] => self.at(Time::constant(23, 59, 59, 0), rest),
+            ["half", "a" | "an", "hour", rest @ ..] | ["half", "hour", rest @ ..] => {
+                self.after(30, "minutes", rest)
             }
-            // "9 am" counts as one word.
-            let half = words.peek().copied().filter(|next| matches!(*next, "am" | "pm"));
-            let joined = half.map(|half| format!("{word}{half}"));
-            if let Some(time) = time_of_day(joined.as_deref().unwrap_or(word)) {
-                if half.is_some() {
-                    words.next();
-                }
-                if phrase.time.replace(time).is_some() {
-                    return None;
-                }
-                continue;
+            ["half", "a", "day", rest @ ..] => self.after(12, "hours", rest),
+            ["next", name, rest @ ..] if weekday(name).is_none() => self.after(1, name, rest),
+            ["next", rest @ ..] => Some(rest),
+            [_, _, rest @ ..] if is_half => self.at(time_of_day(&joined?)?, rest),
+            [word, rest @ ..] if time_of_day(word).is_some() => self.at(time_of_day(word)?, rest),
+            [word, rest @ ..] if zone(word).is_some() => {
+                self.zone = zone(word);
+                Some(rest)
             }
-            let next_unit = word == "next" && words.peek().is_some_and(|next| unit(next).is_some());
-            // The parser reads the "months" of "next months" as Monday.
-            let word = if next_unit { "1" } else { word };
-            phrase.day.extend(day_word(word)?);
+            [word, rest @ ..] if weekday(word).is_some() => self.on(Day::Weekday(weekday(word)?), rest),
+            [name, day, rest @ ..] if month(name).is_some() => self.date(month(name)?, day, rest),
+            [day, name, rest @ ..] if month(name).is_some() => self.date(month(name)?, day, rest),
+            [date, rest @ ..] if date.len() == 10 => {
+                let date: Date = date.parse().ok()?;
+                let (year, month, day) = (Some(date.year()), date.month(), date.day());
+                self.on(Day::Date { year, month, day }, rest)
+            }
+            [count, name, rest @ ..] if number(count).is_some() => self.after(number(count)?, name, rest),
+            [word, rest @ ..] => self.durations(word).map(|()| rest),
+            [] => None,
         }
-        phrase.has_a_sound_date().then(|| phrase.in_the_parser_s_order())
     }
 
-    /// Reorders `March 5` without a year and `5 March 2027` with one: the parser reads `5 March 09:00` as the year 9, and requires a comma
-    /// in `March 5, 2027`.
-    fn in_the_parser_s_order(mut self) -> Self {
-        let is_month = |word: &String| MONTHS.iter().any(|month| is_name(word, month));
-        match self.day.as_slice() {
-            [month, _, _] if is_month(month) => self.day.swap(0, 1),
-            [_, month] if is_month(month) => self.day.swap(0, 1),
-            _ => {}
-        }
-        self
+    fn on<T>(&mut self, day: Day, rest: T) -> Option<T> {
+        self.day.replace(day).is_none().then_some(rest)
     }
 
-    /// Whether the day next to a month's name is in range for some month; the parser would wrap 257 to 1.
-    fn has_a_sound_date(&self) -> bool {
-        let named = self.day.iter().any(|word| MONTHS.iter().any(|month| is_name(word, month)));
-        let number = |word: &String| word.parse::<u32>().ok();
-        !named
-            || self.day.iter().filter_map(number).all(|number| (1..=31).contains(&number) || number >= 1970)
+    fn at<T>(&mut self, time: Time, rest: T) -> Option<T> {
+        self.time.replace(time).is_none().then_some(rest)
+    }
+
+    fn after<T>(&mut self, count: i64, name: &str, rest: T) -> Option<T> {
+        self.is_relative = true;
+        match unit(name)? {
+            "seconds" => self.seconds += count,
+            "minutes" => self.seconds += count * 60,
+            "hours" => self.seconds += count * 3_600,
+            "days" => self.days += count,
+            "weeks" => self.days += count * 7,
+            "months" => self.months += count,
+            _ => self.months += count * 12,
+        }
+        Some(rest)
+    }
+
+    /// A day of a month, which a year may follow.
+    fn date<'a, 'w>(&mut self, month: i8, day: &str, rest: &'a [&'w str]) -> Option<&'a [&'w str]> {
+        let day = ["st", "nd", "rd", "th"].iter().find_map(|end| day.strip_suffix(end)).unwrap_or(day);
+        let day = day.parse().ok().filter(|day| (1..=31).contains(day))?;
+        let year =
+            rest.first().and_then(|year| year.parse().ok()).filter(|year| (1970..=9998).contains(year));
+        self.on(Day::Date { year, month, day }, &rest[usize::from(year.is_some())..])
+    }
+
+    /// `5min` or `1h30m`.
+    fn durations(&mut self, word: &str) -> Option<()> {
+        let mut rest = word;
+        while !rest.is_empty() {
+            let digits = rest.find(|char: char| !char.is_ascii_digit())?;
+            let (count, after) = rest.split_at(digits);
+            let end = after.find(|char: char| char.is_ascii_digit()).unwrap_or(after.len());
+            self.after(number(count)?, &after[..end], ())?;
+            rest = &after[end..];
+        }
+        Some(())
+    }
+
+    fn instant(self, now: Timestamp) -> Option<Timestamp> {
+        let now = now.to_zoned(self.zone.clone().unwrap_or(TimeZone::UTC));
+        let has_day = self.day.is_some() || self.time.is_some();
+        // "in 5 minutes at 9am", "in 2 days tomorrow"
+        if has_day && self.seconds > 0 || self.day.is_some() && self.is_relative {
+            return None;
+        }
+        let span = Span::new().try_months(self.months).ok()?.try_days(self.days).ok()?;
+        let Ok(later) = now.checked_add(span.try_seconds(self.seconds).ok()?) else {
+            return Some(Timestamp::MAX);
+        };
+        if !has_day {
+            return self.is_relative.then(|| later.timestamp());
+        }
+        let tonight = self.is_tonight.then(|| Time::constant(22, 0, 0, 0));
+        let is_date = matches!(self.day, Some(Day::Date { .. }));
+        let time = self.time.or(tonight).unwrap_or(if is_date { Time::midnight() } else { now.time() });
+        let date = match self.day {
+            None => later.date(),
+            Some(day) => day.date(&now, time)?,
+        };
+        Some(date.to_datetime(time).to_zoned(now.time_zone().clone()).ok()?.timestamp())
     }
 }
 
-/// A time of day as `HH:MM:SS`.
-fn time_of_day(word: &str) -> Option<String> {
+impl Day {
+    /// The next such day on which the time lies ahead.
+    fn date(self, now: &Zoned, time: Time) -> Option<Date> {
+        let today = now.date();
+        match self {
+            Self::Later(days) => today.checked_add(Span::new().days(days)).ok(),
+            Self::Weekday(weekday) if today.weekday() == weekday && time > now.time() => Some(today),
+            Self::Weekday(weekday) => today.nth_weekday(1, weekday).ok(),
+            Self::Date { year: Some(year), month, day } => Date::new(year, month, day).ok(),
+            Self::Date { year: None, month, day } => {
+                let of = |year| Date::new(year, month, day).ok();
+                of(today.year()).filter(|date| *date >= today).or_else(|| of(today.year() + 1))
+            }
+        }
+    }
+}
+
+fn time_of_day(word: &str) -> Option<Time> {
     match word {
-        "noon" | "midday" => return Some("12:00:00".into()),
-        "midnight" => return Some("00:00:00".into()),
+        "noon" | "midday" => return Some(Time::constant(12, 0, 0, 0)),
+        "midnight" => return Some(Time::midnight()),
         _ => {}
     }
     let (clock, half) = match word.strip_suffix("am") {
@@ -141,7 +226,7 @@ fn time_of_day(word: &str) -> Option<String> {
     };
     let mut parts = clock.split(':').map(|part| {
         let digits = (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| part.parse::<u8>().ok()).flatten()
+        digits.then(|| part.parse::<i8>().ok()).flatten()
     });
     let hour = parts.next()??;
     let rest: Vec<_> = parts.collect::<Option<_>>()?;
@@ -152,9 +237,7 @@ fn time_of_day(word: &str) -> Option<String> {
         None => (hour <= 23).then_some(hour)?,
         Some(half) => (1..=12).contains(&hour).then_some(hour % 12 + half)?,
     };
-    let minute = rest.first().unwrap_or(&0);
-    let second = rest.get(1).unwrap_or(&0);
-    Some(format!("{hour:02}:{minute:02}:{second:02}"))
+    Time::new(hour, *rest.first().unwrap_or(&0), *rest.get(1).unwrap_or(&0), 0).ok()
 }
 
 const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -186,43 +269,28 @@ const UNITS: [(&str, &[&str]); 7] = [
 const NUMBERS: [&str; 11] =
     ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
-/// Translates a word for the parser; `5min` becomes two. `None` for an unknown word, or one that refers to the past.
-fn day_word(word: &str) -> Option<Vec<String>> {
-    if let "today" | "tomorrow" | "next" | "this" = word {
-        return Some(vec![word.into()]);
-    }
+/// A count, in digits or as a word.
+fn number(word: &str) -> Option<i64> {
     if let "a" | "an" = word {
-        return Some(vec!["1".into()]);
+        return Some(1);
     }
-    if let Some(number) = NUMBERS.iter().position(|name| *name == word) {
-        return Some(vec![number.to_string()]);
-    }
-    if DAYS.iter().chain(&MONTHS).any(|name| is_name(word, name)) {
-        return Some(vec![word.into()]);
-    }
-    if let Some(unit) = unit(word) {
-        return Some(vec![unit.into()]);
-    }
-    if word.parse::<Date>().is_ok() && word.len() == 10 {
-        return Some(vec![word.into()]);
-    }
-    let end = word.find(|char: char| !char.is_ascii_digit()).unwrap_or(word.len());
-    let (number, rest) = word.split_at(end);
-    if number.is_empty() || number.len() > 4 {
-        return None;
-    }
-    match rest {
-        "" | "st" | "nd" | "rd" | "th" => Some(vec![number.into()]),
-        rest => Some(vec![number.into(), unit(rest)?.into()]),
-    }
+    let named = NUMBERS.iter().position(|name| *name == word).and_then(|number| i64::try_from(number).ok());
+    let digits = || word.bytes().all(|byte| byte.is_ascii_digit()) && word.len() <= 4;
+    named.or_else(|| digits().then(|| word.parse().ok()).flatten())
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    let day = DAYS.iter().position(|name| is_name(word, name))?;
+    Weekday::from_monday_zero_offset(i8::try_from(day).ok()?).ok()
+}
+
+fn month(word: &str) -> Option<i8> {
+    let month = MONTHS.iter().position(|name| is_name(word, name))?;
+    i8::try_from(month + 1).ok()
 }
 
 fn unit(word: &str) -> Option<&'static str> {
     UNITS.iter().find(|(_, names)| names.contains(&word)).map(|(unit, _)| *unit)
-}
-
-fn is_short_unit(word: &str) -> bool {
-    matches!(word, "seconds" | "minutes" | "hours")
 }
 
 /// The name of a day or a month, or its first three letters.
@@ -312,6 +380,24 @@ mod tests {
             ("march 5th, 2027 at 9am", "2027-03-05T09:00:00Z"),
             ("5 march 2027 9am", "2027-03-05T09:00:00Z"),
             ("2026-03-05 9:30pm", "2026-03-05T21:30:00Z"),
+            ("tonight", "2026-03-02T22:00:00Z"),
+            ("tonight at 9pm", "2026-03-02T21:00:00Z"),
+            ("in half an hour", "2026-03-02T12:30:00Z"),
+            ("in half a day", "2026-03-03T00:00:00Z"),
+            ("in 1h30m", "2026-03-02T13:30:00Z"),
+            ("in 1 hour and 30 minutes", "2026-03-02T13:30:00Z"),
+            ("in 2d 6h", "2026-03-04T18:00:00Z"),
+            ("end of day", "2026-03-02T23:59:59Z"),
+            ("EOD tomorrow", "2026-03-03T23:59:59Z"),
+            ("in 2 days at 9am", "2026-03-04T09:00:00Z"),
+            ("monday at 1pm", "2026-03-02T13:00:00Z"),
+            ("monday at 11am", "2026-03-09T11:00:00Z"),
+            ("next monday", "2026-03-09T12:00:00Z"),
+            ("this sunday", "2026-03-08T12:00:00Z"),
+            ("january 5", "2027-01-05T00:00:00Z"),
+            ("tomorrow at 9am PST", "2026-03-03T17:00:00Z"),
+            ("9999-12-31T23:59:59Z", "9999-12-30T22:00:00.999999999Z"),
+            ("in 9999 years", "9999-12-30T22:00:00.999999999Z"),
         ] {
             assert_eq!(reads(text).as_deref(), Some(expected), "{text}");
         }
@@ -337,6 +423,12 @@ mod tests {
             "9am 10am",
             "in 5 minutes at 9am",
             "in 5 minutes tomorrow",
+            "in 2 days tomorrow",
+            "today tomorrow",
+            "half",
+            "in 1h30",
+            "end of",
+            "9999-13-01",
             "march 257",
             "march 32",
             "2026-13-01",

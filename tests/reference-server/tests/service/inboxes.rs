@@ -255,9 +255,17 @@ fn changes_of_an_inbox_send_events() {
     assert!(seen.iter().all(|(_, data)| data["inbox_id"] == id));
     let sources: Vec<_> = seen.iter().map(|(_, data)| data["source"].as_str().unwrap()).collect();
     assert_eq!(sources, ["api", "api", "system", "system"]);
-    assert_eq!(seen[1].1["inbox"]["name"], "Help");
+    let inbox = sandbox.get(&path).json();
+    let shown = &seen[1].1["inbox"];
+    assert_eq!((&shown["name"], &shown["object"]), (&json!("Help"), &json!("inbox")));
+    let fields = |record: &Value| record.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(fields(shown), fields(&inbox), "the complete record");
     let thread = items(&sandbox, &format!("{path}/threads")).remove(0);
     assert_eq!((&seen[2].1["thread"]["subject"], &seen[2].1["thread_id"]), (&json!("One"), &thread["id"]));
+    let shown = sandbox.get(format!("{path}/threads/{}", thread["id"].as_str().unwrap())).json();
+    for (_, data) in &seen[2..] {
+        assert_eq!((&data["thread"], &data["email_id"]), (&shown, &data["email"]["id"]));
+    }
     let email = &seen[3].1["email"];
     assert_eq!((&email["from"], email.get("text")), (&json!("ada@example.com"), None), "without bodies");
     delete(&sandbox, &path);

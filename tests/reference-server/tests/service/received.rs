@@ -2,6 +2,8 @@
 
 use http::Method;
 use idempost_reference_server::{NotReceived, Settings};
+use mailparse::ParsedMail;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox};
@@ -312,4 +314,164 @@ fn links_use_the_public_base_url() {
     let record = sandbox.get(format!("/emails/receiving/{id}")).json();
     let url = record["raw"]["download_url"].as_str().unwrap();
     assert!(url.starts_with("https://sandbox.acme.test/_/received-files/"), "{url}");
+}
+
+/// The bodies of a received message, and the names and contents of its files.
+fn parts_of(sandbox: &Sandbox, raw: &str) -> (Value, Value, Vec<(String, String)>) {
+    let id = sandbox.service.receive(KEY, &["support@acme.test"], raw.to_owned()).unwrap();
+    let record = sandbox.get(format!("/emails/receiving/{id}?html_format=cid")).json();
+    let list = sandbox.get(format!("/emails/receiving/{id}/attachments")).json();
+    let files = list["data"].as_array().unwrap().iter().map(|file| {
+        (file["filename"].as_str().unwrap().to_owned(), fetch(sandbox, &file["download_url"]).text())
+    });
+    (record["html"].clone(), record["text"].clone(), files.collect())
+}
+
+fn multipart(kind: &str, parts: &[&str]) -> String {
+    let parts: Vec<_> = parts.iter().map(|part| format!("--{kind}\r\n{part}\r\n")).collect();
+    format!("Content-Type: multipart/{kind}; boundary={kind}\r\n\r\n{}--{kind}--\r\n", parts.concat())
+}
+
+#[test]
+fn body_parts_are_joined_and_attached_texts_are_files() {
+    let plain = |text: &str| format!("Content-Type: text/plain\r\n\r\n{text}");
+    let html = |text: &str| format!("Content-Type: text/html\r\n\r\n{text}");
+    let attached = |kind: &str, text: &str| {
+        format!(
+            "Content-Type: text/{kind}\r\nContent-Disposition: attachment; filename=a.{kind}\r\n\r\n{text}"
+        )
+    };
+    let named = "Content-Type: text/plain\r\nContent-Disposition: inline; filename=notes.txt\r\n\r\nNotes";
+    let image = "Content-Type: image/png\r\nContent-Disposition: inline; filename=x.png\r\n\r\nPNG";
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let sandbox = Sandbox::new();
+    for (name, body, expected) in [
+        (
+            "Ruby's mail: files inside multipart/alternative",
+            multipart(
+                "alternative",
+                &[&plain("Hi"), &html("<p>Hi</p>"), &attached("plain", "log"), &attached("html", "<i>")],
+            ),
+            (json!("<p>Hi</p>"), json!("Hi"), vec![file("a.plain", "log"), file("a.html", "<i>")]),
+        ),
+        (
+            "Apple Mail: text around an image",
+            multipart("mixed", &[&plain("Before\r\n"), image, &plain("After & out")]),
+            (json!(null), json!("Before\r\nAfter & out"), vec![file("x.png", "PNG")]),
+        ),
+        (
+            "a mailing list's footer",
+            multipart(
+                "mixed",
+                &[&multipart("alternative", &[&plain("Hi"), &html("<p>Hi</p>")]), &plain("a < b")],
+            ),
+            (
+                json!("<p>Hi</p>\n<div style=\"white-space: pre-wrap\">a &lt; b</div>"),
+                json!("Hi\na < b"),
+                vec![],
+            ),
+        ),
+        (
+            "HTML after a text",
+            multipart("mixed", &[&plain("One"), &html("<p>Two</p>")]),
+            (json!("<div style=\"white-space: pre-wrap\">One</div>\n<p>Two</p>"), json!("One\nTwo"), vec![]),
+        ),
+        (
+            "a named text beside the body",
+            multipart("mixed", &[&plain("Hi"), named]),
+            (json!(null), json!("Hi"), vec![file("notes.txt", "Notes")]),
+        ),
+        (
+            "HTML parts around an image, with a text for both",
+            multipart(
+                "alternative",
+                &[&plain("All"), &multipart("mixed", &[&html("<p>1</p>"), image, &html("<p>2</p>")])],
+            ),
+            (json!("<p>1</p>\n<p>2</p>"), json!("All"), vec![file("x.png", "PNG")]),
+        ),
+    ] {
+        let (html, text, files) = parts_of(&sandbox, &format!("From: a@b.test\r\n{body}"));
+        assert_eq!((html, text, files), expected, "{name}");
+    }
+}
+
+/// A message, or a part of one.
+#[derive(Clone, Debug)]
+enum Shape {
+    /// The fields of a part; its content is a word that occurs once.
+    Leaf(&'static str),
+    Multipart(&'static str, Vec<Shape>),
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    let leaf = prop::sample::select(vec![
+        "X-None: x",
+        "Content-Type: text/plain",
+        "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable",
+        "Content-Type: text/html",
+        "Content-Type: text/html; charset=iso-8859-1\r\nContent-Transfer-Encoding: 7bit",
+        "Content-Type: text/plain; name=n.txt",
+        "Content-Type: text/plain\r\nContent-Disposition: inline; filename=i.txt",
+        "Content-Type: text/plain\r\nContent-Disposition: attachment",
+        "Content-Type: text/html\r\nContent-Disposition: attachment; filename=a.html",
+        "Content-Type: text/calendar; method=REQUEST",
+        "Content-Type: text/x-amp-html",
+        "Content-Type: image/png\r\nContent-ID: <x@y>",
+        "Content-Type: image/png\r\nContent-Disposition: inline; filename=x.png",
+        "Content-Type: application/pdf; name=x.pdf",
+        "Content-Type: message/rfc822",
+        "Content-Type: message/delivery-status",
+    ]);
+    leaf.prop_map(Shape::Leaf).prop_recursive(3, 16, 5, |inner| {
+        let kind = prop::sample::select(vec!["mixed", "alternative", "related", "signed", "report"]);
+        (kind, prop::collection::vec(inner, 1..5)).prop_map(|(kind, parts)| Shape::Multipart(kind, parts))
+    })
+}
+
+/// Writes a message of this shape.
+fn written(shape: &Shape, words: &mut usize, boundaries: &mut usize) -> String {
+    match shape {
+        Shape::Leaf(fields) => {
+            *words += 1;
+            let inner = if fields.contains("rfc822") { "Subject: inner\r\n\r\n" } else { "" };
+            format!("{fields}\r\n\r\n{inner}word{words}end\r\n")
+        }
+        Shape::Multipart(kind, parts) => {
+            *boundaries += 1;
+            let boundary = format!("b{boundaries}b");
+            let parts: Vec<_> = parts
+                .iter()
+                .map(|part| format!("--{boundary}\r\n{}\r\n", written(part, words, boundaries)))
+                .collect();
+            format!(
+                "Content-Type: multipart/{kind}; boundary={boundary}\r\n\r\n{}--{boundary}--\r\n",
+                parts.concat()
+            )
+        }
+    }
+}
+
+/// The contents of all parts, as an unrelated parser reads them.
+fn contents(mail: &ParsedMail<'_>, found: &mut Vec<String>) {
+    if mail.subparts.is_empty() {
+        found.push(String::from_utf8(mail.get_body_raw().unwrap()).unwrap().trim().to_owned());
+    }
+    mail.subparts.iter().for_each(|part| contents(part, found));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_part_of_a_message_is_lost(shape in shapes()) {
+        let raw = format!("From: a@b.test\r\n{}", written(&shape, &mut 0, &mut 0));
+        let mut expected = Vec::new();
+        contents(&mailparse::parse_mail(raw.as_bytes()).unwrap(), &mut expected);
+        let (html, text, files) = parts_of(&Sandbox::new(), &raw);
+        let found = format!("{html} {text} {files:?}").replace("\\r\\n", "\n");
+        for content in expected {
+            let word = content.rsplit('\n').next().unwrap();
+            prop_assert!(found.contains(word), "{word} of\n{raw}\nis missing in {found}");
+        }
+    }
 }

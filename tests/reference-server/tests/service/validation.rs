@@ -1,5 +1,6 @@
 //! Validation of `POST /emails`: both sides of each limit, with errors that name the field.
 
+use idempost_reference_server::{Compat, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
@@ -356,4 +357,34 @@ fn a_strict_service_accepts_only_verified_domains() {
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "validation_error"));
     assert!(answer.message().contains("acme.test"));
     assert!(sandbox.mails().is_empty());
+}
+
+#[test]
+fn empty_values_count_as_absent_with_live_compatibility_only() {
+    let settings = |compat| Settings { compat, ..Settings::default() };
+    let [live, strict] = [Compat::Live, Compat::Specification].map(|compat| Sandbox::with(&settings(compat)));
+    for sandbox in [&live, &strict] {
+        let template = json!({"name": "n", "alias": "n", "from": "a@acme.test", "subject": "From the template", "html": "<p>Hi</p>"});
+        assert_eq!(sandbox.post("/templates", &template).status, 201);
+        assert_eq!(sandbox.post("/templates/n/publish", &json!({})).status, 200);
+    }
+    let email = email_with("scheduled_at", json!(""));
+    let templated = json!({
+        "to": "ada@example.com", "from": "", "subject": "", "html": "", "text": "", "template": {"id": "n", "variables": []},
+    });
+    for (path, body, ignored) in [
+        ("/emails", email.clone(), "/scheduled_at"),
+        ("/emails", email_with("headers", json!([])), "/headers"),
+        ("/emails", templated, "/from,/subject,/html,/text,/template/variables"),
+        ("/emails/batch", json!([email]), "/0/scheduled_at"),
+        ("/contacts", json!({"email": "ada@example.com", "properties": []}), "/properties"),
+    ] {
+        let answer = strict.post(path, &body);
+        assert_eq!(answer.status, 422, "{path} {body}: {}", answer.text());
+        let answer = live.post(path, &body);
+        assert!(answer.status.is_success(), "{path} {body}: {}", answer.text());
+        assert_eq!(answer.headers["x-sandbox-ignored-fields"], ignored, "{path} {body}");
+    }
+    assert!(live.mails().iter().any(|mail| mail.subject == "From the template"));
+    assert_eq!(live.refused(&email_with("from", json!(""))).name(), "validation_error");
 }

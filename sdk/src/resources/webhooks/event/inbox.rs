@@ -7,8 +7,8 @@ use crate::types::EmailId;
 record! {
     /// An event of an inbox. Inboxes are in private beta and their payloads still change. Fields that don't apply are absent.
     ///
-    /// With the feature `beta`, the records in `inbox`, `thread`, `email` and `draft` deserialize as `InboxSummary`, `InboxThreadSummary`,
-    /// `InboxEmail` (without bodies) and `InboxDraftSummary`.
+    /// With the feature `beta`, the records in `inbox`, `thread`, `email`, `draft`, `added` and `removed` deserialize as `Inbox`, `InboxThread`,
+    /// `InboxEmail` (without bodies), `InboxDraft` (without bodies) and `InboxLabel`.
     pub struct InboxEvent {
         /// The source of the event, such as `api`, `dashboard`, `agent` or `system`.
         pub source: Option<String>,
@@ -28,10 +28,10 @@ record! {
         pub email: Option<Value>,
         /// The draft without its bodies, unless it was deleted.
         pub draft: Option<Value>,
-        /// The IDs of the labels that a thread got.
-        pub added: Vec<String>,
-        /// The IDs of the labels that a thread lost.
-        pub removed: Vec<String>,
+        /// The label that a thread got, or none: an event is about one label.
+        pub added: Vec<Value>,
+        /// The label that a thread lost, or none.
+        pub removed: Vec<Value>,
         /// The folder that a thread was moved from.
         pub from: Option<String>,
         /// The folder that a thread was moved to.

@@ -257,12 +257,12 @@ fn events_of_inboxes_are_typed() {
         panic!()
     };
     assert_eq!((moved.from.as_deref(), moved.to.as_deref()), (Some("inbox"), Some("archive")));
-    let data = json!({ "thread": { "id": "t1", "subject": "Hi" }, "added": ["l1"], "removed": null });
+    let data = json!({ "thread": { "id": "t1", "subject": "Hi" }, "added": [{ "id": "l1", "name": "Urgent", "color": "#AB12EF" }], "removed": null });
     let EventData::InboxThreadLabelsUpdated(labeled) = event("inbox.thread.labels.updated", &data).data
     else {
         panic!()
     };
-    assert_eq!((labeled.added, labeled.removed.len()), (vec!["l1".to_owned()], 0));
+    assert_eq!((&labeled.added[0]["name"], labeled.removed.len()), (&json!("Urgent"), 0));
     assert_eq!(labeled.thread.unwrap()["subject"], "Hi");
     for kind in EventType::KNOWN.iter().filter(|kind| kind.starts_with("inbox.")) {
         let empty = event(kind, &json!({})).data;

@@ -84,13 +84,18 @@ const DEFAULT_LINK: &str = "https://example.com/";
 /// bounces parse it.
 const UNKNOWN_USER: &str = "smtp; 550 5.1.1 user unknown";
 
+/// Resend's words for a permanent bounce and for a suppressed address. Receivers derive the reason from them, such as django-anymail.
+const HARD_BOUNCE: &str = "The recipient's email provider sent a hard bounce message, but didn't specify the reason for the hard bounce.";
+const SUPPRESSED: &str =
+    "Resend has suppressed sending to this address because it is on the account-level suppression list.";
+
 /// The field that only events of this type have, with its default content.
 pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     Some(match kind {
         "email.bounced" => (
             "bounce",
             json!({
-                "message": "550 5.1.1 user unknown: the recipient's address does not exist",
+                "message": HARD_BOUNCE,
                 "type": "Permanent",
                 "subType": "General",
                 "diagnosticCode": [UNKNOWN_USER],
@@ -109,7 +114,7 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
         "email.suppressed" => (
             "suppressed",
             json!({
-                "message": "The recipient's address is on the suppression list because an earlier email to it bounced.",
+                "message": SUPPRESSED,
                 "type": "OnAccountSuppressionList",
                 "reason": "previous_bounce",
                 "diagnosticCode": [UNKNOWN_USER],

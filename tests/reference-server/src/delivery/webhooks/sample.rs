@@ -104,9 +104,16 @@ fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
     let address = "support@acme.test";
     let mut data = json!({ "source": "dashboard", "inbox_id": id() });
     let thread = json!({
-        "id": id(), "subject": "A question", "from": "ada@example.com", "to": [address], "cc": [], "bcc": [], "labels": [],
-        "email_count": 1, "has_attachment": false, "has_draft": false, "read": false, "received_at": now, "folder": "archive",
+        "object": "inbox_thread", "id": id(), "subject": "A question", "folder": "archive", "labels": [], "read": false,
     });
+    let email = |direction, from, to| {
+        let email = id();
+        json!({
+            "id": email, "direction": direction, "from": from, "to": [to], "cc": [], "bcc": [], "reply_to": [],
+            "subject": "A question", "message_id": format!("<{email}@example.com>"), "attachments": [], "read": false,
+            "received_at": now,
+        })
+    };
     let (about, rest) = event.split_once('.').unwrap_or(("inbox", event));
     match about {
         "thread" => {
@@ -114,14 +121,17 @@ fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
             data["thread"] = thread;
             let more = match rest {
                 "folder.updated" => json!({ "from": "inbox", "to": "archive" }),
-                "labels.updated" => json!({ "added": [id()], "removed": [] }),
+                "labels.updated" => {
+                    json!({ "added": [{ "id": id(), "name": "Urgent", "color": "#AB12EF" }], "removed": [] })
+                }
                 "assigned" => json!({
                     "assignee_email": "grace@acme.test", "assigned_by_email": "bob@acme.test", "previous_assignee_email": null,
                 }),
-                "unassigned" => {
-                    json!({ "assigned_by_email": "bob@acme.test", "previous_assignee_email": "grace@acme.test" })
+                "unassigned" => json!({ "previous_assignee_email": "grace@acme.test" }),
+                _ => {
+                    let email = email("inbound", "ada@example.com", address);
+                    json!({ "email_id": email["id"], "email": email })
                 }
-                _ => json!({}),
             };
             if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
                 data.extend(more);
@@ -132,32 +142,36 @@ fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
                 "sent" => ("outbound", address, "ada@example.com"),
                 _ => ("inbound", "ada@example.com", address),
             };
-            let email = id();
+            let email = email(direction, from, to);
             data["thread_id"] = thread["id"].clone();
-            data["email_id"] = email.clone().into();
-            data["email"] = json!({
-                "id": email, "direction": direction, "from": from, "to": [to], "cc": [], "bcc": [], "reply_to": [],
-                "subject": "A question", "message_id": format!("<{email}@example.com>"), "attachments": [], "read": false,
-                "received_at": now,
-            });
+            data["thread"] = thread;
+            data["email_id"] = email["id"].clone();
+            data["email"] = email;
         }
         "draft" => {
             let draft = id();
             data["draft_id"] = draft.clone().into();
+            let mut email_id = Value::Null;
             if rest == "sent" {
-                data["email_id"] = id().into();
+                let email = email("outbound", address, "ada@example.com");
+                email_id = email["id"].clone();
+                data["thread_id"] = thread["id"].clone();
+                data["thread"] = thread;
+                data["email_id"] = email_id.clone();
+                data["email"] = email;
             }
             if rest != "deleted" {
                 data["draft"] = json!({
-                    "id": draft, "type": "standalone", "to": ["ada@example.com"], "cc": [], "bcc": [], "subject": "An offer",
-                    "snippet": "Dear Ada", "thread_id": null, "reply_to_email_id": null, "updated_at": now, "attachments": [],
+                    "object": "inbox_draft", "id": draft, "type": "standalone", "to": ["ada@example.com"], "cc": [], "bcc": [],
+                    "subject": "An offer", "thread_id": null, "reply_to_email_id": null, "email_id": email_id, "created_at": now,
+                    "updated_at": now, "attachments": [],
                 });
             }
         }
         _ if rest != "deleted" => {
             data["inbox"] = json!({
-                "id": data["inbox_id"], "name": "Support", "email_address": address, "from_name": null, "unread": 0,
-                "last_received": null, "created_at": now, "updated_at": now,
+                "object": "inbox", "id": data["inbox_id"], "name": "Support", "email_address": address, "domain_id": id(),
+                "receiving_address": null, "from_name": null, "unread": 0, "drafts": 0, "last_received": null, "created_at": now, "updated_at": now,
             });
         }
         _ => {}

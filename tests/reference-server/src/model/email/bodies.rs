@@ -3,11 +3,13 @@
 //! Rendering HTML as text takes longer than everything else in a send, and the emails of a broadcast differ only in a few words. So a
 //! derived text is created for its first reader, and the bodies of a broadcast's email from the broadcast and its contact.
 
+use std::ops::Not;
 use std::sync::{Arc, OnceLock};
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::email::html_and_text::{Derivation, HtmlAndText, Text};
+use crate::model::email::html_and_text::{HtmlAndText, Text};
 use crate::model::email::personalized::Personalized;
 
 /// Why `react`, a body of client libraries, is rejected.
@@ -29,13 +31,7 @@ impl Bodies {
 
     /// HTML with a derived text.
     pub fn of_html(html: Arc<str>) -> Self {
-        Self::derived(html, None)
-    }
-
-    /// HTML with a derived text, whose line breaks don't divide the link.
-    pub fn derived(html: Arc<str>, link: Option<&str>) -> Self {
-        let how = Derivation { link: link.map(Box::from), hidden: None };
-        Self::HtmlAndText(Arc::new(HtmlAndText::derived(html, how)))
+        Self::HtmlAndText(Arc::new(HtmlAndText::derived(html)))
     }
 
     pub fn html(&self) -> Option<Arc<str>> {
@@ -84,8 +80,14 @@ impl Bodies {
 struct Stored {
     html: Option<Arc<str>>,
     text: Option<Arc<str>>,
-    #[serde(default)]
-    derivation: Option<Derivation>,
+    /// Whether the text is derived from the HTML.
+    #[serde(default, rename = "derivation", deserialize_with = "is_some", skip_serializing_if = "Not::not")]
+    is_derived: bool,
+}
+
+/// Earlier versions stored how the text is derived.
+fn is_some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(Option::<IgnoredAny>::deserialize(deserializer)?.is_some())
 }
 
 impl Serialize for Bodies {
@@ -98,21 +100,18 @@ impl Serialize for Bodies {
                 &own
             }
         };
-        let (text, derivation) = match &written.text {
-            Text::Given(text) => (text.clone(), None),
-            Text::Derived(how, _) => (None, Some(how.as_deref().cloned().unwrap_or_default())),
+        let (text, is_derived) = match &written.text {
+            Text::Given(text) => (text.clone(), false),
+            Text::Derived(_) => (None, true),
         };
-        Stored { html: written.html.clone(), text, derivation }.serialize(serializer)
+        Stored { html: written.html.clone(), text, is_derived }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Bodies {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Stored { html, text, derivation } = Stored::deserialize(deserializer)?;
-        let text = match derivation {
-            Some(how) => Text::Derived(how.into_box(), OnceLock::new()),
-            None => Text::Given(text),
-        };
+        let Stored { html, text, is_derived } = Stored::deserialize(deserializer)?;
+        let text = if is_derived { Text::Derived(OnceLock::new()) } else { Text::Given(text) };
         Ok(Self::HtmlAndText(Arc::new(HtmlAndText { html, text })))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use uuid::Uuid;
@@ -11,9 +10,8 @@ use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, pla
 use crate::content::text::derive;
 use crate::model::broadcast::{Broadcast, Message};
 use crate::model::contact::Contact;
-use crate::model::email::html_and_text::{
-    Derivation, HtmlAndText, LINK_PLACEHOLDER, searched, searched_html,
-};
+use crate::model::email::html_and_text::{HtmlAndText, searched, searched_html};
+use crate::wire::escape::escaped;
 
 /// The specification's name of the unsubscribe link, and Resend's: templates from there work unchanged. The third is reserved as well, so no
 /// variable can have it.
@@ -23,6 +21,9 @@ const UNSUBSCRIBE: [&str; 3] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_U
 pub fn is_unsubscribe(name: &str) -> bool {
     UNSUBSCRIBE.contains(&name)
 }
+
+/// Stands for the link in a text that all emails of a broadcast share: a word between private-use characters, which HTML has alone at most.
+const LINK_PLACEHOLDER: &str = "\u{e000}link\u{e000}";
 
 /// The content that all emails of a broadcast share.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl SharedContent {
         self.message().text.as_deref().or(self.message().html.as_deref())
     }
 
-    /// The derived text with [`LINK_PLACEHOLDER`] for the link; `None` if it contains other values, whose length affects line breaks.
+    /// The derived text with [`LINK_PLACEHOLDER`] for the link; `None` if it contains other values.
     fn text(&self, html: &str) -> Option<&str> {
         let text = self.text.get_or_init(|| {
             let filled = fill_within(html, MAX_TEXT_BYTES, |one| {
@@ -162,7 +163,7 @@ impl Personalized {
         let message = self.shared.message();
         let html = self.filled(message.html.as_deref()?);
         Some(match &message.preview_text {
-            Some(preview) => with_preview(&html, &self.filled(preview)).0,
+            Some(preview) => with_preview(&html, &self.filled(preview)),
             None => html,
         })
     }
@@ -182,27 +183,15 @@ impl Personalized {
         if let Some(text) = self.shared.text(html) {
             return Some(text.replace(LINK_PLACEHOLDER, &self.values.link));
         }
-        let filled = fill_within(html, MAX_TEXT_BYTES, |placeholder| match placeholder.name {
-            name if UNSUBSCRIBE.contains(&name) => Some(LINK_PLACEHOLDER.into()),
-            _ => self.values.of(placeholder),
-        });
-        Some(derive(&filled.unwrap_or_default()).replace(LINK_PLACEHOLDER, &self.values.link))
+        Some(derive(&self.html()?))
     }
 
     /// The same bodies without references to the broadcast and the contact.
     pub fn rendered(&self) -> HtmlAndText {
-        let message = self.shared.message();
-        match &message.html {
-            Some(html) if message.text.is_none() => {
-                let html = self.filled(html);
-                let preview = message.preview_text.as_ref().map(|preview| self.filled(preview));
-                let (html, hidden) = match preview.map(|preview| with_preview(&html, &preview)) {
-                    Some((html, hidden)) => (html, Some(hidden)),
-                    None => (html, None),
-                };
-                HtmlAndText::derived(html.into(), Derivation { link: Some(self.values.link.clone()), hidden })
-            }
-            _ => HtmlAndText::from((self.html().map(Arc::from), self.text().map(Arc::from))),
+        let html = self.html().map(Arc::from);
+        match html {
+            Some(html) if self.shared.message().text.is_none() => HtmlAndText::derived(html),
+            html => HtmlAndText::from((html, self.text().map(Arc::from))),
         }
     }
 
@@ -221,21 +210,10 @@ impl Personalized {
     }
 }
 
-/// Inserts a preview where mail clients expect one: hidden, at the beginning of the body. Also returns its range.
-fn with_preview(html: &str, preview: &str) -> (String, Range<usize>) {
+/// Inserts a preview where mail clients expect one: hidden, at the beginning of the body.
+fn with_preview(html: &str, preview: &str) -> String {
     const HIDDEN: &str = "display:none;overflow:hidden;line-height:1px;opacity:0;max-height:0;max-width:0";
     let body = html.to_ascii_lowercase().find("<body").and_then(|at| Some(at + html[at..].find('>')? + 1));
     let (head, rest) = html.split_at(body.unwrap_or(0));
-    let mut escaped = String::with_capacity(preview.len());
-    for char in preview.chars() {
-        match char {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            char => escaped.push(char),
-        }
-    }
-    let preview = format!("<div style=\"{HIDDEN}\">{escaped}</div>");
-    let place = head.len()..head.len() + preview.len();
-    ([head, &preview, rest].concat(), place)
+    format!("{head}<div style=\"{HIDDEN}\">{}</div>{rest}", escaped(preview))
 }

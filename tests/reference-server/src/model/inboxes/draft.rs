@@ -156,18 +156,31 @@ impl InboxDraft {
 }
 
 view! {
-    pub Item of draft: InboxDraft {
+    Summary of draft: InboxDraft {
         id: draft.id,
         type: if draft.replies_to.is_some() { "reply" } else { "standalone" },
         to: draft.to.as_deref().map(texts),
         cc: texts(draft.cc.as_deref().unwrap_or_default()),
         bcc: texts(draft.bcc.as_deref().unwrap_or_default()),
         subject: draft.subject,
-        snippet: draft.snippet(),
         thread_id: draft.replies_to.map(|(thread, _)| thread),
         reply_to_email_id: draft.replies_to.map(|(_, email)| email),
         updated_at: iso(draft.updated_at),
         attachments: draft.attachments.iter().map(|(id, file)| AttachmentItem(*id, file)).collect::<Vec<_>>(),
+    }
+}
+
+view! {
+    pub Item of draft: InboxDraft { ..Summary, snippet: draft.snippet(), }
+}
+
+view! {
+    /// As events show it.
+    pub Event of draft: InboxDraft {
+        object: "inbox_draft",
+        ..Summary,
+        email_id: draft.sent(),
+        created_at: iso(draft.created_at),
     }
 }
 

@@ -191,7 +191,7 @@ impl Thread {
     }
 }
 
-/// A thread as lists and events show it, with its labels, and whether there is a draft of a reply.
+/// A thread as lists show it, with its labels, and whether there is a draft of a reply.
 pub fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
     json!({
         "id": thread.id,
@@ -207,6 +207,18 @@ pub fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
         "read": thread.read,
         "received_at": iso(thread.received_at),
         "folder": thread.folder,
+    })
+}
+
+/// A thread as its own record and as events show it.
+pub fn detail(thread: &Thread, labels: &[Arc<Label>]) -> Value {
+    json!({
+        "object": "inbox_thread",
+        "id": thread.id,
+        "subject": thread.subject,
+        "folder": thread.folder,
+        "labels": labels.iter().map(|label| label::OfThread(label)).collect::<Vec<_>>(),
+        "read": thread.read,
     })
 }
 

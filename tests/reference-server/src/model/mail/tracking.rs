@@ -9,6 +9,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::content::html::{Event, walk};
 use crate::model::domain::Domain;
 
 /// The tracking of an email's opens and clicks.
@@ -50,96 +51,41 @@ impl Tracking {
 
 /// The first web address of an `a` element, except those that start with `own`.
 pub fn first_link(html: &str, own: &str) -> Option<String> {
-    places(html).map(|place| address(&html[place])).find(|address| !address.starts_with(own))
+    addresses(html, own).into_iter().next().map(|(_, address)| address)
 }
 
 /// Adds the prefix to the web address of every `a` element, except those that start with `own`.
 fn with_links(html: &str, prefix: &str, own: &str) -> String {
     let mut tracked = String::with_capacity(html.len() * 2);
     let mut done = 0;
-    for place in places(html) {
-        let address = address(&html[place.clone()]);
-        if !address.starts_with(own) {
-            tracked.push_str(&html[done..place.start]);
-            tracked.push_str(prefix);
-            tracked.extend(utf8_percent_encode(&address, NON_ALPHANUMERIC));
-            done = place.end;
-        }
+    for (place, address) in addresses(html, own) {
+        tracked.push_str(&html[done..place.start]);
+        tracked.push_str(prefix);
+        tracked.extend(utf8_percent_encode(&address, NON_ALPHANUMERIC));
+        done = place.end;
     }
     tracked.push_str(&html[done..]);
     tracked
 }
 
-/// Decodes an address from HTML, where its ampersands may be escaped.
-fn address(written: &str) -> String {
-    written.replace("&amp;", "&")
-}
-
-/// The ranges of the quoted web addresses of `a` elements.
-fn places(html: &str) -> impl Iterator<Item = Range<usize>> + '_ {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            let start = at + html[at..].find('<')?;
-            let tag = &html[start..];
-            let length = if let Some(comment) = tag.strip_prefix("<!--") {
-                comment.find("-->").map_or(tag.len(), |end| end + "<!---->".len())
-            } else {
-                end_of_tag(tag)
+/// The quoted web addresses of `a` elements, except those that start with `own`, with their ranges in the source.
+fn addresses(html: &str, own: &str) -> Vec<(Range<usize>, String)> {
+    let mut addresses = Vec::new();
+    walk(html, &mut |event| {
+        if let Event::Start(tag) = event
+            && tag.name == "a"
+            && let Some(href) = tag.attribute("href")
+        {
+            let is_quoted = html[..href.place.start].ends_with(['"', '\'']);
+            let starts = |with: &&str| {
+                href.value.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with))
             };
-            at = start + length;
-            if let Some((from, to)) = target(&tag[..length]) {
-                return Some(start + from..start + to);
+            if is_quoted && ["http://", "https://"].iter().any(starts) && !href.value.starts_with(own) {
+                addresses.push((href.place.clone(), href.value.clone()));
             }
         }
-    })
-}
-
-/// The end of a tag, behind its closing `>`; a `>` inside quotes doesn't close it.
-fn end_of_tag(tag: &str) -> usize {
-    let mut quote = None;
-    for (at, byte) in tag.bytes().enumerate() {
-        match (quote, byte) {
-            (None, b'>') => return at + 1,
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (Some(open), byte) if open == byte => quote = None,
-            _ => {}
-        }
-    }
-    tag.len()
-}
-
-/// The range of the quoted web address in the `href` of an `a` tag.
-fn target(tag: &str) -> Option<(usize, usize)> {
-    let lower = tag.to_ascii_lowercase();
-    let mut at = lower
-        .strip_prefix("<a")
-        .filter(|rest| rest.starts_with(|c: char| c.is_ascii_whitespace()))
-        .map(|_| 2)?;
-    loop {
-        at += lower[at..].find(|c: char| !c.is_ascii_whitespace())?;
-        let name_end = at + lower[at..].find(|c: char| c.is_ascii_whitespace() || matches!(c, '=' | '>'))?;
-        let name = &lower[at..name_end];
-        let value = lower[name_end..].trim_start();
-        let Some(value) = value.strip_prefix('=').map(str::trim_start) else {
-            at = name_end.max(at + 1);
-            continue;
-        };
-        let start = lower.len() - value.len();
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let (start, end) = match quote {
-            Some(quote) => (start + 1, start + 1 + lower[start + 1..].find(quote)?),
-            None => (
-                start,
-                start + value.find(|c: char| c.is_ascii_whitespace() || c == '>').unwrap_or(value.len()),
-            ),
-        };
-        if name == "href" {
-            let web = lower[start..end].starts_with("https://") || lower[start..end].starts_with("http://");
-            return (quote.is_some() && web).then_some((start, end));
-        }
-        at = end + usize::from(quote.is_some());
-    }
+    });
+    addresses
 }
 
 #[cfg(test)]

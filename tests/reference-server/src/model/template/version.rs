@@ -91,12 +91,9 @@ impl Version {
             }
             recipient.of(placeholder).or_else(written).or(Some(Cow::Borrowed("")))
         };
-        let link = recipient
-            .and_then(|recipient| recipient.link)
-            .filter(|_| placeholders(&self.html).any(|one| is_unsubscribe(one.name)));
         let html = Arc::from(fill_within(&self.html, MAX_TEXT_BYTES, value)?);
         let bodies = match self.text.as_deref() {
-            None => Bodies::derived(html, link),
+            None => Bodies::of_html(html),
             Some("") => Bodies::given(Some(html), None),
             Some(text) => Bodies::given(Some(html), Some(fill_within(text, MAX_TEXT_BYTES, value)?.into())),
         };

@@ -67,6 +67,11 @@ impl Draft {
     pub fn read(fields: &mut Fields<'_>, form: &Form<'_>) -> Checked<Self> {
         let Form { state, tenant, now, .. } = *form;
         fields.refuse("react", REACT);
+        // Some clients write an empty string for what isn't set.
+        fields.ignore_empty(&["scheduled_at", "topic_id"]);
+        if fields.has("template") {
+            fields.ignore_empty(&["from", "subject", "html", "text"]);
+        }
         let used = Use::read(fields, tenant);
         // Fields for which the template has a default are optional; for an unusable template this is unknown.
         let needed = |has_default: fn(&Version) -> bool| match &used {

@@ -23,7 +23,7 @@ use crate::resources::inboxes::input::at_least_one;
 use crate::resources::inboxes::{Accepted, inbox, is_own, sender, service};
 use crate::state::quota::{self, QuotaExceeded, QuotaUsed};
 use crate::wire::answers::Answer;
-use crate::wire::escape::escaped;
+use crate::wire::escape::{escaped, preformatted};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
 use crate::wire::paging::quoted;
@@ -342,10 +342,9 @@ fn forwarded_html(html: Option<&str>, text: Option<&str>, original: &InboxEmail)
     if html.is_none() && original.html.is_none() {
         return None;
     }
-    let plain = |text: &str| format!("<div style=\"white-space: pre-wrap\">{}</div>", escaped(text));
-    let note = html.map(str::to_owned).or_else(|| text.map(plain)).unwrap_or_default();
+    let note = html.map(str::to_owned).or_else(|| text.map(preformatted)).unwrap_or_default();
     let lines: Vec<_> = original_lines(original).iter().map(|line| escaped(line)).collect();
-    let body = original.html.as_deref().map_or_else(|| plain(original.searched_text()), str::to_owned);
+    let body = original.html.as_deref().map_or_else(|| preformatted(original.searched_text()), str::to_owned);
     Some(format!("{note}<div>{}</div><br>{body}", lines.join("<br>")).into())
 }
 
@@ -358,7 +357,7 @@ fn original_files(context: &Context<'_>, original: &InboxEmail) -> Result<Vec<At
         let Some(email) = lock(&context.tenant.received).get(received).cloned() else {
             return Ok(Vec::new());
         };
-        let files = received::contents(&email.raw)
+        let files = received::read_contents(&email.raw)
             .map_err(|reason| Problem::validation(format!("The email {}.", reason.text())))?;
         return Ok(files.into_iter().map(|(file, content)| attached(file, content)).collect());
     }

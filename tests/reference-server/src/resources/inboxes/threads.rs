@@ -5,12 +5,11 @@ pub mod labels;
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::context::Context;
 use crate::model::inboxes::email;
-use crate::model::inboxes::label::{Label, OfThread};
+use crate::model::inboxes::label::Label;
 use crate::model::inboxes::thread::{Folder, Group, Thread};
 use crate::resources::inboxes::input::{at_least_one, values};
 use crate::resources::inboxes::{inbox, member, service};
@@ -92,19 +91,7 @@ pub fn show(context: &Context<'_>) -> Answer {
 }
 
 fn detail(context: &Context<'_>, thread: &Thread) -> http::Response<bytes::Bytes> {
-    let labels = context.tenant.inboxes.labels_of(&thread.labels);
-    let labels: Vec<_> = labels.iter().map(|label| OfThread(label)).collect();
-    respond(
-        StatusCode::OK,
-        &json!({
-            "object": "inbox_thread",
-            "id": thread.id,
-            "subject": thread.subject,
-            "folder": thread.folder,
-            "labels": labels,
-            "read": thread.read,
-        }),
-    )
+    respond(StatusCode::OK, &context.tenant.inboxes.detail(thread))
 }
 
 /// The folders that a thread can be moved to.

@@ -213,8 +213,10 @@ fn labels_are_unique_ignoring_case_and_filter_threads() {
     assert_eq!(added.json()["data"].as_array().unwrap().len(), 2);
     sandbox.post(&format!("{two}/labels"), &json!({ "labels": [later] }));
     let seen = events(&sandbox);
-    assert_eq!(kinds(&seen), ["inbox.thread.labels.updated"; 2]);
-    assert_eq!((&seen[1].1["added"], &seen[1].1["removed"]), (&json!([later]), &json!([])));
+    assert_eq!(kinds(&seen), ["inbox.thread.labels.updated"; 3], "one label an event");
+    let shown = json!([{ "id": later, "name": "LATER", "color": seen[2].1["added"][0]["color"] }]);
+    assert_eq!((&seen[2].1["added"], &seen[2].1["removed"]), (&shown, &json!([])));
+    assert_eq!(seen[2].1["thread"], sandbox.get(&two).json());
     let labeled = |ids: &str| subjects(&sandbox, &format!("{inbox}/threads?labels={ids}"));
     assert_eq!(labeled(&urgent), ["One"]);
     assert_eq!(labeled(&format!("{urgent},{later}")), ["Two", "One"], "any of them, each thread once");

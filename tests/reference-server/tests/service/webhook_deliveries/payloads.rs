@@ -66,7 +66,7 @@ fn bounces_and_suppressions_carry_smtp_diagnostics() {
     assert_eq!(
         bounced["data"]["bounce"],
         json!({
-            "message": "550 5.1.1 user unknown: the recipient's address does not exist",
+            "message": "The recipient's email provider sent a hard bounce message, but didn't specify the reason for the hard bounce.",
             "type": "Permanent",
             "subType": "General",
             "diagnosticCode": ["smtp; 550 5.1.1 user unknown"],
@@ -76,7 +76,7 @@ fn bounces_and_suppressions_carry_smtp_diagnostics() {
     assert_eq!(
         suppressed["data"]["suppressed"],
         json!({
-            "message": "The recipient's address is on the suppression list because an earlier email to it bounced.",
+            "message": "Resend has suppressed sending to this address because it is on the account-level suppression list.",
             "type": "OnAccountSuppressionList",
             "reason": "previous_bounce",
             "diagnosticCode": ["smtp; 550 5.1.1 user unknown"],
