@@ -15,6 +15,7 @@ use crate::input::source::Source;
 // No doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
+#[expect(clippy::struct_excessive_bools, reason = "one per flag")]
 pub(super) struct PlanArgs {
     /// CSV, TSV or JSON Lines file, optionally with gzip; - reads standard input
     #[arg(value_name = "FILE", add = Required)]
@@ -131,11 +132,12 @@ impl PlanArgs {
         let format = rows::format(format.as_deref(), &mut flags);
         let limit = above_0(limit.as_deref(), "--limit", &mut flags);
         let max_size = above_0(max_size.as_deref(), "--max-size", &mut flags);
-        let add = add.then(|| match changed.as_deref() {
+        let changed = match changed.as_deref() {
             Some("send") => ChangedRows::Send,
             Some("skip") => ChangedRows::Skip,
             _ => ChangedRows::Reject,
-        });
+        };
+        let add = add.then_some(changed);
         let suppressed = match suppress.as_deref().map(|file| (file, rows::addresses(file))) {
             Some((_, Ok(addresses))) => addresses,
             Some((file, Err(error))) => {
