@@ -1,10 +1,11 @@
-//! An invoice to every customer in a database, each sent once, however often the program is interrupted and started again.
+//! An invoice to every customer in a database, each sent once, however often the program is interrupted and started again, and whatever
+//! customers come in between.
 
 use std::path::{Path, PathBuf};
 
 use futures_util::stream;
 use idempost::{Client, ClientBuilder, call::RateLimit};
-use idempost_bulk::{Bulk, Input, Message, Report, RunOptions};
+use idempost_bulk::{Bulk, ChangedRows, Input, Message, Report, RunOptions};
 use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -12,10 +13,10 @@ use tokio::sync::mpsc;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// An email per customer, in the form of a line of JSON Lines.
-const ROWS: &str = "SELECT json_object('to', address, 'variables', json_object('NAME', coalesce(name, ''),
+const ROWS: &str = "SELECT json_object('customer', rowid, 'to', address, 'variables', json_object('NAME', coalesce(name, ''),
     'AMOUNT', format('%.2f €', amount))) FROM customer ORDER BY address";
 
-/// Plans and sends the invoices of a month. Run again, it continues with what isn't sent yet.
+/// Plans and sends the invoices of a month. Run again, it continues with what isn't sent yet, and with new customers.
 async fn send_invoices(client: &Client, database: &Path, jobs: &Path, month: &str) -> Result<Report> {
     let message = Message::new()
         .from("Acme <billing@acme.test>")
@@ -23,8 +24,10 @@ async fn send_invoices(client: &Client, database: &Path, jobs: &Path, month: &st
         .html("<p>Dear {{{NAME|customer}}}, please pay {{{AMOUNT}}}.</p>");
     let rows =
         stream::unfold(customers(database.to_owned()), |mut rows| async { Some((rows.recv().await?, rows)) });
-    // The rows are copied to the folder of the job, so that the plan doesn't change when the database does.
-    let job = Bulk::new(Input::try_rows(rows, jobs).await?, message).plan(client, jobs).await?;
+    // A customer whom the job has is never planned again, even with another address.
+    let bulk = Bulk::new(Input::try_rows(rows, jobs).await?, message).job(format!("invoices {month}"));
+    let bulk = bulk.key("customer").add_rows(ChangedRows::Reject);
+    let job = bulk.plan(client, jobs).await?;
     Ok(job.start(client, RunOptions::default())?.finish().await?)
 }
 
@@ -88,6 +91,11 @@ mod tests {
         }
         let mails = server.service().mails("sb_test");
         assert_eq!(mails.len(), 250);
+        database.execute("UPDATE customer SET name = 'Ada' WHERE address = 'c7@example.com'", ()).unwrap();
+        database.execute("INSERT INTO customer VALUES ('a-new@example.com', 'Eve', 7)", ()).unwrap();
+        let report = send_invoices(&client, &path, &jobs, "2026-11").await.unwrap();
+        assert_eq!((report.ending.clone(), report.counts.sent), (Ending::Finished, 251), "{report:?}");
+        assert_eq!(server.service().mails("sb_test").len(), 251, "only the new customer");
         let html =
             |to: &str| mails.iter().find(|mail| mail.to == [to]).unwrap().html.as_deref().unwrap().to_owned();
         assert_eq!(html("c1@example.com"), "<p>Dear customer, please pay 1.00 €.</p>");

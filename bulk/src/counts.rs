@@ -19,6 +19,16 @@ impl Counts {
         [self.rejected, self.unknown, self.remaining].into_iter().try_fold(self.sent, u64::checked_add)
     }
 
+    /// Adds the counts of other rows.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            sent: self.sent + other.sent,
+            rejected: self.rejected + other.rejected,
+            unknown: self.unknown + other.unknown,
+            remaining: self.remaining + other.remaining,
+        }
+    }
+
     /// Checks that every valid row of the input is counted exactly once.
     ///
     /// # Errors

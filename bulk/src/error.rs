@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use idempost::problem::Problem;
 
-use crate::{account::AccountError, counts::CountMismatch};
+use crate::{account::AccountError, counts::CountMismatch, differences::Differences};
 
 /// A result whose error is [`BulkError`].
 pub type Result<T, E = BulkError> = std::result::Result<T, E>;
@@ -39,7 +39,7 @@ pub enum BulkError {
         source: io::Error,
     },
     /// The journal is damaged before its end: valid records follow the damaged one, so this isn't an interrupted write.
-    #[error("the journal {} is damaged at byte {offset}; nothing was sent", path.display())]
+    #[error("the journal {} is damaged at byte {offset}; nothing more was sent", path.display())]
     JournalDamaged {
         /// The journal.
         path: PathBuf,
@@ -47,8 +47,12 @@ pub enum BulkError {
         offset: u64,
     },
     /// The plan and what it refers to don't match: the input, the plan or the job's description changed.
-    #[error("{0}; nothing was sent")]
+    #[error("{0}; nothing more was sent")]
     PlanChanged(String),
+    /// A job of the same name has other rows or another message, so the plan needs a choice: to resume that job, to [add](crate::Bulk::add_rows) the
+    /// rows that it doesn't have, or another [name](crate::Bulk::job). Nothing was planned.
+    #[error("{0}")]
+    Differs(Box<Differences>),
     /// The job can't run here or now: another process runs it, it belongs to another machine, or it was canceled.
     #[error("{0}")]
     NotRunnable(String),

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     path::Path,
     time::Duration,
 };
@@ -21,6 +21,37 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map_err(BulkError::io("write", path))
+}
+
+/// Opens a file to read it. What isn't a regular file, such as a named pipe, might have no end.
+pub(crate) fn open(path: &Path) -> Result<File> {
+    let opened = fs::metadata(path).and_then(|metadata| {
+        let message = "it isn't a regular file";
+        if metadata.is_file() {
+            File::open(path)
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        }
+    });
+    opened.map_err(BulkError::io("read", path))
+}
+
+/// Reads a file of the job's own.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open(path)?.read_to_end(&mut content).map_err(BulkError::io("read", path))?;
+    Ok(content)
+}
+
+/// Locks a file, which is created if necessary, until the returned value is dropped. Waits for another process.
+pub(crate) fn lock(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).map_err(BulkError::io("open", path))?;
+    file.lock().map_err(BulkError::io("lock", path))?;
+    Ok(file)
 }
 
 /// Creates a folder that only its owner can read, with its parents.

@@ -32,12 +32,12 @@ pub(crate) struct Opened {
 /// Locks the job and recovers its journal.
 pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
     let dir = plan.dir();
-    // The workers of a distributed job have to learn of it.
-    if is_canceled(dir) && !is_distributed(dir) {
-        return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", plan.id())));
-    }
     let host = HostId::load(&dir.with_file_name("host-id"))?;
     let lock = JobLock::acquire(dir, host)?;
+    // Under the lock: another plan can have the rows of a canceled job that no process runs. The workers of a distributed job have to learn of it.
+    if is_canceled(dir) && !is_distributed(dir) {
+        return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing more is sent", plan.id())));
+    }
     let mut states = BatchStates::new(plan.batches());
     let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;
     check_host(dir, states.job().map(|job| job.host), host, take_over)?;

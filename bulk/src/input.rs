@@ -18,6 +18,7 @@ use crate::error::Result;
 mod cells;
 mod columns;
 mod csv_rows;
+mod json;
 mod json_rows;
 mod layout;
 mod position;
@@ -77,8 +78,8 @@ pub enum Format {
 
 /// An input of a job: a file, standard input, a reader, or rows of the application.
 ///
-/// A regular file in UTF-8 is read in place, so it must stay unchanged until the job is finished. Any other input is first copied to the
-/// job's folder: gzip is decompressed, and UTF-16 is converted to UTF-8.
+/// Planning copies the rows to the job's folder (gzip is decompressed, and UTF-16 is converted to UTF-8), so an input that changes later doesn't
+/// change the job.
 pub struct Input {
     from: From,
     format: Option<Format>,
@@ -122,8 +123,8 @@ impl Input {
     /// Takes the rows of an application, each an object as a line of [`Format::JsonLines`] has it. They are written to a temporary file in `dir`, the
     /// folder of the jobs, so that the job can be resumed without the application's rows.
     ///
-    /// Other rows are another job, which sends to all of them, also to those that an earlier job has sent to. To continue a job after a
-    /// restart, open its folder ([`Job::open`](crate::Job::open)) instead of planning it from rows that may have changed.
+    /// Name a job of rows that may be others the next time ([`Bulk::job`](crate::Bulk::job), [`Bulk::add_rows`](crate::Bulk::add_rows)). Without a name,
+    /// other rows are another job, which sends to all of them.
     ///
     /// # Errors
     /// [`BulkError::Io`](crate::error::BulkError::Io), and [`BulkError::Input`](crate::error::BulkError::Input) for a row that can't be serialized to JSON.
@@ -174,6 +175,17 @@ impl Input {
     pub fn delimiter(mut self, delimiter: u8) -> Self {
         self.delimiter = Some(delimiter);
         self
+    }
+}
+
+impl Input {
+    /// Returns the name that a job has by default: that of its file or reader.
+    pub(crate) fn job_name(&self) -> Option<String> {
+        match &self.from {
+            From::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
+            From::Reader { name, .. } => Some(name.clone()),
+            From::Spooled(_) => None,
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::{
     files::blocking,
     folder,
     outcomes::{self, RowOutcome},
+    parts,
     plan::Plan,
     reconcile::{self, Reconciliation},
     report::{self, Report},
@@ -37,14 +38,13 @@ impl Job {
     /// Opens the job in a folder.
     ///
     /// # Errors
-    /// The folder has no complete plan, or the input changed since it was planned.
+    /// The folder has no complete plan, or its files are damaged.
     pub async fn open(dir: impl AsRef<Path>) -> Result<Self> {
         let dir = dir.as_ref().to_owned();
         blocking(move || Plan::open(&dir).map(Self::new)).await
     }
 
-    /// Opens the job in a folder to look at it: [`status`](Self::status) and [`report`](Self::report) don't need its input, which may have
-    /// changed or be gone. To run it, use [`open`](Self::open).
+    /// Opens the job in a folder to look at it, without checking its rows. To run it, use [`open`](Self::open).
     ///
     /// # Errors
     /// The folder has no complete plan.
@@ -113,8 +113,14 @@ impl Job {
             return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
         }
         let plan = Arc::clone(&self.plan);
-        Ok(Run::spawn(|_, signal, events| {
-            crate::coordinator::coordinate(plan, backend, sending, options, signal, events)
+        Ok(Run::spawn(|_, signal, events| async move {
+            let later = Arc::clone(&plan);
+            if let Some(part) = blocking(move || parts::unfinished(&later)).await?.first() {
+                let message =
+                    format!("an earlier part of the job isn't finished; first resume {}", part.id());
+                return Err(BulkError::NotRunnable(message));
+            }
+            crate::coordinator::coordinate(plan, backend, sending, options, signal, events).await
         }))
     }
 
@@ -190,18 +196,36 @@ impl Job {
         reconcile::reconcile(Arc::clone(&self.plan), client).await
     }
 
-    /// Plans a new job of the rows that were rejected, or whose outcome is unknown; `None` if there are none. The same rows lead to the same
-    /// job, which belongs to the account of this one.
+    /// Plans a part of the rows that were rejected, or whose outcome is unknown; `None` if there are none that an earlier retry hasn't sent. An unfinished retry
+    /// is opened instead. It belongs to the account of this job.
     ///
     /// # Errors
-    /// The input changed since it was planned, or a file can't be read or written.
+    /// A file is damaged, or can't be read or written.
     pub async fn retry(&self, retry: Retry) -> Result<Option<Self>> {
         let plan = Arc::clone(&self.plan);
         blocking(move || Ok(retry::plan(&plan, retry)?.map(Self::new))).await
     }
 
+    /// Removes the folder of the job with its rows, outcomes and journal. Nothing can continue or retry the job then, or know whom it was sent to.
+    ///
+    /// # Errors
+    /// A process runs the job, workers send it, or the folder can't be removed.
+    pub async fn delete(self) -> Result<()> {
+        if self.is_distributed() {
+            let message = format!("workers send job {}; finish or cancel it first", self.plan.id());
+            return Err(BulkError::NotRunnable(message));
+        }
+        blocking(move || parts::delete(&self.plan)).await
+    }
+
     async fn request(&self, request: folder::Request) -> Result<()> {
-        let dir = self.plan.dir().to_owned();
-        blocking(move || folder::request(&dir, request)).await
+        let plan = Arc::clone(&self.plan);
+        blocking(move || {
+            for part in parts::unfinished(&plan)? {
+                folder::request(part.dir(), request)?;
+            }
+            folder::request(plan.dir(), request)
+        })
+        .await
     }
 }

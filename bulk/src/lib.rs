@@ -35,7 +35,7 @@
 //!
 //! A job has a folder of its own with the plan and a journal. Whatever interrupts it (a crash, a full disk, a power failure, an expired
 //! credential, a service that is down), [`Job::start`] continues where it stopped, and so does planning the same input with the same message
-//! again.
+//! again. The folder has a copy of the rows, so a job doesn't change when its input does.
 //!
 //! - A batch's intent is durable before its request leaves, and its result before the batch counts as done.
 //! - After a crash, batches without a result are sent again with the same key and the same bytes, which the service executes at most once
@@ -49,6 +49,13 @@
 //! All of this relies on the service honoring idempotency keys, and on the folder: a lock keeps a second process out, and a folder that was
 //! copied to another machine is refused unless [taken over](RunOptions::take_over).
 //!
+//! # Changed inputs
+//!
+//! A job has a [name](Bulk::job), by default that of its file. If the input or the message differs from those of an unfinished job of this name, planning
+//! [stops](BulkError::Differs) and tells what changed. [`Bulk::add_rows`] then plans the rows that the job doesn't have as another part of it, so that rows can be
+//! appended and reordered, and a query can be the source. A row is told from others by its [key](Bulk::key), or else by all of its values; rows with the same
+//! key are one delivery, in whatever part they are.
+//!
 //! # Pace
 //!
 //! A job needs no rate. It starts slowly, doubles its rate until the service responds with 429, then stays just below the limit and probes for a
@@ -57,7 +64,8 @@
 //! # Memory
 //!
 //! Memory grows with the number of requests only, by less than 40 bytes for each: 100 rows, or a single one if it has an attachment or a schedule. Besides that, a job
-//! holds at most 64 MiB of rendered requests, or the largest one.
+//! holds at most 64 MiB of rendered requests, or the largest one. Planning needs up to 50 bytes per row to find equal ones, and 26 bytes for each row of
+//! the job's earlier parts.
 //!
 //! # Several machines
 //!
@@ -71,6 +79,7 @@ mod budget;
 #[cfg(feature = "nats")]
 mod coordinator;
 mod counts;
+mod differences;
 mod error;
 mod files;
 mod folder;
@@ -83,6 +92,7 @@ mod lock;
 mod message;
 mod outcomes;
 mod pace;
+mod parts;
 mod plan;
 #[cfg(feature = "nats")]
 pub mod queue;
@@ -100,12 +110,13 @@ pub use account::{AcceptedCredential, Account, AccountError, JobAccount};
 #[cfg(feature = "nats")]
 pub use coordinator::DistributeOptions;
 pub use counts::{CountMismatch, Counts};
+pub use differences::Differences;
 pub use error::{BulkError, Result};
 pub use input::{Format, Input, RowProblem};
 pub use job::{Bulk, Job, JobState, Status};
 pub use message::Message;
 pub use outcomes::{Outcome, RowOutcome};
-pub use plan::{Counts as PlanCounts, Plan, PreviewEmail};
+pub use plan::{ChangedRows, Counts as PlanCounts, Plan, PreviewEmail};
 pub use reconcile::Reconciliation;
 pub use report::{Ending, Report};
 pub use retry::Retry;

@@ -78,7 +78,7 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
             | Record::Partial { batch, .. }
             | Record::Rejected { batch, .. }
             | Record::Unknown { batch, .. } => open.remove(batch).map(|(at, hash)| (*batch, at, hash)),
-            Record::Job(_) | Record::Rate(_) | Record::Finished(_) => None,
+            Record::Job(_) | Record::Split { .. } | Record::Rate(_) | Record::Finished(_) => None,
         };
         if let (Some((batch, at, hash)), None) = (outcomes, &failure) {
             let visited = preparer.prepare(batch).and_then(|prepared| {
@@ -101,6 +101,12 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
     failure.map_or(Ok(()), Err)
 }
 
+/// The status and the message of a rejected email: of its own response if it was sent alone, or else of a batch that was accepted otherwise.
+fn rejection(message: &str) -> (u16, &str) {
+    let own = message.strip_prefix("HTTP ").and_then(|rest| rest.split_once(": "));
+    own.and_then(|(status, reason)| Some((status.parse().ok()?, reason))).unwrap_or((200, message))
+}
+
 /// Assigns the outcome of a batch to its rows.
 fn rows(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, String, Outcome)> {
     prepared.rows.into_iter().enumerate().map(move |(i, row)| {
@@ -113,9 +119,9 @@ fn rows(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, Strin
             }
             Record::Partial { emails, .. } => match emails.get(i) {
                 Some(EmailOutcome::Accepted(id)) => Outcome::Sent { id: id.to_string() },
-                // The batch as a whole was accepted.
                 Some(EmailOutcome::Rejected(message)) => {
-                    Outcome::Rejected { status: 200, reason: message.to_string() }
+                    let (status, reason) = rejection(message);
+                    Outcome::Rejected { status, reason: reason.to_owned() }
                 }
                 _ => Outcome::Unknown {
                     reason: "the response can't be assigned to the emails of the batch".to_owned(),

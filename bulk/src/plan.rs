@@ -13,43 +13,51 @@ mod builder;
 mod composer;
 mod context;
 mod counts;
-mod duplicates;
 mod index;
 mod invalid_rows;
 mod job;
+mod known_rows;
 mod options;
 #[cfg(feature = "nats")]
 mod portable;
 mod prepared;
 mod preparer;
+mod row_key;
 mod selection;
+mod skipped_rows;
 
 pub use counts::Counts;
 pub(crate) use job::job_id;
+pub(crate) use known_rows::{Held, KnownRows};
+pub use options::ChangedRows;
 pub(crate) use options::PlanOptions;
 #[cfg(feature = "nats")]
 pub(crate) use portable::{BatchSize, PortableFile};
-pub(crate) use prepared::{BatchKind, Prepared, PreparedRow, Rendered};
+pub(crate) use prepared::{BatchKind, BodyHash, Prepared, PreparedRow, Rendered};
 pub(crate) use preparer::Preparer;
+pub(crate) use row_key::{RowKey, address_hash};
 pub(crate) use selection::Selection;
 
 use context::Context;
 use job::{Job, JobIndex, JobInput, JobOptions};
+use prepared::body_hash;
 
 use crate::{
     error::{BulkError, Result},
     files,
-    input::{Fingerprint, Input, RowProblem, Source},
+    input::{Input, Reading, Row, RowProblem, Source},
     message::Message,
 };
 
 /// The prefix of the folder of a plan that isn't complete.
 const TEMPORARY: &str = ".planning-";
+/// The numbers of the rows that a plan sends.
+const ROWS: &str = "plan.rows";
 
 /// A validated job: which rows are sent in which request.
 ///
-/// A plan is a folder with `job.json` (the description), `plan.idx` (16 bytes per request), `invalid.csv` (if rows are invalid) and `input`
-/// (if the input can't be read in place). The folder is private to its owner and has no credential.
+/// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (which of them are sent), `plan.idx` (32 bytes per
+/// request, with the hash of its body), `invalid.csv` (if rows are invalid) and `skipped.csv` (if rows are left out on purpose). The folder is private to its owner and has no credential.
 #[derive(Debug)]
 pub struct Plan {
     dir: PathBuf,
@@ -68,101 +76,212 @@ pub struct PreviewEmail {
     pub attachments: Vec<String>,
 }
 
-/// Validates every row and writes a plan into a new folder of `dir`; nothing is sent.
-///
-/// The same input, message, options and origin give the same job: its existing plan is opened instead, unless `options.again` is set. The
-/// call blocks: it reads the input twice, once for its hash.
-///
-/// Invalid rows aren't an error here: see [`Plan::counts`] and [`Plan::problems`].
-///
-/// # Errors
-/// [`BulkError::Input`] with the problems of the message, or those of the input as a whole; [`BulkError::Io`]; [`BulkError::PlanChanged`]
-/// if the input changes meanwhile.
-pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
-    let mut problems = message.check().err().unwrap_or_default();
-    problems.extend(options.problems());
-    if !problems.is_empty() {
-        return Err(BulkError::Input(problems));
-    }
-    files::create_dir(dir)?;
-    files::remove_abandoned(TEMPORARY, dir);
-    // The plan appears under its own name only when it is complete.
-    let temporary = files::temporary_dir(TEMPORARY, dir)?;
-    let mut source = Source::locate(input, temporary.path())?;
-    if let Some(folder) = &options.attachments {
-        folder.clone_into(&mut source.folder);
-    }
-    let reading = |error| BulkError::io("read", &source.path)(error);
-    let file = source.open()?;
-    let fingerprint = Fingerprint::of(&file).map_err(reading)?;
-    let base = job_id(&fingerprint, &source, message, options);
-    let run = job::last_run(dir, &base)?;
-    if let (Some(run), false) = (run, options.again) {
-        return Plan::open_again(&dir.join(format!("{base}-{run}")), &source, &fingerprint);
-    }
-    let context = Context::new(source.clone(), message, &JobOptions::from(options))?;
-    let built = builder::build(&context, temporary.path(), options.limit)?;
-    if !fingerprint.matches(&file.metadata().map_err(reading)?) {
-        return Err(BulkError::PlanChanged(format!("{} changed while it was planned", source.name)));
-    }
-    // Windows renames no folder that has an open file.
-    drop(file);
-    let input = JobInput {
-        path: (!source.spooled).then(|| source.path.clone()),
-        name: source.name,
-        format: source.format,
-        delimiter: source.delimiter,
-        folder: source.folder,
-        fingerprint,
-    };
-    let job = Job {
-        version: job::VERSION,
-        id: String::new(),
-        created: jiff::Timestamp::now().to_string(),
-        origin: options.origin.clone(),
-        profile: options.profile.clone(),
-        input,
-        template_hash: message.template_hash().to_hex().to_string(),
-        message: message.clone(),
-        options: JobOptions::from(options),
-        counts: built.counts,
-        problems: built.problems,
-        index: JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string() },
-    };
-    publish(temporary, job, dir, &base, run.unwrap_or_default() + 1, options.again)
+/// A plan that isn't written yet: its input is copied and identified.
+pub(crate) struct Draft {
+    temporary: TempDir,
+    dir: PathBuf,
+    context: Context,
+    job: Job,
+    base: String,
+    again: bool,
+    options: PlanOptions,
 }
 
-/// Moves a complete plan to its folder, as the run `first`. If another process has planned this run in the meantime, opens that plan instead, or
-/// with `again` takes the next run.
-fn publish(
-    temporary: TempDir,
-    mut job: Job,
-    dir: &Path,
-    base: &str,
-    first: u32,
-    again: bool,
-) -> Result<Plan> {
-    for run in first.. {
-        job.id = format!("{base}-{run}");
-        let target = dir.join(&job.id);
-        job.write(temporary.path())?;
-        // Windows would deny the access to an existing folder, like that to one in use.
-        let free = || if target.exists() { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) };
-        match files::until_free(|| free().and_then(|()| fs::rename(temporary.path(), &target))) {
-            Ok(()) => {
-                let _ = temporary.keep();
-                files::sync_dir(dir)?;
-                return Ok(Plan { dir: target, job });
-            }
-            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty) => {
-                if !again {
-                    return Plan::open(&target);
-                }
-            }
-            Err(error) => return Err(BulkError::io("write", dir)(error)),
+impl Draft {
+    /// Copies the input. The call blocks.
+    ///
+    /// # Errors
+    /// [`BulkError::Input`] with the problems of the message, or those of the input as a whole; [`BulkError::Io`].
+    pub(crate) fn new(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Self> {
+        let mut problems = message.check().err().unwrap_or_default();
+        problems.extend(options.problems());
+        if !problems.is_empty() {
+            return Err(BulkError::Input(problems));
         }
+        files::create_dir(dir)?;
+        files::remove_abandoned(TEMPORARY, dir);
+        // The plan appears under its own name only when it is complete.
+        let temporary = files::temporary_dir(TEMPORARY, dir)?;
+        let name = options.name.clone().or_else(|| input.job_name());
+        let mut source = Source::copy(input, temporary.path(), options.max_size())?;
+        if let Some(folder) = &options.attachments {
+            folder.clone_into(&mut source.folder);
+        }
+        let fingerprint = source.fingerprint()?;
+        let base = job_id(&fingerprint, &source, message, options);
+        let context = Context::new(source.clone(), message, &JobOptions::from(options))?;
+        let Source { name: input_name, format, delimiter, folder, .. } = source;
+        let job = Job {
+            version: job::VERSION,
+            id: String::new(),
+            created: jiff::Timestamp::now().to_string(),
+            name,
+            after: Vec::new(),
+            origin: options.origin.clone(),
+            profile: options.profile.clone(),
+            input: JobInput { name: input_name, format, delimiter, folder, fingerprint },
+            template_hash: message.template_hash().to_hex().to_string(),
+            message: message.clone(),
+            options: JobOptions::from(options),
+            counts: Counts::default(),
+            problems: Vec::new(),
+            index: JobIndex { entries: 0, blake3: String::new() },
+        };
+        let (again, options) = (options.again, options.clone());
+        Ok(Self { temporary, dir: dir.to_owned(), context, job, base, again, options })
     }
-    Err(BulkError::NotRunnable("the job has too many runs".to_owned()))
+
+    /// Opens the plan of the same input, message, options and origin, if there is one.
+    pub(crate) fn existing(&self) -> Result<Option<Plan>> {
+        let (Some(run), false) = (job::last_run(&self.dir, &self.base)?, self.again) else { return Ok(None) };
+        let dir = self.dir.join(format!("{}-{run}", self.base));
+        let mut job = Job::read(&dir)?;
+        if job.input.folder != self.job.input.folder {
+            // The input was moved with its attachments.
+            self.job.input.folder.clone_into(&mut job.input.folder);
+            job.write(&dir)?;
+        }
+        Plan::open(&dir).map(Some)
+    }
+
+    /// Returns the latest plan under the same name, for the same service and recipients.
+    pub(crate) fn latest(&self) -> Result<Option<Plan>> {
+        self.latest_where(|plan| plan.job.shares_name(&self.job))
+    }
+
+    /// Returns the latest plan of the job that has this part.
+    pub(crate) fn latest_after(&self, part: &str) -> Result<Option<Plan>> {
+        self.latest_where(|plan| plan.after().iter().any(|id| id == part))
+    }
+
+    fn latest_where(&self, wanted: impl Fn(&Plan) -> bool) -> Result<Option<Plan>> {
+        let mut latest: Option<(jiff::Timestamp, Plan)> = None;
+        for entry in fs::read_dir(&self.dir).map_err(BulkError::io("read", &self.dir))?.flatten() {
+            // What is damaged or of another version is `bulk list`'s to report.
+            let Ok(plan) = Plan::read(&entry.path()) else { continue };
+            let Ok(created) = plan.job.created.parse() else { continue };
+            if wanted(&plan) && latest.as_ref().is_none_or(|(newest, _)| *newest <= created) {
+                latest = Some((created, plan));
+            }
+        }
+        Ok(latest.map(|(_, plan)| plan))
+    }
+
+    /// Returns the name of the job.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.job.name.as_deref()
+    }
+
+    /// Lists what differs from a plan besides the rows.
+    pub(crate) fn differences(&self, other: &Plan) -> Vec<String> {
+        let fields = |job: &Job| {
+            let options = JobOptions { limit: None, rows: None, name: None, ..job.options.clone() };
+            [serde_json::to_value(&job.message), serde_json::to_value(options)].map(Result::unwrap_or_default)
+        };
+        let mut names = Vec::new();
+        for (own, others) in fields(&self.job).iter().zip(&fields(&other.job)) {
+            let keys = own.as_object().into_iter().chain(others.as_object()).flat_map(serde_json::Map::keys);
+            names.extend(keys.filter(|key| own.get(key) != others.get(key)).cloned());
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Returns whether a plan has the same input.
+    pub(crate) fn has_input_of(&self, other: &Plan) -> bool {
+        self.job.input.fingerprint == other.job.input.fingerprint
+    }
+
+    /// Adds the keys of a plan's rows, as this plan defines keys.
+    ///
+    /// # Errors
+    /// [`BulkError::Input`] if the plan's input has no such key.
+    pub(crate) fn keys_of(&self, plan: &Plan, mut visit: impl FnMut(u64, BatchKind, RowKey)) -> Result<()> {
+        let mut options = plan.job.options.clone();
+        options.key.clone_from(&self.job.options.key);
+        let context = plan.context_with(&options)?;
+        let mut rows = context.rows()?;
+        while let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? {
+            let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
+            if !context.selects(position.row) {
+                continue;
+            }
+            if let Some(key) = RowKey::new(record, row.email.fields().to, &context.layout) {
+                visit(position.row, context.composer.kind(&row), key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Validates every row and writes the plan; nothing is sent. Invalid rows aren't an error: see [`Plan::counts`].
+    pub(crate) fn write(mut self, known: &mut KnownRows, changed: ChangedRows) -> Result<Written> {
+        let built = builder::build(&self.context, self.temporary.path(), &self.options, known, changed)?;
+        self.job.counts = built.counts;
+        self.job.problems = built.problems;
+        self.job.index = JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string() };
+        let path = self.temporary.path().join(ROWS);
+        let rows = serde_json::to_vec(&built.rows);
+        files::replace(&path, &rows.map_err(|error| BulkError::io("write", &path)(error.into()))?)?;
+        let (changed, first_changed) = built.changed;
+        Ok(Written { draft: self, changed, first_changed })
+    }
+}
+
+/// A complete plan that isn't in its place yet.
+pub(crate) struct Written {
+    draft: Draft,
+    /// The number of rows that may be corrected ones of an earlier part.
+    pub(crate) changed: u64,
+    /// The first of them, with their recipients.
+    pub(crate) first_changed: Vec<(u64, String)>,
+}
+
+impl Written {
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.draft.job.counts
+    }
+
+    /// Moves the plan to its place, as a part after these ones. If another process has planned the same job in the meantime, opens that plan
+    /// instead, or takes the next run if another one is wanted.
+    pub(crate) fn publish(self, after: Vec<String>) -> Result<Plan> {
+        let Draft { temporary, dir, mut job, base, again, .. } = self.draft;
+        let again = again || !after.is_empty();
+        job.after = after;
+        for run in job::last_run(&dir, &base)?.unwrap_or_default() + 1.. {
+            job.id = format!("{base}-{run}");
+            let target = dir.join(&job.id);
+            job.write(temporary.path())?;
+            // Windows would deny the access to an existing folder, like that to one in use.
+            let free = || if target.exists() { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) };
+            match files::until_free(|| free().and_then(|()| fs::rename(temporary.path(), &target))) {
+                Ok(()) => {
+                    let _ = temporary.keep();
+                    files::sync_dir(&dir)?;
+                    return Ok(Plan { dir: target, job });
+                }
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty) =>
+                {
+                    if !again {
+                        return Plan::open(&target);
+                    }
+                }
+                Err(error) => return Err(BulkError::io("write", &dir)(error)),
+            }
+        }
+        Err(BulkError::NotRunnable("the job has too many runs".to_owned()))
+    }
+}
+
+/// Plans a job without earlier parts, or opens its plan.
+#[cfg(test)]
+pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
+    let draft = Draft::new(input, message, options, dir)?;
+    match draft.existing()? {
+        Some(plan) => Ok(plan),
+        None => draft.write(&mut KnownRows::new(), options.changed)?.publish(Vec::new()),
+    }
 }
 
 impl Plan {
@@ -173,48 +292,43 @@ impl Plan {
     pub fn open(dir: &Path) -> Result<Self> {
         let plan = Self::read(dir)?;
         index::verify(dir, &plan.job.index)?;
-        let source = plan.source();
-        let file = source.open()?;
-        context::verify_input(&source, &file, &plan.job.input.fingerprint)?;
+        if plan.source().fingerprint()? != plan.job.input.fingerprint {
+            let copy = dir.join(Source::COPY);
+            return Err(BulkError::PlanChanged(format!(
+                "the copy of the input {} is damaged",
+                copy.display()
+            )));
+        }
         Ok(plan)
     }
 
-    /// Reads a plan without its input, which may have changed or be gone.
+    /// Reads a plan without checking its rows.
     pub(crate) fn read(dir: &Path) -> Result<Self> {
         Ok(Self { dir: dir.to_owned(), job: Job::read(dir)? })
     }
 
-    /// Plans another job of some rows of this one, beside it.
-    pub(crate) fn again_with(&self, rows: Selection) -> Result<Self> {
+    /// Drafts another part of some rows of this one.
+    pub(crate) fn draft_of(&self, rows: Selection) -> Result<Draft> {
         let source = self.source();
         let mut input = Input::file(&source.path).format(source.format);
         input = source.delimiter.into_iter().fold(input, Input::delimiter);
+        let JobOptions { ignore_columns, test_to, guard, key, .. } = self.job.options.clone();
         let options = PlanOptions {
-            ignore_columns: self.job.options.ignore_columns.clone(),
-            test_to: self.job.options.test_to.clone(),
-            guard: self.job.options.guard.clone(),
+            ignore_columns,
+            test_to,
+            guard,
+            key,
+            name: self.job.name.clone(),
             attachments: Some(source.folder),
             origin: self.job.origin.clone(),
             profile: self.job.profile.clone(),
             rows: Some(rows),
+            max_size: u64::MAX - 1,
             ..PlanOptions::default()
         };
-        plan(input, &self.job.message, &options, files::parent(&self.dir))
-    }
-
-    /// Opens the plan of an input with the same content, which may have another path or another time now.
-    fn open_again(dir: &Path, source: &Source, fingerprint: &Fingerprint) -> Result<Self> {
-        let mut job = Job::read(dir)?;
-        if let (Some(path), false) = (&mut job.input.path, source.spooled)
-            && (*path != source.path || job.input.fingerprint != *fingerprint)
-        {
-            source.path.clone_into(path);
-            source.name.clone_into(&mut job.input.name);
-            source.folder.clone_into(&mut job.input.folder);
-            fingerprint.clone_into(&mut job.input.fingerprint);
-            job.write(dir)?;
-        }
-        Self::open(dir)
+        let mut draft = Draft::new(input, &self.job.message, &options, files::parent(&self.dir))?;
+        source.name.clone_into(&mut draft.job.input.name);
+        Ok(draft)
     }
 
     /// Returns the job's folder.
@@ -225,6 +339,16 @@ impl Plan {
     /// Returns the job's ID: 12 hexadecimal digits that identify input, message, options and origin, and the number of the run.
     pub fn id(&self) -> &str {
         &self.job.id
+    }
+
+    /// Returns the job's name: the one that was chosen, or that of its input. Rows of an application have none by default.
+    pub fn name(&self) -> Option<&str> {
+        self.job.name.as_deref()
+    }
+
+    /// Returns the IDs of the job's earlier parts, the oldest first; each is a plan beside this one.
+    pub fn after(&self) -> &[String] {
+        &self.job.after
     }
 
     /// Returns the base URL of the service that the plan was made for.
@@ -267,6 +391,12 @@ impl Plan {
         (self.job.counts.invalid > 0).then(|| self.dir.join(invalid_rows::NAME))
     }
 
+    /// Returns the path of `skipped.csv`, the valid rows that are left out with their reasons; `None` if there are none.
+    pub fn skipped_rows(&self) -> Option<PathBuf> {
+        let Counts { repeated, skipped, suppressed, .. } = self.job.counts;
+        (repeated + skipped + suppressed > 0).then(|| self.dir.join(skipped_rows::NAME))
+    }
+
     /// Returns the number of requests: batches and single emails.
     pub fn batches(&self) -> u32 {
         self.job.index.entries
@@ -282,29 +412,41 @@ impl Plan {
 
     /// Sums the emails of the wanted requests, as the plan has them.
     pub(crate) fn count_emails(&self, wanted: impl Fn(u32) -> bool) -> Result<u64> {
-        index::count_emails(&self.dir, self.job.index.entries, wanted)
+        let mut emails = 0;
+        self.visit_batches(|batch, _, _, count| emails += if wanted(batch) { u64::from(count) } else { 0 })?;
+        Ok(emails)
+    }
+
+    /// Visits all batches: kind, first row, and number of emails.
+    pub(crate) fn visit_batches(&self, mut visit: impl FnMut(u32, BatchKind, u64, u16)) -> Result<()> {
+        index::visit(&self.dir, self.job.index.entries, |batch, entry| {
+            visit(batch, entry.kind, entry.row, entry.count);
+        })
     }
 
     /// Creates a preparer, with file handles of its own.
     pub(crate) fn preparer(&self) -> Result<Preparer> {
-        Preparer::new(self.context()?, &self.dir, &self.job)
+        Preparer::new(self.context()?, &self.dir, self.job.index.entries)
     }
 
     fn source(&self) -> Source {
-        let input = &self.job.input;
-        Source {
-            path: input.path.clone().unwrap_or_else(|| self.dir.join(Source::SPOOLED)),
-            name: input.name.clone(),
-            format: input.format,
-            delimiter: input.delimiter,
-            folder: input.folder.clone(),
-            spooled: input.path.is_none(),
-        }
+        let JobInput { name, format, delimiter, folder, .. } = &self.job.input;
+        let (name, folder) = (name.clone(), folder.clone());
+        Source { path: self.dir.join(Source::COPY), name, format: *format, delimiter: *delimiter, folder }
     }
 
     fn context(&self) -> Result<Context> {
-        let Job { message, options, .. } = &self.job;
-        Context::new(self.source(), message, options)
+        self.context_with(&self.job.options)
+    }
+
+    /// Returns what reads the plan's own rows, in the way of these options.
+    fn context_with(&self, options: &JobOptions) -> Result<Context> {
+        let mut context = Context::new(self.source(), &self.job.message, options)?;
+        let path = self.dir.join(ROWS);
+        let damaged =
+            |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
+        context.selection = Some(serde_json::from_slice(&files::read(&path)?).map_err(damaged)?);
+        Ok(context)
     }
 }
 

@@ -40,7 +40,7 @@ pub enum Ending {
 
 /// What became of the rows of a job.
 ///
-/// Each row of the input is blank, invalid or valid, and each valid row sent, rejected, unknown or remaining; the sums are checked.
+/// Each row of the input is valid or not (see [`PlanCounts`](crate::PlanCounts)), and each valid row sent, rejected, unknown or remaining; the sums are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -55,7 +55,7 @@ pub struct Report {
     pub invalid: u64,
     /// The rows whose cells are all empty, which are skipped.
     pub blank: u64,
-    /// The valid rows by outcome.
+    /// The valid rows by outcome, with those of the job's earlier parts.
     #[serde(flatten)]
     pub counts: Counts,
     /// The requests of the last run.
@@ -91,7 +91,8 @@ impl Report {
 
     /// Returns whether every row of the input was sent.
     pub fn all_sent(&self) -> bool {
-        self.counts.sent + self.blank == self.rows
+        let Counts { rejected, unknown, remaining, .. } = self.counts;
+        self.invalid + rejected + unknown + remaining == 0
     }
 
     /// Returns the emails per second of the last run.

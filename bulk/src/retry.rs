@@ -2,12 +2,12 @@
 
 use crate::{
     error::Result,
-    folder,
     outcomes::{self, Outcome},
+    parts,
     plan::{Plan, Selection},
 };
 
-/// Which rows of a job are sent again, by a new job under new idempotency keys.
+/// Which rows of a job are sent again, by a new part of it under new idempotency keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retry {
@@ -17,7 +17,7 @@ pub enum Retry {
     Unknown,
 }
 
-/// Plans a job of these rows, which belongs to the same account, beside the earlier one; `None` if there are none.
+/// Plans a part of these rows, without those that an earlier retry has sent; `None` if there are none.
 pub(crate) fn plan(earlier: &Plan, retry: Retry) -> Result<Option<Plan>> {
     let earlier = Plan::open(earlier.dir())?;
     let mut rows = Vec::new();
@@ -34,7 +34,5 @@ pub(crate) fn plan(earlier: &Plan, retry: Retry) -> Result<Option<Plan>> {
     if rows.is_empty() {
         return Ok(None);
     }
-    let plan = earlier.again_with(rows)?;
-    folder::inherit_account(earlier.dir(), plan.dir())?;
-    Ok(Some(plan))
+    parts::retry(&earlier, rows, retry == Retry::Unknown)
 }

@@ -54,6 +54,7 @@ use crate::{
     folder::{self, Opened},
     journal::{Job, JobClock, Journal, Record},
     pace::{Gate, PaceOptions, Pause},
+    parts,
     plan::{Plan, Prepared},
     report::{self, Ending, Report},
     sender::{Attempt, Sender},
@@ -83,7 +84,22 @@ impl Run {
         sending: Option<Sending>,
         options: RunOptions,
     ) -> Self {
-        Self::spawn(|stop, control, events| execute(plan, sender, sending, options, control, stop, events))
+        let sender = Arc::new(sender);
+        Self::spawn(|stop, control, events| async move {
+            let earlier = Arc::clone(&plan);
+            let parts = blocking(move || parts::start(&earlier)).await?;
+            for part in parts.into_iter().map(Arc::new) {
+                let (control, stop, events) = (control.clone(), stop.clone(), events.clone());
+                let (sender, sending) = (Arc::clone(&sender), sending.clone());
+                let mut report =
+                    execute(part, sender, sending, options.clone(), control, stop, events).await?;
+                if report.ending != Ending::Finished {
+                    report.counts = blocking(move || parts::counts(&plan)).await?;
+                    return Ok(report);
+                }
+            }
+            execute(plan, sender, sending, options, control, stop, events).await
+        })
     }
 
     /// Starts work that is stopped and that reports as a job does.
@@ -123,7 +139,7 @@ impl Run {
 /// What the deliveries of a job share.
 struct Shared<S> {
     plan: Arc<Plan>,
-    sender: S,
+    sender: Arc<S>,
     clock: JobClock,
     gate: Gate,
     journal: Journal,
@@ -133,6 +149,9 @@ struct Shared<S> {
     tally: Tally,
     /// When the service last responded, and the last failure since.
     contact: Mutex<(Instant, Option<Box<str>>)>,
+    /// The number of requests in a row that the service rejected, and how many stop the job.
+    rejections: AtomicU64,
+    max_rejections: u64,
 }
 
 /// Counts of this run, besides those in the journal.
@@ -185,6 +204,17 @@ impl<S> Shared<S> {
         }
     }
 
+    /// Counts a rejection. Returns the reason to stop if the service has rejected too many requests in a row: their common cause isn't a row's.
+    fn note_rejection(&self, status: u16, message: &str) -> Option<String> {
+        let rejections = self.rejections.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.max_rejections > 0 && rejections >= self.max_rejections)
+            .then(|| format!("the service rejected {rejections} requests in a row, the last one with HTTP {status}: {message}"))
+    }
+
+    fn note_acceptance(&self) {
+        self.rejections.store(0, Ordering::Relaxed);
+    }
+
     /// Returns whether the service responded lately, to any batch.
     fn is_responsive(&self) -> bool {
         let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,7 +237,7 @@ impl<S> Shared<S> {
 /// Runs a job until it is finished or stops.
 async fn execute<S: Sender>(
     plan: Arc<Plan>,
-    sender: S,
+    sender: Arc<S>,
     sending: Option<Sending>,
     options: RunOptions,
     control: Control,
@@ -240,6 +270,12 @@ async fn execute<S: Sender>(
         events,
         tally: Tally::default(),
         contact: Mutex::new((started, None)),
+        rejections: AtomicU64::new(0),
+        // The requests in flight can all have a bad row.
+        max_rejections: match options.max_rejections {
+            0 => 0,
+            rejections => rejections.max(options.concurrency as u64 + 1),
+        },
     });
     let job = Job { id: plan.id().into(), host, started: shared.clock.now() };
     shared.record(&Record::Job(job)).await?;
@@ -249,6 +285,8 @@ async fn execute<S: Sender>(
     let remaining = blocking(move || counting.count_emails(|batch| counted.states().is_open(batch))).await?;
     let counts = Counts { remaining, ..shared.states().settled() };
     counts.check(plan.counts().valid)?;
+    let earlier = Arc::clone(&plan);
+    let earlier = blocking(move || parts::counts_before(&earlier)).await?;
     let ending = match ended {
         Some(ending) => ending,
         None if shared.states().is_complete() => {
@@ -267,7 +305,7 @@ async fn execute<S: Sender>(
         requests: shared.tally.requests.load(Ordering::Relaxed),
         throttled: pace.throttled,
         replayed: shared.tally.replayed.load(Ordering::Relaxed),
-        ..Report::new(&plan, ending, counts, started.elapsed())
+        ..Report::new(&plan, ending, counts.plus(&earlier), started.elapsed())
     };
     report::conclude(plan, report, lock, shared).await
 }
@@ -300,6 +338,7 @@ async fn deliver_all<S: Sender>(
             Some(delivery) = deliveries.join_next() => match delivery {
                 Ok(Ok(Delivery::Ended | Delivery::Stopped)) => {}
                 Ok(Ok(Delivery::Unauthorized(reason))) => end(Ending::Unauthorized { reason }),
+                Ok(Ok(Delivery::Rejected(reason))) => end(Ending::Paused { until: None, reason }),
                 Ok(Ok(Delivery::Quota { name, until })) => end(Ending::Paused { until, reason: name.into() }),
                 Ok(Err(error)) => {
                     // The journal is closed before the lock is released.
@@ -316,7 +355,9 @@ async fn deliver_all<S: Sender>(
                 match rendered {
                     Some(Ok(rendered)) => drop(deliveries.spawn(deliver(Arc::clone(shared), rendered))),
                     Some(Err(error)) => {
-                        deliveries.shutdown().await;
+                        // What is in flight is settled first: resuming can't prepare anything either.
+                        stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+                        while deliveries.join_next().await.is_some() {}
                         return Err(error);
                     }
                     None => fed = true,

@@ -59,6 +59,11 @@ impl Sender for Client {
             .idempotency_key(request.key)
             .retry(RetryPolicy::never())
             .timeout(TIMEOUT);
+        // A service that doesn't know the header rejects the whole batch, which is then sent email by email.
+        let call = match request.kind {
+            BatchKind::Batch => call.header("x-batch-validation", "permissive"),
+            BatchKind::Single => call,
+        };
         match call.typed::<Response>().with_response().await {
             Ok(response) => Attempt {
                 result: response.value.result(request.emails),
@@ -146,6 +151,10 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::RateLimited, _) => {
             (AttemptResult::Throttled { retry_after }, Observation::Throttled { retry_after })
         }
+        // The domain of a sender isn't verified: that can be one row's.
+        (ApiErrorKind::Validation, StatusCode::FORBIDDEN) => {
+            (AttemptResult::Rejected { status, message: reason }, Observation::Other)
+        }
         // A row can name a template that doesn't exist, while others name one that does.
         _ if error.recovery() == Recovery::Act
             && (response.kind() != ApiErrorKind::NotFound || response.is_html()) =>
@@ -232,7 +241,9 @@ mod tests {
             let result = attempt(&server, &client, Action::answer(status, "<html>Not the API</html>")).await;
             assert!(matches!(result, AttemptResult::Unauthorized { .. }), "{status}: {result:?}");
         }
-        for (status, name) in [(404, "not_found"), (422, "validation_error")] {
+        for (status, name) in
+            [(403, "validation_error"), (404, "not_found"), (413, "too_large"), (422, "validation_error")]
+        {
             let result = attempt(&server, &client, Action::error(status, name, "no")).await;
             assert!(matches!(result, AttemptResult::Rejected { .. }), "{status}: {result:?}");
         }

@@ -13,7 +13,8 @@
 //! |---|---|---|---|
 //! | INTENT | → maybe | same hash and size: keeps the earliest first attempt; otherwise damage | damage |
 //! | RESULT, PARTIAL, REJECTED, UNKNOWN | damage | → terminal | ignored: the first one wins |
-//! | NOT_SENT | ignored | → fresh | ignored |
+//! | NOT_SENT | ignored | → fresh, unless it is split | ignored |
+//! | SPLIT | damage | its emails are sent one by one from here on | ignored |
 //!
 //! Also damage: a first record other than JOB, a JOB with another job's ID, a batch that the plan doesn't have, a RESULT or PARTIAL with
 //! another number of emails than its INTENT, a FINISHED whose counts differ from the records before it.
@@ -130,6 +131,8 @@ struct Slot {
     uncertain: bool,
     /// The clock was behind the journal when the job was resumed.
     age_unknown: bool,
+    /// The emails are sent one by one, since the service rejected the batch.
+    split: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,6 +152,7 @@ const FRESH: Slot = Slot {
     phase: Phase::Fresh,
     uncertain: false,
     age_unknown: false,
+    split: false,
 };
 
 impl BatchStates {
@@ -204,8 +208,16 @@ impl BatchStates {
             }
             Record::NotSent { batch } => {
                 let slot = self.slot(*batch)?;
-                if slot.phase == Phase::Maybe {
+                if slot.phase == Phase::Maybe && !slot.split {
                     *slot = FRESH;
+                }
+            }
+            Record::Split { batch } => {
+                let slot = self.slot(*batch)?;
+                match slot.phase {
+                    Phase::Fresh => return Err(Contradiction("a SPLIT without an INTENT")),
+                    Phase::Maybe => slot.split = true,
+                    _ => {}
                 }
             }
             Record::Result { batch, ids } => {
@@ -327,6 +339,17 @@ impl BatchStates {
         let situation = self.situation(batch, now);
         self.slots[batch as usize].uncertain |= matches!(result, AttemptResult::Uncertain(_));
         decide(&situation, result, now)
+    }
+
+    /// Returns whether a rejected batch can be sent email by email: surely none of it was accepted.
+    pub(crate) fn can_be_split(&self, batch: u32) -> bool {
+        let slot = &self.slots[batch as usize];
+        slot.phase == Phase::Maybe && slot.emails > 1 && !slot.uncertain
+    }
+
+    /// Returns whether the emails of a batch are sent one by one.
+    pub(crate) fn is_split(&self, batch: u32) -> bool {
+        self.slots[batch as usize].split
     }
 
     fn situation(&self, batch: u32, now: UnixMillis) -> Situation {

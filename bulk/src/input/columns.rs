@@ -26,6 +26,12 @@ const FIXED: [(&str, Column); 12] = [
     ("attachment", Column::Attachment),
 ];
 
+/// Returns whether a name is that of a field in JSON Lines.
+pub(crate) fn is_field(name: &str) -> bool {
+    let only_json = ["tags", "headers", "attachments", "variables"];
+    only_json.contains(&name) || FIXED.iter().any(|(field, _)| *field == name)
+}
+
 /// Common names for columns that have another name here.
 const SYNONYMS: [(&str, &str); 9] = [
     ("email", "to"),
@@ -81,6 +87,10 @@ pub(crate) struct Columns {
     pub(crate) names: Vec<String>,
     pub(crate) kinds: Vec<Column>,
     pub(crate) variables: Vec<VariableColumn>,
+    /// The columns that aren't ignored, by name.
+    pub(crate) by_name: Vec<usize>,
+    /// The column of the rows' key.
+    pub(crate) key: Option<usize>,
 }
 
 impl Columns {
@@ -92,14 +102,21 @@ impl Columns {
         header: Cells<'_>,
         message: &Compiled,
         ignored: &[String],
+        key: Option<&str>,
     ) -> Result<Self, Vec<Problem>> {
         let mut columns = Self::default();
         let mut problems = Vec::new();
         for (index, name) in header.iter().enumerate() {
             let name = name.trim();
             let place = format!("column {} (`{}`)", index + 1, name.escape_debug());
+            let is_key = key == Some(name);
+            if is_key {
+                columns.key = Some(index);
+            }
             let column = match columns.column(index, name, message, ignored) {
                 Ok(column) => column,
+                // The key needs no other purpose.
+                Err(("unknown", _)) if is_key => Column::Ignored,
                 Err((code, rule)) => {
                     problems.push(Problem::new("", code, format!("{place}: {rule}")));
                     Column::Ignored
@@ -118,6 +135,13 @@ impl Columns {
             problems.extend(columns.missing_fields(message));
             problems.extend(columns.missing_variables(message));
         }
+        if let (Some(key), None) = (key, columns.key) {
+            let rule = format!("no column is named `{key}`, which is the key of the rows");
+            problems.push(Problem::new("/key", "unknown", rule).found(columns.names.join(", ")));
+        }
+        let used = |&index: &usize| !matches!(columns.kinds[index], Column::Ignored | Column::Unnamed);
+        columns.by_name = (0..columns.names.len()).filter(used).collect();
+        columns.by_name.sort_by(|a, b| columns.names[*a].cmp(&columns.names[*b]));
         if problems.is_empty() { Ok(columns) } else { Err(problems) }
     }
 
@@ -312,7 +336,7 @@ mod tests {
             message = message.from("a@b.c").text("t");
             message.subject.get_or_insert_with(|| "s".to_owned());
         }
-        let columns = Columns::read(cells, &message.compile().unwrap(), &ignored);
+        let columns = Columns::read(cells, &message.compile().unwrap(), &ignored, None);
         columns.map_err(|problems| problems.into_iter().map(|problem| problem.to_string()).collect())
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Layout {
     pub(crate) columns: Columns,
     /// The first row.
     pub(crate) first: Position,
+    /// The column or field that tells rows apart; without one, all values do.
+    pub(crate) key: Option<String>,
 }
 
 impl Layout {
@@ -37,7 +39,12 @@ impl Layout {
     ///
     /// # Errors
     /// [`BulkError::Input`] with all problems of the header.
-    pub(crate) fn read(source: &Source, message: &Compiled, ignored: &[String]) -> Result<Self> {
+    pub(crate) fn read(
+        source: &Source,
+        message: &Compiled,
+        ignored: &[String],
+        key: Option<&str>,
+    ) -> Result<Self> {
         let mut file = source.open()?;
         let mut start = start(&mut file).map_err(BulkError::io("read", &source.path))?;
         let name = source.name.as_str();
@@ -53,6 +60,7 @@ impl Layout {
             has_bom,
             columns: Columns::default(),
             first: Position { row: 1, line: 1, offset },
+            key: key.map(str::to_owned),
         };
         if layout.format == Format::JsonLines {
             if start.trim_ascii_start().starts_with(b"[") {
@@ -71,7 +79,7 @@ impl Layout {
         let Some((position, cells)) = rows.next().map_err(|error| error.in_input(name, &source.path))? else {
             return Err(problem("empty", format!("{name} is empty")));
         };
-        layout.columns = Columns::read(cells, message, ignored)
+        layout.columns = Columns::read(cells, message, ignored, key)
             .map_err(|problems| BulkError::Input(located(name, position.line, problems)))?;
         layout.first = rows.position();
         Ok(layout)

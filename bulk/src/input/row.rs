@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::{
     Layout, MAX_FIELD, Position, Record, RowProblem,
     cells::Cells,
-    columns::{Column, Columns, VariableColumn},
+    columns::{Column, Columns, VariableColumn, is_field},
+    json,
 };
 use crate::message::variable;
 
@@ -79,7 +80,7 @@ impl<'a> Row<'a> {
     pub(crate) fn read(record: Record<'a>, position: Position, layout: &'a Layout) -> Reading<'a> {
         match record {
             Record::Cells(cells) => Self::from_cells(cells, position, &layout.columns),
-            Record::Json(line) => Self::from_json(line, position),
+            Record::Json(line) => Self::from_json(line, position, layout.key.as_deref()),
         }
     }
 
@@ -141,8 +142,8 @@ impl<'a> Row<'a> {
         Reading::Row(Box::new(Self { position, email, attachments, values, shape: Ok(()), problems }))
     }
 
-    fn from_json(line: &str, position: Position) -> Reading<'a> {
-        let mut json: Value = match serde_json::from_str(line) {
+    fn from_json(line: &str, position: Position, key: Option<&str>) -> Reading<'a> {
+        let mut json = match json::read(line) {
             Ok(json) => json,
             Err(error) => {
                 let rule = error.to_string().replacen(" at line 1 column ", " at column ", 1);
@@ -157,6 +158,9 @@ impl<'a> Row<'a> {
         };
         let (mut list, mut attachments) = (Vec::new(), Vec::new());
         if let Some(object) = json.as_object_mut() {
+            if let Some(key) = key.filter(|key| !is_field(key)) {
+                object.remove(key);
+            }
             match object.remove("variables") {
                 None | Some(Value::Null) => {}
                 Some(Value::Object(variables)) => {

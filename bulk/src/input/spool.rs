@@ -1,4 +1,4 @@
-//! Copying of inputs that can't be read in place.
+//! Copying of inputs.
 
 use std::{
     fs::File,
@@ -14,7 +14,7 @@ use crate::error::{BulkError, Result};
 
 /// How an input is encoded, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+enum Encoding {
     Utf8,
     Gzip,
     Utf16 {
@@ -26,7 +26,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// Detects the encoding by the first four bytes.
-    pub(super) fn detect(head: &[u8]) -> Self {
+    fn detect(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [b'P', b'K', 3, 4, ..] => {
@@ -50,14 +50,14 @@ impl Encoding {
 }
 
 /// The first four bytes of an input, or fewer if it is shorter.
-pub(super) fn head(from: &mut impl Read) -> io::Result<Vec<u8>> {
+fn head(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     from.take(4).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// Copies an input to a file as UTF-8: decompressed, and converted from UTF-16.
-pub(super) fn spool(name: &str, mut from: impl Read, to: &Path) -> Result<()> {
+/// Copies an input of at most `max_size` bytes to a file as UTF-8: decompressed, and converted from UTF-16.
+pub(super) fn spool(name: &str, mut from: impl Read, to: &Path, max_size: u64) -> Result<()> {
     let reading = |error| BulkError::io("read", name)(error);
     let head = head(&mut from).map_err(reading)?;
     let encoding = Encoding::detect(&head);
@@ -70,9 +70,13 @@ pub(super) fn spool(name: &str, mut from: impl Read, to: &Path) -> Result<()> {
             Encoding::Gzip => Encoding::Unsupported("compressed twice; decompress it once"),
             other => other,
         };
-        copy(name, encoding, Cursor::new(head).chain(from), &mut file, to)?;
+        copy(name, encoding, Cursor::new(head).chain(from).take(max_size + 1), &mut file, to)?;
     } else {
-        copy(name, encoding, from, &mut file, to)?;
+        copy(name, encoding, from.take(max_size + 1), &mut file, to)?;
+    }
+    if file.metadata().map_err(BulkError::io("read", to))?.len() > max_size {
+        let rule = format!("{name} has more than {max_size} bytes; a larger `max_size` allows it");
+        return Err(BulkError::Input(vec![Problem::new("/max_size", "size", rule)]));
     }
     file.sync_all().map_err(BulkError::io("write", to))
 }
@@ -104,7 +108,7 @@ fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path
     }
 }
 
-pub(super) fn unsupported(name: &str, what: &str) -> BulkError {
+fn unsupported(name: &str, what: &str) -> BulkError {
     BulkError::Input(vec![Problem::new("", "encoding", format!("{name} is {what}"))])
 }
 
@@ -117,7 +121,7 @@ mod tests {
     fn spooled(bytes: &[u8]) -> Result<Vec<u8>> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("input");
-        spool("people.csv", bytes, &path)?;
+        spool("people.csv", bytes, &path, 1 << 20)?;
         Ok(std::fs::read(path).unwrap())
     }
 

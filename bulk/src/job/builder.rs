@@ -10,7 +10,8 @@ use crate::{
     files::blocking,
     input::Input,
     message::Message,
-    plan::{self, PlanOptions},
+    parts,
+    plan::{ChangedRows, PlanOptions, address_hash},
 };
 
 /// A description of a job: the rows, the message, and options.
@@ -51,7 +52,7 @@ impl Bulk {
         self
     }
 
-    /// Plans only the first valid rows, for a trial. The trial is a job of its own: the whole job sends to these rows again.
+    /// Plans only the first valid rows, for a trial. They are the first part of the job: planned later without a limit, it sends the others.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.options.limit = Some(rows);
@@ -69,6 +70,50 @@ impl Bulk {
     #[must_use]
     pub fn again(mut self) -> Self {
         self.options.again = true;
+        self
+    }
+
+    /// Names the job, for the plans that continue it. By default, the name is that of the file or reader; rows of an application have none, and other rows are
+    /// then another job. A plan that was never started is replaced by the next one of its name.
+    #[must_use]
+    pub fn job(mut self, name: impl Into<String>) -> Self {
+        self.options.name = Some(name.into());
+        self
+    }
+
+    /// Tells rows apart by this column or field, such as the number of an order, instead of by all of their values: a row whose key the job has is never sent
+    /// again, even if its other values have changed.
+    #[must_use]
+    pub fn key(mut self, column: impl Into<String>) -> Self {
+        self.options.key = Some(column.into());
+        self
+    }
+
+    /// Adds the rows that the job of this [name](Self::job) doesn't have, as another part of it; without such a job, plans it. The rows that the job has are
+    /// sent once, and so are those that are no longer in the input. To leave out what isn't sent yet, [cancel](Job::cancel) the job first.
+    #[must_use]
+    pub fn add_rows(mut self, changed: ChangedRows) -> Self {
+        (self.options.add, self.options.changed) = (true, changed);
+        self
+    }
+
+    /// Leaves out rows with any of these addresses in `to`, `cc` or `bcc`, such as those of people who unsubscribed: [`Counts::suppressed`](crate::PlanCounts::suppressed)
+    /// counts them, and `skipped.csv` lists them. It applies when the job is planned; with another list, the plan [differs](crate::BulkError::Differs).
+    #[must_use]
+    pub fn suppress<A: AsRef<str>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
+        let mut hashes: Vec<_> =
+            addresses.into_iter().map(|address| address_hash(address.as_ref())).collect();
+        hashes.extend(self.options.suppressed.iter());
+        hashes.sort_unstable();
+        hashes.dedup();
+        self.options.suppressed = hashes.into();
+        self
+    }
+
+    /// Sets the maximum size of the input after decompression, in bytes; 1 GiB by default.
+    #[must_use]
+    pub fn max_size(mut self, bytes: u64) -> Self {
+        self.options.max_size = bytes;
         self
     }
 
@@ -91,13 +136,14 @@ impl Bulk {
     /// a row with a recipient that isn't allowed is invalid, and what it redirects is redirected by every worker.
     ///
     /// # Errors
-    /// The input as a whole can't be used. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number, and
+    /// The input as a whole can't be used. [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or has some of the rows,
+    /// and [`add_rows`](Self::add_rows) doesn't add the others. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number, and
     /// `invalid.csv` lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
         let Self { input, message, options } = self;
         let guard = client.recipient_guard().clone();
         let options = PlanOptions { origin: client.base_url().to_string(), guard, ..options };
-        blocking(move || plan::plan(input, &message, &options, &jobs).map(Job::new)).await
+        blocking(move || parts::plan(input, &message, &options, &jobs).map(Job::new)).await
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     counts::Counts,
     error::Result,
-    folder, journal, lock,
+    folder, journal, lock, parts,
     plan::Plan,
     state::{BatchState, BatchStates},
 };
@@ -31,7 +31,7 @@ pub enum JobState {
 pub struct Status {
     /// The state.
     pub state: JobState,
-    /// The valid rows by outcome.
+    /// The valid rows by outcome, with those of earlier parts.
     pub counts: Counts,
     /// The remaining rows whose request is in flight, or was when the job stopped: they may have been sent. Resuming finds out.
     pub in_flight: u64,
@@ -46,7 +46,10 @@ pub(super) fn is_started(plan: &Plan) -> Result<bool> {
 
 pub(super) fn read(plan: &Plan) -> Result<Status> {
     let dir = plan.dir();
-    let running = lock::is_held(dir)?;
+    let mut running = lock::is_held(dir)?;
+    for part in parts::unfinished(plan)? {
+        running |= lock::is_held(part.dir())?;
+    }
     let mut states = BatchStates::new(plan.batches());
     journal::read(&dir.join(folder::JOURNAL), |record| states.apply(&record))?;
     let remaining = plan.count_emails(|batch| states.is_open(batch))?;
@@ -54,11 +57,14 @@ pub(super) fn read(plan: &Plan) -> Result<Status> {
         plan.count_emails(|batch| matches!(states.state(batch), Some(BatchState::Maybe { .. })))?;
     let counts = Counts { remaining, ..states.settled() };
     counts.check(plan.counts().valid)?;
+    let counts = counts.plus(&parts::counts_before(plan)?);
+    let is_complete = states.is_complete() && counts.remaining == 0;
+    let started = states.job().is_some() || !plan.after().is_empty();
     let state = match () {
         () if running => JobState::Running,
-        () if states.is_complete() => JobState::Finished,
+        () if is_complete => JobState::Finished,
         () if folder::is_canceled(dir) => JobState::Canceled,
-        () if states.job().is_some() => JobState::Stopped,
+        () if started => JobState::Stopped,
         () => JobState::Planned,
     };
     Ok(Status { state, counts, in_flight })

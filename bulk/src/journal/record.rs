@@ -10,7 +10,7 @@ use crate::{counts::Counts, host_id::HostId};
 pub(crate) const MAX_TEXT: usize = 1024;
 
 /// The hash of a batch's request body.
-pub(crate) type BodyHash = [u8; 16];
+pub(crate) use crate::plan::BodyHash;
 
 /// A record of the journal.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +63,11 @@ pub(crate) enum Record {
         /// The service's message.
         message: Box<str>,
     },
+    /// The service rejected the batch, so its emails are sent one by one, under keys of their own.
+    Split {
+        /// The batch's index in the plan.
+        batch: u32,
+    },
     /// The request rate, in requests per second. A resumption starts with it.
     Rate(f64),
     /// Every batch has a terminal state.
@@ -109,6 +114,7 @@ impl Record {
             Self::Rejected { .. } => 7,
             Self::Rate(_) => 8,
             Self::Finished(_) => 9,
+            Self::Split { .. } => 10,
         }
     }
 
@@ -160,7 +166,7 @@ impl Record {
                     }
                 }
             }
-            Self::NotSent { batch } => out.extend(batch.to_le_bytes()),
+            Self::NotSent { batch } | Self::Split { batch } => out.extend(batch.to_le_bytes()),
             Self::Unknown { batch, reason } => {
                 out.extend(batch.to_le_bytes());
                 put_text(out, reason);
@@ -221,6 +227,7 @@ impl Record {
                 unknown: fields.u64()?,
                 remaining: fields.u64()?,
             }),
+            10 => Self::Split { batch: fields.u32()? },
             _ => return None,
         };
         fields.0.is_empty().then_some(record)
@@ -329,6 +336,7 @@ pub(super) mod tests {
             (any::<u32>(), vec(outcome(), 0..9))
                 .prop_map(|(batch, emails)| Record::Partial { batch, emails }),
             any::<u32>().prop_map(|batch| Record::NotSent { batch }),
+            any::<u32>().prop_map(|batch| Record::Split { batch }),
             (any::<u32>(), text()).prop_map(|(batch, reason)| Record::Unknown { batch, reason }),
             (any::<u32>(), any::<u16>(), text()).prop_map(|(batch, status, message)| Record::Rejected {
                 batch,

@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::error::{BulkError, Result};
+use crate::{
+    error::{BulkError, Result},
+    files,
+};
 
 /// The bytes of a journal.
 pub(crate) trait Storage: Send + 'static {
@@ -48,6 +51,10 @@ impl FileStorage {
 
 /// Opens or creates a file that only its owner can read and write.
 pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    // A named pipe would have no end.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it isn't a regular file"));
+    }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -62,10 +69,10 @@ pub(crate) struct ReadOnly(FileStorage);
 impl ReadOnly {
     /// Opens the file; `None` if it doesn't exist.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
-        match File::open(path) {
+        match files::open(path) {
             Ok(file) => Ok(Some(Self(FileStorage { file, path: path.into() }))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(BulkError::io("read", path)(error)),
+            Err(BulkError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }

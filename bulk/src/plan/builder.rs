@@ -1,19 +1,20 @@
 //! Making of a plan.
 
-use std::{
-    io::{self, Write},
-    path::Path,
+use std::{collections::HashSet, path::Path};
+
+use idempost::{
+    Email,
+    emails::EmailFields,
+    problem::{Problem, limits::EMAILS_PER_BATCH},
 };
 
-use idempost::{emails::EmailFields, problem::limits::EMAILS_PER_BATCH};
-
 use super::{
-    BatchKind, Counts,
-    composer::{Composed, Files},
+    BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, Selection, address_hash, body_hash,
+    composer::Files,
     context::Context,
-    duplicates::Duplicates,
     index::{Entry, IndexWriter},
     invalid_rows::InvalidRows,
+    skipped_rows::SkippedRows,
 };
 use crate::{
     error::{BulkError, Result},
@@ -21,33 +22,53 @@ use crate::{
 };
 
 /// The maximum size of a batch, in bytes of JSON: 4 MiB. It limits the memory of the batches in flight.
-const MAX_BODY: u64 = 4 << 20;
+const MAX_BODY: usize = 4 << 20;
 /// The number of problems that are kept for display.
 const PROBLEMS: usize = 20;
+/// The number of changed rows that are kept for display.
+const CHANGED: usize = 5;
 
 /// A plan whose files were written.
 pub(super) struct Built {
     pub(super) counts: Counts,
+    /// The rows that are sent.
+    pub(super) rows: Selection,
     pub(super) problems: Vec<RowProblem>,
+    /// The number of changed rows, and the first of them with their recipients.
+    pub(super) changed: (u64, Vec<(u64, String)>),
     pub(super) entries: u32,
     pub(super) index_hash: blake3::Hash,
 }
 
-/// Reads all rows, or the first `limit` valid ones, and writes the index and the invalid rows into `dir`.
-pub(super) fn build(context: &Context, dir: &Path, limit: Option<u64>) -> Result<Built> {
-    let (mut rows, _) = context.rows()?;
+/// Reads all rows, or the first `limit` valid ones, and writes the index and the invalid rows into `dir`. Rows that an earlier part has are left
+/// out.
+pub(super) fn build(
+    context: &Context,
+    dir: &Path,
+    options: &PlanOptions,
+    known: &mut KnownRows,
+    changed: ChangedRows,
+) -> Result<Built> {
+    let mut rows = context.rows()?;
     let mut builder = Builder {
         context,
+        known,
+        changed_rows: changed,
+        suppressed: &options.suppressed,
+        skipped: SkippedRows::new(dir),
         index: IndexWriter::create(dir)?,
         invalid: InvalidRows::new(dir, &context.layout),
-        duplicates: Duplicates::new(),
+        seen: HashSet::new(),
+        recipients: Vec::new(),
         batch: None,
+        json: Vec::new(),
         counts: Counts::default(),
+        rows: Selection::default(),
         problems: Vec::new(),
+        changed: (0, Vec::new()),
     };
-    while limit.is_none_or(|limit| builder.counts.valid < limit) {
-        let next = rows.next().map_err(|error| error.in_input(&context.source.name, &context.source.path))?;
-        let Some((position, record)) = next else { break };
+    while options.limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
+        let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? else { break };
         if context.selects(position.row) {
             builder.row(position, record)?;
         }
@@ -57,20 +78,31 @@ pub(super) fn build(context: &Context, dir: &Path, limit: Option<u64>) -> Result
 
 struct Builder<'a> {
     context: &'a Context,
+    known: &'a mut KnownRows,
+    changed_rows: ChangedRows,
+    suppressed: &'a [[u8; 16]],
+    skipped: SkippedRows,
     index: IndexWriter,
     invalid: InvalidRows<'a>,
-    duplicates: Duplicates,
+    /// The identities of the rows so far, and the hashes of their recipients: together up to 50 bytes of memory per row.
+    seen: HashSet<[u8; 16]>,
+    recipients: Vec<u64>,
     /// The batch that may take more emails.
     batch: Option<OpenBatch>,
+    /// The JSON of the last email.
+    json: Vec<u8>,
     counts: Counts,
+    rows: Selection,
     problems: Vec<RowProblem>,
+    changed: (u64, Vec<(u64, String)>),
 }
 
 struct OpenBatch {
     first: Position,
     count: u16,
     /// The size of the body without its last bracket, in bytes.
-    size: u64,
+    size: usize,
+    hasher: blake3::Hasher,
 }
 
 impl Builder<'_> {
@@ -79,45 +111,93 @@ impl Builder<'_> {
         match Row::read(record, position, &self.context.layout) {
             Reading::Blank => self.counts.blank += 1,
             Reading::Unreadable(problem) => self.invalid(position, record, vec![problem])?,
-            Reading::Row(row) => {
-                let kind = self.context.composer.kind(&row);
-                match self.context.composer.compose(*row, Files::Inspect) {
-                    Ok(composed) => self.valid(position, kind, &composed)?,
-                    Err(problems) => self.invalid(position, record, problems)?,
-                }
-            }
+            Reading::Row(row) => self.email(position, record, *row)?,
         }
         Ok(())
     }
 
-    fn valid(&mut self, position: Position, kind: BatchKind, composed: &Composed) -> Result<()> {
-        let Composed { email, files_size } = composed;
-        self.duplicates.add(email.fields().to);
-        let mut size = Size(*files_size);
-        let fields = self.context.composer.fields(email);
-        let written = self.context.composer.write(email, &mut size);
+    fn email(&mut self, position: Position, record: Record<'_>, row: Row<'_>) -> Result<()> {
+        let layout = &self.context.layout;
+        let Some(key) = RowKey::new(record, row.email.fields().to, layout) else {
+            let name = layout.key.as_deref().unwrap_or_default();
+            let problem = Problem::new("", "required", "the key that tells the row from others is missing");
+            return self.invalid(position, record, vec![RowProblem::new(position, name, problem)]);
+        };
+        let held = self.known.find(&key.identity);
+        if held == Some(Held::Taken) {
+            self.counts.known += 1;
+            return Ok(());
+        }
+        // Without a key of their own, rows of one recipient can't be told from a corrected one.
+        if held.is_none() && layout.key.is_none() && self.known.has_recipient(key.recipient) {
+            let (count, shown) = &mut self.changed;
+            *count += 1;
+            if shown.len() < CHANGED {
+                shown.push((position.row, row.email.fields().to.join("; ")));
+            }
+            if self.changed_rows == ChangedRows::Skip {
+                self.counts.skipped += 1;
+                return self.skipped.push(position.row, row.email.fields().to, "changed");
+            }
+        }
+        let kind = self.context.composer.kind(&row);
+        let email = match self.context.composer.compose(row, Files::Attach) {
+            Ok(email) => email,
+            Err(problems) => return self.invalid(position, record, problems),
+        };
+        let fields = email.fields();
+        let mut recipients = [fields.to, fields.cc, fields.bcc].into_iter().flatten();
+        let is_suppressed = |address: &String| self.suppressed.binary_search(&address_hash(address)).is_ok();
+        if !self.suppressed.is_empty() && recipients.any(is_suppressed) {
+            self.counts.suppressed += 1;
+            return self.skipped.push(position.row, fields.to, "suppressed");
+        }
+        if !self.seen.insert(key.identity) {
+            self.counts.repeated += 1;
+            return self.skipped.push(position.row, fields.to, "repeated");
+        }
+        self.recipients.push(key.recipient);
+        self.counts.retried_rejected += u64::from(held == Some(Held::Rejected));
+        self.counts.retried_unknown += u64::from(held == Some(Held::Unknown));
+        self.valid(position, kind, &email)
+    }
+
+    fn valid(&mut self, position: Position, kind: BatchKind, email: &Email) -> Result<()> {
+        let composer = &self.context.composer;
+        self.json.clear();
+        let written = composer.write(email, &mut self.json);
         written.map_err(BulkError::io("write", &self.context.source.name))?;
+        self.rows.push(position.row);
         self.counts.valid += 1;
-        self.counts.recipients += recipients(&fields);
+        self.counts.recipients += recipients(&composer.fields(email));
         match kind {
             BatchKind::Single => {
                 self.counts.singles += 1;
-                self.counts.bytes += size.0;
-                self.push(position, 1, BatchKind::Single)
+                self.counts.bytes += self.json.len() as u64;
+                let hash = body_hash(blake3::Hasher::new().update(&self.json));
+                let Position { offset, row, .. } = position;
+                self.index.push(Entry { offset, row, count: 1, kind, hash })
             }
-            BatchKind::Batch => self.add(position, size.0),
+            BatchKind::Batch => self.add(position),
         }
     }
 
-    /// Adds an email to the open batch, or to the next one if it has no room.
-    fn add(&mut self, position: Position, size: u64) -> Result<()> {
+    /// Adds the last email to the open batch, or to the next one if it has no room.
+    fn add(&mut self, position: Position) -> Result<()> {
         // A comma or the first bracket before the email, and the last bracket.
-        if self.batch.as_ref().is_some_and(|batch| batch.size + 1 + size + 1 > MAX_BODY) {
+        let size = 1 + self.json.len();
+        if self.batch.as_ref().is_some_and(|batch| batch.size + size + 1 > MAX_BODY) {
             self.close()?;
         }
-        let batch = self.batch.get_or_insert(OpenBatch { first: position, count: 0, size: 0 });
+        let batch = self.batch.get_or_insert_with(|| OpenBatch {
+            first: position,
+            count: 0,
+            size: 0,
+            hasher: blake3::Hasher::new(),
+        });
+        batch.hasher.update(if batch.count == 0 { b"[" } else { b"," }).update(&self.json);
         batch.count += 1;
-        batch.size += 1 + size;
+        batch.size += size;
         if usize::from(batch.count) == EMAILS_PER_BATCH {
             self.close()?;
         }
@@ -125,14 +205,11 @@ impl Builder<'_> {
     }
 
     fn close(&mut self) -> Result<()> {
-        let Some(OpenBatch { first, count, size }) = self.batch.take() else { return Ok(()) };
+        let Some(OpenBatch { first, count, size, mut hasher }) = self.batch.take() else { return Ok(()) };
         self.counts.batches += 1;
-        self.counts.bytes += size + 1;
-        self.push(first, count, BatchKind::Batch)
-    }
-
-    fn push(&mut self, position: Position, count: u16, kind: BatchKind) -> Result<()> {
-        self.index.push(Entry { offset: position.offset, row: position.row, count, kind })
+        self.counts.bytes += size as u64 + 1;
+        let hash = body_hash(hasher.update(b"]"));
+        self.index.push(Entry { offset: first.offset, row: first.row, count, kind: BatchKind::Batch, hash })
     }
 
     fn invalid(&mut self, position: Position, record: Record<'_>, problems: Vec<RowProblem>) -> Result<()> {
@@ -147,26 +224,15 @@ impl Builder<'_> {
     fn finish(mut self) -> Result<Built> {
         self.close()?;
         self.invalid.finish()?;
+        self.skipped.finish()?;
         let (entries, index_hash) = self.index.finish()?;
-        self.counts.duplicates = self.duplicates.count();
-        Ok(Built { counts: self.counts, problems: self.problems, entries, index_hash })
+        self.recipients.sort_unstable();
+        self.counts.duplicates = self.recipients.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+        let Self { counts, rows, problems, changed, .. } = self;
+        Ok(Built { counts, rows, problems, changed, entries, index_hash })
     }
 }
 
 fn recipients(fields: &EmailFields<'_>) -> u64 {
     (fields.to.len() + fields.cc.len() + fields.bcc.len()) as u64
-}
-
-/// A writer that only counts.
-struct Size(u64);
-
-impl Write for Size {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -29,18 +29,8 @@ use crate::{
 pub(super) enum Files {
     /// They are left out.
     Skip,
-    /// They are checked, and attached without their content.
-    Inspect,
     /// They are attached.
     Attach,
-}
-
-/// An email as it is sent.
-#[derive(Debug)]
-pub(super) struct Composed {
-    pub(super) email: Email,
-    /// The size of the content of inspected files after Base64, in bytes.
-    pub(super) files_size: u64,
 }
 
 /// Composes emails: a row's own fields, the defaults of the message, and its rendered templates.
@@ -105,7 +95,7 @@ impl Composer {
     ///
     /// # Errors
     /// All problems of the row.
-    pub(super) fn compose(&self, row: Row<'_>, files: Files) -> Result<Composed, Vec<RowProblem>> {
+    pub(super) fn compose(&self, row: Row<'_>, files: Files) -> Result<Email, Vec<RowProblem>> {
         let Row { position, email, attachments, values, shape, mut problems } = row;
         let email = self.with_defaults(email, &values);
         let mut missing = Vec::new();
@@ -115,7 +105,7 @@ impl Composer {
         let mut files_size = 0;
         if files != Files::Skip {
             for path in &attachments {
-                match self.attachment(path, files, files_size) {
+                match self.attachment(path, files_size) {
                     Ok((attachment, size)) => {
                         files_size += size;
                         email = email.attach(attachment);
@@ -156,7 +146,7 @@ impl Composer {
                 problems.push(problem);
             }
         }
-        if problems.is_empty() { Ok(Composed { email, files_size }) } else { Err(problems) }
+        if problems.is_empty() { Ok(email) } else { Err(problems) }
     }
 
     /// Sets the fixed fields that the row doesn't have, and the variables of a stored template.
@@ -245,7 +235,7 @@ impl Composer {
     /// Returns a file to attach with its size after Base64.
     ///
     /// The author of the input also chooses the recipients, so a file outside the input's folder is refused.
-    fn attachment(&self, path: &str, files: Files, before: u64) -> Result<(Attachment, u64), Problem> {
+    fn attachment(&self, path: &str, before: u64) -> Result<(Attachment, u64), Problem> {
         let unreadable =
             |error: io::Error| Problem::new("", "file", format!("couldn't read the attachment: {error}"));
         let absolute = fs::canonicalize(self.folder.join(path)).map_err(unreadable)?;
@@ -253,15 +243,15 @@ impl Composer {
             let folder = self.folder.display();
             return Err(Problem::new("", "file", format!("an attachment is a file in {folder} or below")));
         }
-        let file = File::open(&absolute).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
+        let metadata = fs::metadata(&absolute).map_err(unreadable)?;
         if !metadata.is_file() {
             return Err(Problem::new("", "file", "an attachment is a regular file"));
         }
         let size = encoded_len(metadata.len());
         let mut content = Vec::new();
         // What is too large is reported by its size, and never read.
-        if files == Files::Attach && before + size <= ATTACHMENTS_ENCODED_BYTES {
+        if before + size <= ATTACHMENTS_ENCODED_BYTES {
+            let file = File::open(&absolute).map_err(unreadable)?;
             file.take(metadata.len()).read_to_end(&mut content).map_err(unreadable)?;
         }
         let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();

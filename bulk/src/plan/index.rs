@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{BatchKind, job::JobIndex};
+use super::{BatchKind, BodyHash, job::JobIndex};
 use crate::{
     error::{BulkError, Result},
     files,
@@ -14,21 +14,22 @@ use crate::{
 
 pub(super) const NAME: &str = "plan.idx";
 /// The size of an entry, in bytes.
-const ENTRY: usize = 16;
+const ENTRY: usize = 32;
 /// The bit of a single email, beside the count.
 const SINGLE: u16 = 1 << 15;
 
-/// A request: 16 bytes, little-endian. The offset of its first row in the input (64 bits), the number of that row (48), the number of emails
-/// (15), and whether it is a single email (1).
+/// A request: 32 bytes, little-endian. The offset of its first row in the input (64 bits), the number of that row (48), the number of emails
+/// (15), whether it is a single email (1), and the hash of its body (128).
 ///
-/// A batch consists of the first `count` valid rows from its offset on that belong into a batch. Invalid rows and single emails between them
-/// are skipped.
+/// A batch consists of the first `count` of the plan's rows from its offset on that belong into a batch. Single emails between them are skipped.
+/// The hash pins what these rows are sent as: a changed attachment, template or program can't send anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) offset: u64,
     pub(super) row: u64,
     pub(super) count: u16,
     pub(super) kind: BatchKind,
+    pub(super) hash: BodyHash,
 }
 
 impl Entry {
@@ -37,18 +38,20 @@ impl Entry {
         let mut bytes = [0; ENTRY];
         bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
         bytes[8..14].copy_from_slice(&self.row.to_le_bytes()[..6]);
-        bytes[14..].copy_from_slice(&(self.count | kind).to_le_bytes());
+        bytes[14..16].copy_from_slice(&(self.count | kind).to_le_bytes());
+        bytes[16..].copy_from_slice(&self.hash);
         bytes
     }
 
     fn from_bytes(bytes: [u8; ENTRY]) -> Self {
-        let [o0, o1, o2, o3, o4, o5, o6, o7, r0, r1, r2, r3, r4, r5, c0, c1] = bytes;
+        let [o0, o1, o2, o3, o4, o5, o6, o7, r0, r1, r2, r3, r4, r5, c0, c1, hash @ ..] = bytes;
         let count = u16::from_le_bytes([c0, c1]);
         Self {
             offset: u64::from_le_bytes([o0, o1, o2, o3, o4, o5, o6, o7]),
             row: u64::from_le_bytes([r0, r1, r2, r3, r4, r5, 0, 0]),
             count: count & !SINGLE,
             kind: if count & SINGLE == 0 { BatchKind::Batch } else { BatchKind::Single },
+            hash,
         }
     }
 }
@@ -89,7 +92,7 @@ impl IndexWriter {
 pub(super) fn verify(dir: &Path, expected: &JobIndex) -> Result<()> {
     let path = dir.join(NAME);
     let reading = |error| BulkError::io("read", &path)(error);
-    let mut file = File::open(&path).map_err(reading)?;
+    let mut file = files::open(&path)?;
     let (mut hasher, mut buffer, mut len) = (blake3::Hasher::new(), vec![0; 64 * 1024], 0);
     loop {
         let read = file.read(&mut buffer).map_err(reading)?;
@@ -107,22 +110,20 @@ pub(super) fn verify(dir: &Path, expected: &JobIndex) -> Result<()> {
     Ok(())
 }
 
-/// Sums the emails of the wanted batches.
-pub(super) fn count_emails(dir: &Path, entries: u32, wanted: impl Fn(u32) -> bool) -> Result<u64> {
+/// Visits all entries in order.
+pub(super) fn visit(dir: &Path, entries: u32, mut visit: impl FnMut(u32, Entry)) -> Result<()> {
     let path = dir.join(NAME);
     let reading = |error| BulkError::io("read", &path)(error);
-    let mut file = BufReader::new(File::open(&path).map_err(reading)?);
-    let (mut bytes, mut emails) = ([0; ENTRY], 0);
+    let mut file = BufReader::new(files::open(&path)?);
+    let mut bytes = [0; ENTRY];
     for batch in 0..entries {
         file.read_exact(&mut bytes).map_err(reading)?;
-        if wanted(batch) {
-            emails += u64::from(Entry::from_bytes(bytes).count);
-        }
+        visit(batch, Entry::from_bytes(bytes));
     }
-    Ok(emails)
+    Ok(())
 }
 
-/// Reads entries. They stay in the file: a plan of single emails would take 16 bytes of memory per row.
+/// Reads entries. They stay in the file: a plan of single emails would take 32 bytes of memory per row.
 pub(super) struct Index {
     path: PathBuf,
     file: File,
@@ -132,7 +133,7 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn open(dir: &Path, entries: u32) -> Result<Self> {
         let path = dir.join(NAME);
-        let file = File::open(&path).map_err(BulkError::io("read", &path))?;
+        let file = files::open(&path)?;
         Ok(Self { path, file, entries })
     }
 
@@ -157,9 +158,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_of_16_bytes_is_read_back_unchanged(offset: u64, row in 0_u64..1 << 48, count in 0_u16..1 << 15, single: bool) {
+        fn an_entry_of_32_bytes_is_read_back_unchanged(offset: u64, row in 0_u64..1 << 48, count in 0_u16..1 << 15, single: bool, hash: [u8; 16]) {
             let kind = if single { BatchKind::Single } else { BatchKind::Batch };
-            let entry = Entry { offset, row, count, kind };
+            let entry = Entry { offset, row, count, kind, hash };
             prop_assert_eq!(Entry::from_bytes(entry.to_bytes()), entry);
         }
     }

@@ -18,7 +18,7 @@ use crate::{
 
 const NAME: &str = "job.json";
 /// The version of the files of a job.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// The description of a job. It has no credential.
 #[derive(Debug, Serialize, Deserialize)]
@@ -26,6 +26,12 @@ pub(super) struct Job {
     pub(super) version: u32,
     pub(super) id: String,
     pub(super) created: String,
+    /// The name under which later plans find the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    /// The IDs of the job's earlier parts, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) after: Vec<String>,
     pub(super) origin: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) profile: Option<String>,
@@ -40,8 +46,6 @@ pub(super) struct Job {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct JobInput {
-    /// The absolute path; `None` for a copy in the job's folder.
-    pub(super) path: Option<PathBuf>,
     pub(super) name: String,
     pub(super) format: Format,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +56,7 @@ pub(super) struct JobInput {
 }
 
 /// The options that change what is sent.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct JobOptions {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) ignore_columns: Vec<String>,
@@ -64,6 +68,14 @@ pub(super) struct JobOptions {
     pub(super) guard: RecipientGuard,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rows: Option<Selection>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<String>,
+    /// The hash of the list of suppressed addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) suppressed: Option<String>,
+    /// A name that was chosen, so that it makes another job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
 }
 
 fn is_inactive(guard: &RecipientGuard) -> bool {
@@ -72,8 +84,12 @@ fn is_inactive(guard: &RecipientGuard) -> bool {
 
 impl From<&PlanOptions> for JobOptions {
     fn from(options: &PlanOptions) -> Self {
-        let PlanOptions { ignore_columns, limit, test_to, guard, rows, .. } = options.clone();
-        Self { ignore_columns, limit, test_to, guard, rows }
+        let PlanOptions { ignore_columns, limit, test_to, guard, rows, key, name, .. } = options.clone();
+        let suppressed = (!options.suppressed.is_empty()).then(|| {
+            let list = options.suppressed.concat();
+            blake3::hash(&list).to_hex()[..32].to_owned()
+        });
+        Self { ignore_columns, limit, test_to, guard, rows, key, suppressed, name }
     }
 }
 
@@ -86,8 +102,7 @@ pub(super) struct JobIndex {
 impl Job {
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(NAME);
-        let text = fs::read(&path).map_err(BulkError::io("read", &path))?;
-        Self::parse(&text, &path)
+        Self::parse(&files::read(&path)?, &path)
     }
 
     /// Reads a description. `path` is where it is from, for messages.
@@ -147,6 +162,14 @@ pub(crate) fn job_id(
     // Maps with string keys, strings and numbers: JSON can represent every identity.
     let json = serde_json::to_vec(&identity).unwrap_or_default();
     blake3::hash(&json).to_hex()[..12].to_owned()
+}
+
+impl Job {
+    /// Returns whether two plans can be parts of one job.
+    pub(super) fn shares_name(&self, other: &Self) -> bool {
+        let line = |job: &Self| (job.name.clone(), job.origin.clone(), job.options.test_to.clone());
+        self.name.is_some() && line(self) == line(other) && self.options.guard == other.options.guard
+    }
 }
 
 /// Returns the highest run of a job.

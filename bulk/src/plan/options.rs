@@ -1,6 +1,6 @@
 //! Options of planning.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use idempost::{Email, problem::Problem, types::RecipientGuard};
 
@@ -11,7 +11,7 @@ use super::{Selection, problem};
 pub(crate) struct PlanOptions {
     /// Columns that are skipped.
     pub(crate) ignore_columns: Vec<String>,
-    /// Plans only the first valid rows, for a trial. The trial is a job of its own.
+    /// Plans only the first valid rows, as the first part of the job.
     pub(crate) limit: Option<u64>,
     /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a job of its own.
     pub(crate) test_to: Option<String>,
@@ -27,9 +27,42 @@ pub(crate) struct PlanOptions {
     pub(crate) origin: String,
     /// The name of the profile.
     pub(crate) profile: Option<String>,
+    /// The column or field that tells rows apart; without one, all values do.
+    pub(crate) key: Option<String>,
+    /// The name of the job; by default that of its input.
+    pub(crate) name: Option<String>,
+    /// Adds the rows that a job of this name doesn't have.
+    pub(crate) add: bool,
+    /// What is done with added rows for known recipients.
+    pub(crate) changed: ChangedRows,
+    /// The hashes of the addresses to which nothing is sent, sorted: 16 bytes each.
+    pub(crate) suppressed: Arc<Vec<[u8; 16]>>,
+    /// The maximum size of the input, in bytes; 0 for the default.
+    pub(crate) max_size: u64,
 }
 
+/// What [`Bulk::add_rows`](crate::Bulk::add_rows) does with a row that the job doesn't have, for a recipient whom it does have: the row was corrected, or
+/// it is another email. Rows with a [key](crate::Bulk::key) need no such choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChangedRows {
+    /// Plans nothing, and fails with [`BulkError::Differs`](crate::BulkError::Differs).
+    #[default]
+    Reject,
+    /// Sends them as emails of their own.
+    Send,
+    /// Leaves them out.
+    Skip,
+}
+
+/// The default maximum size of an input.
+const MAX_SIZE: u64 = 1 << 30;
+
 impl PlanOptions {
+    pub(super) fn max_size(&self) -> u64 {
+        if self.max_size == 0 { MAX_SIZE } else { self.max_size }
+    }
+
     pub(super) fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if let Some(address) = &self.test_to {

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::{BatchKind, Plan, index, job::Job};
+use super::{BatchKind, Plan, ROWS, index, job::Job};
 use crate::{
     error::{BulkError, Result},
     files,
@@ -48,8 +48,11 @@ impl Plan {
     /// [`BulkError::NotRunnable`] if an attachment is behind a symbolic link or outside of its folder; [`BulkError::Io`].
     pub(crate) fn portable_files(&self) -> Result<Vec<PortableFile>> {
         let own = |name: &str, path: PathBuf| PortableFile { name: name.to_owned(), path };
-        let mut portable =
-            vec![own(index::NAME, self.dir.join(index::NAME)), own(Source::SPOOLED, self.source().path)];
+        let mut portable = vec![
+            own(index::NAME, self.dir.join(index::NAME)),
+            own(ROWS, self.dir.join(ROWS)),
+            own(Source::COPY, self.source().path),
+        ];
         let folder = &self.job.input.folder;
         for path in self.attachment_paths()? {
             let name = format!("{ATTACHMENTS}/{}", portable_path(folder, &path)?);
@@ -63,7 +66,6 @@ impl Plan {
     /// Returns the description of the job for other machines: without paths on this one.
     pub(crate) fn description(&self) -> Result<Vec<u8>> {
         let described = serde_json::to_value(&self.job).and_then(|mut description| {
-            description["input"]["path"] = serde_json::Value::Null;
             description["input"]["folder"] = "".into();
             serde_json::to_vec(&description)
         });
@@ -78,7 +80,6 @@ impl Plan {
         let mut job = Job::parse(description, dir)?;
         let attachments = dir.join(ATTACHMENTS);
         files::create_dir(&attachments)?;
-        job.input.path = None;
         job.input.folder = attachments;
         job.write(dir)?;
         Self::open(dir)
@@ -91,10 +92,11 @@ impl Plan {
             return Ok(paths);
         }
         let context = self.context()?;
-        let (mut rows, _) = context.rows()?;
-        let in_input =
-            |error: crate::input::ReadError| error.in_input(&context.source.name, &context.source.path);
-        while let Some((position, record)) = rows.next().map_err(in_input)? {
+        let mut rows = context.rows()?;
+        while let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? {
+            if !context.selects(position.row) {
+                continue;
+            }
             let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
             if context.composer.kind(&row) == BatchKind::Single {
                 paths.extend(row.attachments.iter().map(ToString::to_string));

@@ -6,6 +6,15 @@ use idempost::bytes::Bytes;
 
 use crate::budget::{ByteBudget, Reserved};
 
+/// The first 128 bits of the BLAKE3 hash of a request's body.
+pub(crate) type BodyHash = [u8; 16];
+
+pub(super) fn body_hash(hasher: &blake3::Hasher) -> BodyHash {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    hash
+}
+
 /// Which endpoint a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BatchKind {
@@ -23,8 +32,7 @@ pub(crate) struct Prepared {
     pub(crate) kind: BatchKind,
     /// The JSON body: at most 4 MiB, or one email of any size.
     pub(crate) body: Bytes,
-    /// The first 128 bits of the body's BLAKE3 hash.
-    pub(crate) hash: [u8; 16],
+    pub(crate) hash: BodyHash,
     /// The rows, in the order of the emails in the body.
     pub(crate) rows: Vec<PreparedRow>,
 }
@@ -33,6 +41,15 @@ impl Prepared {
     /// Returns the number of emails, at most 100.
     pub(crate) fn emails(&self) -> u16 {
         u16::try_from(self.rows.len()).unwrap_or(u16::MAX)
+    }
+
+    /// Returns a batch of one of the emails, with its hash.
+    pub(crate) fn alone(&self, email: usize) -> (Bytes, BodyHash) {
+        // After the bracket, or after the email before and its comma.
+        let start = email.checked_sub(1).map_or(0, |before| self.rows[before].end) + 1;
+        let body = [b"[", &self.body[start..self.rows[email].end], b"]"].concat();
+        let hash = body_hash(blake3::Hasher::new().update(&body));
+        (body.into(), hash)
     }
 }
 
@@ -66,4 +83,6 @@ pub(crate) struct PreparedRow {
     pub(crate) row: u64,
     /// The addresses in `to`, separated by `; `.
     pub(crate) recipient: String,
+    /// The end of its email in the body.
+    pub(crate) end: usize,
 }

@@ -10,14 +10,19 @@ pub(crate) struct Selection(Vec<(u64, u64)>);
 impl Selection {
     pub(crate) fn new(mut rows: Vec<u64>) -> Self {
         rows.sort_unstable();
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        let mut selection = Self::default();
         for row in rows {
-            match ranges.last_mut() {
-                Some((_, last)) if row <= *last + 1 => *last = row,
-                _ => ranges.push((row, row)),
-            }
+            selection.push(row);
         }
-        Self(ranges)
+        selection
+    }
+
+    /// Adds a row that isn't before the others.
+    pub(crate) fn push(&mut self, row: u64) {
+        match self.0.last_mut() {
+            Some((_, last)) if row <= *last + 1 => *last = row,
+            _ => self.0.push((row, row)),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,5 +1,7 @@
 //! The delivery of one batch: intent, attempts, result.
 
+mod split;
+
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -31,6 +33,8 @@ pub(super) enum Delivery {
     Stopped,
     /// No request can succeed, for this reason: the credential or the connection.
     Unauthorized(String),
+    /// The service rejects everything, lately for this reason.
+    Rejected(String),
     /// A quota is exhausted.
     Quota {
         name: Box<str>,
@@ -51,13 +55,14 @@ enum Turn {
 pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendered) -> Result<Delivery> {
     let (batch, emails) = (prepared.batch, prepared.emails());
     let key = idempotency_key(shared.plan.id(), batch, &prepared.hash);
-    let replayed = matches!(shared.states().state(batch), Some(BatchState::Maybe { .. }));
-    if replayed {
-        shared.tally.replayed.fetch_add(1, Ordering::Relaxed);
+    if shared.states().is_split(batch) {
+        return split::deliver(&shared, &prepared).await;
     }
+    let replayed = matches!(shared.states().state(batch), Some(BatchState::Maybe { .. }));
     let mut turn = if replayed { Turn::Retry } else { Turn::First };
     let mut unauthorized = false;
     let mut failing_since = None;
+    let mut counted = !replayed;
     loop {
         let Some(mut permit) = permit(&shared, turn).await else { return Ok(Delivery::Stopped) };
         let before = shared.states().before_attempt(batch, emails, prepared.hash, shared.clock.now());
@@ -71,6 +76,9 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
             }
         }
         shared.tally.requests.fetch_add(1, Ordering::Relaxed);
+        if !std::mem::replace(&mut counted, true) {
+            shared.tally.replayed.fetch_add(1, Ordering::Relaxed);
+        }
         permit.sending();
         let request =
             SendRequest { kind: prepared.kind, emails, key: key.clone(), body: prepared.body.clone() };
@@ -98,6 +106,30 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
         } else {
             failing_since = None;
         }
+        let mut rejected = None;
+        match &attempt.result {
+            AttemptResult::Rejected { status, message } => {
+                if let Some(reason) = shared.note_rejection(*status, message) {
+                    let now = shared.clock.now();
+                    // Resuming tries the batch again, if none of it can have been accepted.
+                    let unsent = AttemptResult::NotSent(reason.clone().into());
+                    let Decision { record, .. } = shared.states().decide(batch, unsent, now);
+                    if let Some(record) = record {
+                        shared.note(&record);
+                    }
+                    return Ok(Delivery::Rejected(reason));
+                }
+                if shared.states().can_be_split(batch) {
+                    shared.record(&Record::Split { batch }).await?;
+                    return split::deliver(&shared, &prepared).await;
+                }
+            }
+            AttemptResult::Partial { emails } if is_rejected(emails) => {
+                rejected = shared.note_rejection(200, &first_rejection(emails));
+            }
+            AttemptResult::Accepted { .. } | AttemptResult::Partial { .. } => shared.note_acceptance(),
+            _ => {}
+        }
         let now = shared.clock.now();
         let Decision { record, next } = shared.states().decide(batch, attempt.result, now);
         match &record {
@@ -106,7 +138,7 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
             None => {}
         }
         match next {
-            Next::Done => return Ok(Delivery::Ended),
+            Next::Done => return Ok(rejected.map_or(Delivery::Ended, Delivery::Rejected)),
             Next::BackToFresh => turn = Turn::First,
             Next::RetrySame { after } => {
                 turn = Turn::Retry;
@@ -122,6 +154,19 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
             }
         }
     }
+}
+
+/// Returns whether the service accepted a batch and rejected all of its emails.
+fn is_rejected(emails: &[EmailOutcome]) -> bool {
+    emails.iter().all(|email| matches!(email, EmailOutcome::Rejected(_)))
+}
+
+fn first_rejection(emails: &[EmailOutcome]) -> String {
+    let messages = emails.iter().filter_map(|email| match email {
+        EmailOutcome::Rejected(message) => Some(message.to_string()),
+        _ => None,
+    });
+    messages.take(1).collect()
 }
 
 /// Waits for the batch's turn. `None` if the job stops first.

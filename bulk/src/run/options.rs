@@ -8,6 +8,8 @@ use crate::{account::Account, journal::UnixMillis};
 const CONCURRENCY: usize = 16;
 /// The default time without any response after which a job gives up.
 const MAX_OUTAGE: Duration = Duration::from_mins(15);
+/// The default number of rejected requests in a row after which a job pauses.
+const MAX_REJECTIONS: u64 = 20;
 
 /// How a job is executed.
 #[derive(Clone, Debug)]
@@ -16,6 +18,7 @@ pub struct RunOptions {
     pub(super) concurrency: usize,
     pub(super) max_outage: Duration,
     pub(super) take_over: bool,
+    pub(super) max_rejections: u64,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
     /// Moves the wall clock, in tests.
@@ -29,6 +32,7 @@ impl Default for RunOptions {
             concurrency: CONCURRENCY,
             max_outage: MAX_OUTAGE,
             take_over: false,
+            max_rejections: MAX_REJECTIONS,
             skip_invalid: false,
             account: Account::default(),
             clock_offset: Duration::ZERO,
@@ -55,6 +59,14 @@ impl RunOptions {
     #[must_use]
     pub fn max_outage(mut self, time: Duration) -> Self {
         self.max_outage = time;
+        self
+    }
+
+    /// Sets the number of requests in a row after whose rejection the job pauses, since their common cause, such as a missing template, isn't a row's; 20 by
+    /// default. With 0, the job goes on and its rows are rejected one by one.
+    #[must_use]
+    pub fn max_rejections(mut self, requests: u64) -> Self {
+        self.max_rejections = requests;
         self
     }
 

@@ -1,5 +1,7 @@
 //! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
 
+mod changed_inputs;
+
 use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
 
 use http::HeaderMap;
@@ -103,7 +105,8 @@ impl Service {
         for email in emails {
             let to = email["to"].as_array().map_or(&email["to"], |to| &to[0]).as_str().unwrap().to_owned();
             ids.push(SentId::from(format!("id of {to}").as_str()));
-            *state.deliveries.entry(to).or_default() += 1;
+            let subject = email["subject"].as_str().unwrap();
+            *state.deliveries.entry(format!("{to} {subject}")).or_default() += 1;
         }
         state.keys.insert(request.key.clone(), ids.clone());
         ids
@@ -113,7 +116,7 @@ impl Service {
         self.state.lock().unwrap().requests
     }
 
-    /// The number of recipients, and the largest number of emails to one of them.
+    /// The number of emails by recipient and subject, and the largest number of equal ones.
     fn delivered(&self) -> (usize, u32) {
         let state = self.state.lock().unwrap();
         (state.deliveries.len(), state.deliveries.values().copied().max().unwrap_or_default())
@@ -357,7 +360,7 @@ async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
         () if request.key.contains("/2/") => Some(Fault::Partial),
         () => None,
     });
-    let mut run = job.start_with(Arc::clone(&service), patient());
+    let mut run = job.start_with(Arc::clone(&service), patient().max_rejections(0));
     let mut rejections = Vec::new();
     while let Some(event) = run.next().await {
         if let Event::Rejected { batch, first_row, emails, .. } = event {
@@ -405,17 +408,14 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_input_is_detected_before_anything_is_sent() {
+async fn a_changed_input_does_not_change_a_job() {
     // F-10
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 300).await;
-    let input = folder.path().join("people.csv");
-    let text = std::fs::read_to_string(&input).unwrap().replace("Ada 7\n", "Bob 7\n");
-    std::fs::write(&input, text).unwrap();
+    std::fs::remove_file(folder.path().join("people.csv")).unwrap();
     let service = Service::reliable();
-    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
-    assert!(error.to_string().contains("changed"), "{error}");
-    assert_eq!(service.requests(), 0);
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    assert_eq!((report.counts.sent, service.delivered()), (300, (300, 1)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -448,4 +448,75 @@ async fn a_job_that_another_machine_began_continues_only_after_it_is_taken_over(
     assert_eq!(service.requests(), 0);
     let report = job.start_with(Arc::clone(&service), patient().take_over()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (200, 1)));
+}
+
+/// Returns a service that rejects every batch with one of these rows, and in which this share of requests meets a transient fault.
+fn strict(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
+    let mut random = StdRng::seed_from_u64(seed);
+    Service::new(move |_, request| {
+        let body = String::from_utf8_lossy(&request.body);
+        let is_bad = bad.iter().any(|row| body.contains(&format!("\"r{row}@")));
+        let fault = TRANSIENT[random.gen_range(0..TRANSIENT.len())];
+        let executes = matches!(
+            fault,
+            Fault::Failed { executed: true } | Fault::TimedOut { executed: true } | Fault::Unreadable
+        );
+        let fails = random.gen_bool(share) && !(is_bad && executes);
+        if fails { Some(fault) } else { is_bad.then_some(Fault::Invalid) }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_row_rejects_none_of_its_neighbors() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 350).await;
+    let service = strict(0, 0.0, &[51, 249]);
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    assert_eq!((report.ending, report.counts.sent, report.counts.rejected), (Ending::Finished, 348, 2));
+    assert_eq!((service.delivered(), report.requests), ((348, 1), 204));
+    let rejected: Vec<_> =
+        outcomes(&job).await.into_iter().filter(|row| !matches!(row.outcome, Outcome::Sent { .. })).collect();
+    assert_eq!(rejected.iter().map(|row| row.row).collect::<Vec<_>>(), [51, 249]);
+    assert_eq!(rejected[0].outcome, Outcome::Rejected { status: 422, reason: "validation_error".to_owned() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_split_batch_is_sent_once_whatever_fails_and_whenever_it_is_resumed() {
+    // F-09
+    for seed in 0..30 {
+        let folder = tempfile::tempdir().unwrap();
+        let job = planned(folder.path(), 230).await;
+        let service = strict(seed, 0.1, &[7, 130]);
+        let mut random = StdRng::seed_from_u64(seed);
+        for _ in 0..random.gen_range(0..8) {
+            let until = service.requests() + random.gen_range(0..90);
+            let mut run = job.start_with(Arc::clone(&service), patient());
+            while service.requests() < until && run.next().await.is_some() {}
+            run.abort();
+            run.finish().await.unwrap();
+        }
+        let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+        assert_eq!(report.ending, Ending::Finished, "{seed}");
+        assert_eq!(report.counts.sent + report.counts.rejected, 230, "{seed}: {report:?}");
+        let (sent, times) = service.delivered();
+        assert_eq!((sent as u64, times), (report.counts.sent, 1), "{seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_rejects_every_request_pauses_the_job_and_costs_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 50_000).await;
+    let service = Service::new(|_, _| Some(Fault::Invalid));
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
+    assert!(
+        reason.contains("requests in a row") && reason.ends_with("HTTP 422: validation_error"),
+        "{reason}"
+    );
+    assert_eq!(report.counts, Counts { remaining: 50_000, ..Counts::default() });
+    assert!(service.requests() < 60);
+    service.set_script(|_, _| None);
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (50_000, 1)));
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 28] = [
     "account",
     "budget",
     "counts",
+    "differences",
     "queue",
     "error",
     "files",
@@ -20,6 +21,7 @@ const LAYERS: [&str; 26] = [
     "state",
     "lock",
     "folder",
+    "parts",
     "pace",
     "outcomes",
     "report",

@@ -2,6 +2,7 @@
 
 mod account;
 mod cancel;
+mod delete;
 mod doctor;
 mod failure;
 mod job;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Status(status::Args),
     Pause(pause::Args),
     Cancel(cancel::Args),
+    Delete(delete::Args),
     Report(report::Args),
     Reconcile(reconcile::Args),
     Retry(Box<retry::Args>),
@@ -53,7 +55,15 @@ impl Command {
 
     /// Whether the command sends nothing.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self, Self::Plan(_) | Self::Status(_) | Self::Report(_) | Self::Pause(_) | Self::List(_))
+        matches!(
+            self,
+            Self::Plan(_)
+                | Self::Status(_)
+                | Self::Report(_)
+                | Self::Pause(_)
+                | Self::Delete(_)
+                | Self::List(_)
+        )
     }
 
     /// Whether the command runs a job, for which it needs several threads.
@@ -71,6 +81,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Status(args) => status::run(args, context).await,
         Command::Pause(args) => pause::run(args, context).await,
         Command::Cancel(args) => cancel::run(args, context).await,
+        Command::Delete(args) => delete::run(args, context).await,
         Command::Report(args) => report::run(args, context).await,
         Command::Reconcile(args) => reconcile::run(args, context).await,
         Command::Retry(args) => retry::run(*args, context).await,

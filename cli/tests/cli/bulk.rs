@@ -1,6 +1,7 @@
 //! `bulk`: jobs end to end, with interruptions and failures of all kinds.
 
 mod accounts;
+mod changed;
 pub(crate) mod distributed;
 mod interrupted;
 mod refused;

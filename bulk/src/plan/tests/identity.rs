@@ -1,7 +1,5 @@
 //! Jobs, their files, and changes of their input.
 
-use std::time::{Duration, SystemTime};
-
 use super::*;
 
 fn made(folder: &Folder, file: &Path, message: &Message, options: &PlanOptions) -> Plan {
@@ -46,24 +44,17 @@ fn the_same_input_and_message_is_the_same_job_until_another_run_is_asked_for() {
 }
 
 #[test]
-fn a_moved_or_touched_input_is_the_same_job() {
+fn a_moved_input_is_the_same_job_and_a_changed_one_changes_no_job() {
     let folder = Folder::new();
     let file = folder.file("people.csv", "to\na@x.test\n");
     let first = made(&folder, &file, &message(), &PlanOptions::default());
-    let moved = folder.0.path().join("moved.csv");
-    fs::rename(&file, &moved).unwrap();
-    let opened = Plan::open(first.dir());
-    assert!(matches!(opened, Err(BulkError::Io { action: "read", .. })), "{opened:?}");
+    let moved = folder.file("elsewhere/moved.csv", "to\na@x.test\n");
+    fs::remove_file(&file).unwrap();
     let again = made(&folder, &moved, &message(), &PlanOptions::default());
     assert_eq!(again.id(), first.id());
-    let touched = fs::File::options().write(true).open(&moved).unwrap();
-    touched.set_modified(SystemTime::now() - Duration::from_mins(1)).unwrap();
-    assert_eq!(emails(&Plan::open(first.dir()).unwrap()).len(), 1);
-    // Planned again, the job has the input's new time: it can be opened without reading the input once more.
-    made(&folder, &moved, &message(), &PlanOptions::default());
-    let recorded = Job::read(first.dir()).unwrap().input;
-    assert_eq!(recorded.path, Some(fs::canonicalize(&moved).unwrap()));
-    assert!(recorded.fingerprint.matches(&touched.metadata().unwrap()));
+    assert_eq!(again.job.input.folder, fs::canonicalize(moved.parent().unwrap()).unwrap());
+    fs::write(&moved, "to\nb@x.test\n").unwrap();
+    assert_eq!(emails(&Plan::open(first.dir()).unwrap())[0]["to"], json!(["a@x.test"]));
 }
 
 #[test]
@@ -72,64 +63,90 @@ fn a_job_that_another_process_planned_meanwhile_is_opened_or_followed_by_another
     let file = folder.file("people.csv", "to\na@x.test\n");
     let first = made(&folder, &file, &message(), &PlanOptions::default());
     let base = &first.id()[..12];
-    let published = |dir: &Path, again| {
-        let temporary = files::temporary_dir(TEMPORARY, &folder.jobs()).unwrap();
-        fs::copy(first.dir().join("plan.idx"), temporary.path().join("plan.idx")).unwrap();
-        publish(temporary, Job::read(first.dir()).unwrap(), dir, base, 1, again)
-    };
-    assert_eq!(published(&folder.jobs(), false).unwrap().dir(), first.dir());
-    let second = published(&folder.jobs(), true).unwrap();
+    let drafted =
+        |options: &PlanOptions| Draft::new(Input::csv(&file), &message(), options, &folder.jobs()).unwrap();
+    let written =
+        |options: &PlanOptions| drafted(options).write(&mut KnownRows::new(), ChangedRows::Reject).unwrap();
+    let opened = drafted(&PlanOptions::default()).existing().unwrap().unwrap();
+    assert_eq!(opened.dir(), first.dir());
+    let second = written(&PlanOptions { again: true, ..PlanOptions::default() }).publish(Vec::new()).unwrap();
     assert_eq!((second.id(), emails(&second)), (format!("{base}-2").as_str(), emails(&first)));
-    let gone = published(&folder.jobs().join("gone"), false);
-    assert!(matches!(gone, Err(BulkError::Io { action: "write", .. })), "{gone:?}");
-    assert_eq!(fs::read_dir(folder.jobs()).unwrap().count(), 2, "no incomplete plan is left");
+    let interrupted = written(&PlanOptions::default());
+    fs::remove_dir_all(folder.jobs()).unwrap();
+    let gone = interrupted.publish(Vec::new());
+    assert!(matches!(gone, Err(BulkError::Io { .. })), "{gone:?}");
 }
 
-#[test]
-fn a_changed_input_is_found_when_the_plan_is_opened_and_before_each_request() {
-    for changed in ["to\nb@x.test\n", "to\na@x.test\nb@x.test\n", "to\n"] {
-        let folder = Folder::new();
-        let file = folder.file("people.csv", "to\na@x.test\n");
-        let plan = made(&folder, &file, &message(), &PlanOptions::default());
-        let mut preparer = plan.preparer().unwrap();
-        preparer.prepare(0).unwrap();
-        fs::write(&file, changed).unwrap();
-        // The clock of a file system may be coarse.
-        let later = SystemTime::now() + Duration::from_mins(1);
-        fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
-        for error in [preparer.prepare(0).unwrap_err(), Plan::open(plan.dir()).unwrap_err()] {
-            assert!(
-                error.to_string().contains("people.csv changed since it was planned; nothing was sent"),
-                "{error}"
-            );
-        }
-    }
-}
+/// A change of a file of a plan.
+type Change = fn(&str) -> String;
 
 #[test]
-fn rows_that_do_not_match_the_index_are_an_error() {
-    // The same size and time, so that only the rows show the change.
-    let cases = [
-        (None, "to,cc\nb@x.test,\nnobody!,\n"),
-        (None, "to,cc\nnobody!,\nb@x.test,\n"),
-        (None, "to,cc\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"),
-        // The row after the job's only one doesn't take its place.
-        (Some(1), "to,cc\nnobody!,\nb@x.test,\n"),
+fn what_differs_from_the_planned_bytes_is_an_error() {
+    // F-10
+    let content = "to,attachment\na@x.test,\nb@x.test,\nc@x.test,file\n";
+    let cases: [(&str, Change); 4] = [
+        ("input", |text| text.replace("a@x.test", "d@x.test")),
+        ("input", |text| text.replace("b@x.test", "nobody!!")),
+        ("input", |text| text.replace("b@x.test,\nc@x.test,file\n", "")),
+        ("job.json", |text| text.replace("<p>Hi</p>", "<p>Ho</p>")),
     ];
-    for (limit, changed) in cases {
+    for (name, change) in cases {
         let folder = Folder::new();
-        let content = "to,cc\na@x.test,\nb@x.test,\n";
-        let file = folder.file("people.csv", content);
-        let options = PlanOptions { limit, ..PlanOptions::default() };
-        let mut preparer = made(&folder, &file, &message(), &options).preparer().unwrap();
-        let time = fs::metadata(&file).unwrap().modified().unwrap();
-        let changed =
-            &format!("{changed}{}", " ".repeat(content.len().saturating_sub(changed.len())))[..content.len()];
-        fs::write(&file, changed).unwrap();
-        fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
-        let error = preparer.prepare(0).unwrap_err();
-        assert!(matches!(error, BulkError::PlanChanged(_)), "{error} for {changed:?}");
+        folder.file("file", "x");
+        let plan = folder.csv(content, &message()).unwrap();
+        let path = plan.dir().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_ne!(text, change(&text), "{name}");
+        fs::write(&path, change(&text)).unwrap();
+        let mut preparer = Plan::read(plan.dir()).unwrap().preparer().unwrap();
+        let error = preparer.prepare(1).unwrap_err();
+        assert!(error.to_string().contains("batch 1 can't be prepared again from row 1"), "{error}");
+        assert_eq!(name == "input", Plan::open(plan.dir()).is_err());
     }
+}
+
+#[test]
+fn an_attachment_that_was_edited_after_planning_is_not_sent() {
+    let folder = Folder::new();
+    let file = folder.file("offer.txt", "version 1");
+    let plan = folder.csv("to,attachment\na@x.test,offer.txt\n", &message()).unwrap();
+    assert_eq!(emails(&plan).len(), 1);
+    for content in ["version 2", "version 10"] {
+        fs::write(&file, content).unwrap();
+        let error = plan.preparer().unwrap().prepare(0).unwrap_err();
+        assert!(error.to_string().contains("an attachment, job.json or the version"), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_or_a_pipe_in_place_of_a_file_is_refused() {
+    use std::os::unix::fs::symlink;
+
+    let folder = Folder::new();
+    folder.file("x", "");
+    symlink("/dev/zero", folder.0.path().join("zero")).unwrap();
+    let plan = folder.csv("to,attachment\na@x.test,zero\n", &message()).unwrap();
+    assert_eq!(plan.counts().invalid, 1);
+    let plan = folder.csv("to\na@x.test\n", &message()).unwrap();
+    for name in ["plan.idx", "plan.rows", "input", "job.json"] {
+        let path = plan.dir().join(name);
+        let content = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        symlink("/dev/zero", &path).unwrap();
+        let error = Plan::open(plan.dir()).and_then(|plan| plan.preparer()).map(drop).unwrap_err();
+        assert!(matches!(&error, BulkError::Io { action: "read", .. }), "{name}: {error}");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, content).unwrap();
+    }
+    let options = PlanOptions { max_size: 1 << 20, ..PlanOptions::default() };
+    let endless = plan_of(&folder, Input::csv("/dev/zero"), &options);
+    assert!(error(endless).contains("/dev/zero has more than 1048576 bytes"));
+}
+
+#[cfg(unix)]
+fn plan_of(folder: &Folder, input: Input, options: &PlanOptions) -> Result<Plan> {
+    plan(input, &message(), options, &folder.jobs())
 }
 
 #[test]
@@ -139,14 +156,14 @@ fn a_damaged_or_incomplete_plan_is_refused() {
     let plan = made(&folder, &file, &message(), &PlanOptions::default());
     let index = plan.dir().join("plan.idx");
     let bytes = fs::read(&index).unwrap();
-    assert_eq!(bytes.len(), 16);
+    assert_eq!(bytes.len(), 32);
     let mut flipped = bytes.clone();
     flipped[8] ^= 1;
-    for damaged in [&flipped[..], &bytes[..15], &[&bytes[..], &bytes[..]].concat()] {
+    for damaged in [&flipped[..], &bytes[..31], &[&bytes[..], &bytes[..]].concat()] {
         fs::write(&index, damaged).unwrap();
         assert!(error(Plan::open(plan.dir())).contains("plan.idx is damaged"));
     }
-    fs::write(&index, &bytes[..15]).unwrap();
+    fs::write(&index, &bytes[..31]).unwrap();
     let counted = plan.count_emails(|_| true);
     assert!(matches!(counted, Err(BulkError::Io { action: "read", .. })), "{counted:?}");
     fs::write(&index, &bytes).unwrap();
@@ -156,8 +173,8 @@ fn a_damaged_or_incomplete_plan_is_refused() {
     let text = fs::read_to_string(&job).unwrap();
     fs::write(&job, &text[..text.len() / 2]).unwrap();
     assert!(error(Plan::open(plan.dir())).contains("is damaged"));
-    fs::write(&job, text.replace("\"version\": 1", "\"version\": 2")).unwrap();
-    assert!(error(Plan::open(plan.dir())).contains("has version 2, not 1"));
+    fs::write(&job, text.replace("\"version\": 2", "\"version\": 3")).unwrap();
+    assert!(error(Plan::open(plan.dir())).contains("has version 3, not 2"));
     fs::remove_file(&job).unwrap();
     assert!(matches!(Plan::open(plan.dir()), Err(BulkError::Io { action: "read", .. })));
     assert!(matches!(plan.preparer().unwrap().prepare(1), Err(BulkError::PlanChanged(_))));
@@ -189,7 +206,7 @@ fn the_description_names_input_origin_and_profile() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["invalid.csv", "job.json", "plan.idx"]);
+    assert_eq!(names, ["input", "invalid.csv", "job.json", "plan.idx", "plan.rows"]);
 }
 
 #[cfg(unix)]
@@ -202,7 +219,7 @@ fn all_files_of_a_job_are_private() {
     let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(plan.dir()), 0o700);
-    for name in ["input", "invalid.csv", "job.json", "plan.idx"] {
+    for name in ["input", "invalid.csv", "job.json", "plan.idx", "plan.rows"] {
         assert_eq!(mode(&plan.dir().join(name)), 0o600, "{name}");
     }
 }

@@ -187,11 +187,12 @@ fn a_file_that_grew_beyond_the_limit_is_not_sent_without_its_content() {
 fn a_batch_has_at_most_100_emails_and_4_mib() {
     //
     let folder = Folder::new();
-    let plan = folder.csv(format!("to\n{}", "a@x.test\n".repeat(250)), &message()).unwrap();
+    let people = |n: usize| (0..n).map(|n| format!("a{n}@x.test")).collect::<Vec<_>>().join("\n");
+    let plan = folder.csv(format!("to\n{}", people(250)), &message()).unwrap();
     let sizes: Vec<_> = prepared(&plan).iter().map(|p| p.rows.len()).collect();
     assert_eq!(sizes, [100, 100, 50]);
     let large = message().html("x".repeat(1 << 20));
-    let plan = folder.csv(format!("to\n{}", "a@x.test\n".repeat(7)), &large).unwrap();
+    let plan = folder.csv(format!("to\n{}", people(7)), &large).unwrap();
     let requests = prepared(&plan);
     assert_eq!(requests.iter().map(|p| p.rows.len()).collect::<Vec<_>>(), [3, 3, 1]);
     assert!(requests.iter().all(|p| p.body.len() <= 4 << 20));
@@ -230,7 +231,7 @@ fn a_trial_is_limited_and_sent_to_the_test_address_only() {
         assert_eq!((&email["to"], email.get("cc"), email.get("bcc")), (&json!(["me@x.test"]), None, None));
     }
     let preview = made.preview(5).unwrap();
-    assert_eq!(preview.iter().map(|email| email.row).collect::<Vec<_>>(), [2, 3, 4]);
+    assert_eq!(preview.iter().map(|email| email.row).collect::<Vec<_>>(), [2, 3]);
     assert_eq!(preview[0].email.fields().to, ["me@x.test"]);
     assert_eq!(prepared(&made)[0].rows[0].recipient, "me@x.test");
 }

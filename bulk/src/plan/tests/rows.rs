@@ -131,7 +131,7 @@ fn duplicates_and_recipients_are_counted() {
     let folder = Folder::new();
     let csv = "to,cc,bcc\na@x.test,c@x.test,\nAda <A@x.test>,,\nb@x.test;a@x.test,,d@x.test;e@x.test\na@x.test;B@x.test,,\nnobody,,\nnobody,,\n";
     let plan = folder.csv(csv, &message()).unwrap();
-    assert_eq!((plan.counts().duplicates, plan.counts().recipients), (Some(2), 9));
+    assert_eq!((plan.counts().duplicates, plan.counts().recipients), (2, 9));
 }
 
 #[test]
@@ -150,12 +150,50 @@ fn a_job_of_some_rows_has_no_others_and_the_options_of_the_first_job() {
     };
     let input = Input::csv(file).delimiter(b'|');
     let first = plan(input, &message(), &options, &folder.jobs()).unwrap();
-    let some = first.again_with(Selection::new(vec![1, 3])).unwrap();
+    let some = first.draft_of(Selection::new(vec![1, 3])).unwrap();
+    let some = some.write(&mut KnownRows::new(), ChangedRows::Reject).unwrap().publish(Vec::new()).unwrap();
     assert_eq!((first.counts().valid, some.counts().valid), (4, 2));
     let rows: Vec<_> = prepared(&some).into_iter().flat_map(|request| request.rows).collect();
-    let to_me = |row| PreparedRow { row, recipient: "me@x.test".to_owned() };
-    assert_eq!(rows, [to_me(3), to_me(1)]);
+    assert_eq!(rows.iter().map(|row| row.row).collect::<Vec<_>>(), [3, 1]);
+    assert!(rows.iter().all(|row| row.recipient == "me@x.test"));
     assert_eq!(emails(&some)[0]["attachments"], json!([{"filename": "x", "content": "eA=="}]));
     assert_eq!((some.origin(), some.profile()), ("https://a.test", Some("work")));
     assert_ne!(first.id(), some.id());
+}
+
+#[test]
+fn rows_with_the_same_key_are_sent_once_and_counted() {
+    let folder = Folder::new();
+    let csv = "to,var:ORDER\na@x.test,1\n\"a@x.test\",1\nA@x.test,1\na@x.test,2\nnobody,3\nnobody,3\n";
+    let file = folder.file("orders.csv", csv);
+    let rows = |key: Option<&str>| {
+        let options = PlanOptions { key: key.map(str::to_owned), ..PlanOptions::default() };
+        let plan = plan(Input::csv(&file), &message(), &options, &folder.jobs()).unwrap();
+        let counts = plan.counts();
+        assert_eq!(counts.rows, counts.valid + counts.invalid + counts.repeated);
+        let rows = prepared(&plan).into_iter().flat_map(|request| request.rows).map(|row| row.row);
+        (rows.collect::<Vec<_>>(), counts.repeated, counts.invalid)
+    };
+    assert_eq!(rows(None), (vec![1, 3, 4], 1, 2));
+    assert_eq!(rows(Some("var:ORDER")), (vec![1, 4], 2, 2));
+    assert_eq!(rows(Some("to")), (vec![1], 3, 2));
+    let options = PlanOptions { key: Some("order".to_owned()), ..PlanOptions::default() };
+    let missing = plan(Input::csv(&file), &message(), &options, &folder.jobs());
+    assert!(error(missing).contains("no column is named `order`, which is the key of the rows"));
+    let json = "{\"id\":1,\"to\":\"a@x.test\"}\n{\"to\":\"a@x.test\",\"id\":\"1\"}\n{\"to\":\"a@x.test\"}\n{\"variables\":{\"id\":2},\"to\":\"a@x.test\"}\n";
+    let options = PlanOptions { key: Some("id".to_owned()), ..PlanOptions::default() };
+    let keyed =
+        plan(Input::json_lines(folder.file("o.jsonl", json)), &message(), &options, &folder.jobs()).unwrap();
+    assert_eq!((keyed.counts().valid, keyed.counts().repeated), (2, 1));
+    assert!(shown(&keyed)[0].starts_with("row 3 (line 3): id: the key"), "{:?}", shown(&keyed));
+}
+
+#[test]
+fn a_field_that_is_there_twice_is_a_problem_of_its_row() {
+    let folder = Folder::new();
+    let line = "{\"to\":\"a@x.test\",\"to\":\"b@x.test\"}\n{\"to\":\"c@x.test\",\"tags\":[{\"name\":\"a\",\"name\":\"b\"}]}\n";
+    let input = Input::json_lines(folder.file("people.jsonl", line));
+    let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
+    assert!(shown(&plan)[0].contains("the object has `to` twice"), "{:?}", shown(&plan));
+    assert!(shown(&plan)[1].contains("the object has `name` twice"), "{:?}", shown(&plan));
 }

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use idempost_bulk::{AccountError, BulkError, Plan, RowProblem};
+use idempost_bulk::{AccountError, BulkError, Differences, Plan, RowProblem};
 
 use super::words::{count, number};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
@@ -75,8 +75,56 @@ pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fai
             flags.wrong("file", format!("couldn't read {file}: {source}"), "FILE", file);
             flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
         }
+        BulkError::Differs(differences) => of_differences(&differences),
         error => of(error),
     }
+}
+
+/// A job of the same name that has other rows or another message: what differs, and the choices.
+fn of_differences(differences: &Differences) -> Fail {
+    let Differences { name, job, remaining, fields, known, new, changed, first_changed, missing, .. } =
+        differences;
+    let mut lines = vec![format!(
+        "the job has {} of these rows, and {} left to send",
+        number(*known),
+        count(*remaining, "row")
+    )];
+    if !fields.is_empty() {
+        lines.push(format!("it has another {}", fields.join(", ")));
+    }
+    lines.push(format!("{} new", count(*new, "row")));
+    if *changed > 0 {
+        let rows =
+            first_changed.iter().map(|(row, to)| format!("row {row}, {to}")).collect::<Vec<_>>().join("; ");
+        lines.push(format!(
+            "{} of these to recipients whom the job has: corrected, or another email? ({rows})",
+            number(*changed)
+        ));
+    }
+    if *missing > 0 {
+        lines.push(format!("{} only in the job, which it sends nevertheless", count(*missing, "row")));
+    }
+    let found = lines.into_iter().map(|line| Diagnostic {
+        problem: Problem::new("", "job", line),
+        origin: None,
+        hint: None,
+    });
+    let add = match changed {
+        0 => "--add sends the new rows".to_owned(),
+        _ => {
+            "--add --changed send sends the new and the changed rows, --add --changed skip only the new ones"
+                .to_owned()
+        }
+    };
+    Fail::Usage(Diagnostics {
+        summary: Some(format!("the job `{name}` ({job}) differs; nothing was sent")),
+        found: found.collect(),
+        help: Some(format!(
+            "{add}; idempost bulk resume {job} continues without them; after idempost bulk cancel {job}, --add also sends \
+             what isn't sent yet; --job NAME plans a separate job, which sends to all of them"
+        )),
+        ..Diagnostics::default()
+    })
 }
 
 /// Invalid rows: the first problems, and where the others are if the folder of the job is kept.

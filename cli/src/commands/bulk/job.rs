@@ -17,7 +17,7 @@ use crate::settings::paths;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct JobArg {
-    /// Job: its ID, the start of it, or its folder [default: the latest job]
+    /// Job: its name, its ID, the start of it, or its folder [default: the latest job]
     #[arg(value_name = "JOB")]
     pub(super) job: Option<String>,
 }
@@ -102,6 +102,9 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
     if let Some(exact) = all.iter().find(|path| name(path) == job) {
         return Ok(exact.clone());
     }
+    if let Some(named) = all.iter().find(|path| plan_name(path).as_deref() == Some(job)) {
+        return Ok(named.clone());
+    }
     let mut started = all.into_iter().filter(|path| !job.is_empty() && name(path).starts_with(job));
     let first = started.next().ok_or_else(|| none(format!("there is no job `{job}`")))?;
     let others: Vec<PathBuf> = started.collect();
@@ -116,6 +119,13 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
 /// Opens the named job, or the latest one, to look at it. Its input may have changed.
 pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job, Fail> {
     Job::inspect(find(job, context)?).await.map_err(failure::of)
+}
+
+/// The name of the job in a folder.
+fn plan_name(folder: &Path) -> Option<String> {
+    let text = std::fs::read(folder.join("job.json")).ok()?;
+    let plan: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    plan["name"].as_str().map(str::to_owned)
 }
 
 /// The name of a job's folder, which is its ID.

@@ -12,15 +12,16 @@ use crate::output::table::{Column, Kind};
 /// List the jobs on this machine, latest first
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Columns: job, state, sent, remaining, rejected, unknown, invalid, created_at, rows, requests, input, base_url, profile, folder\n\n\
+    after_help = "Columns: job, name, state, sent, remaining, rejected, unknown, invalid, created_at, rows, requests, input, base_url, profile, folder\n\n\
     Examples:\n  idempost bulk list\n  idempost bulk list --columns job,state,folder"
 )]
 pub(crate) struct Args {}
 
-/// The first eight columns are the default.
+/// The first nine columns are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("job", "JOB", Kind::Id),
+        Column::new("name", "NAME", Kind::Text),
         Column::new("state", "STATE", Kind::State),
         Column::new("sent", "SENT", Kind::Text),
         Column::new("remaining", "REMAINING", Kind::Text),
@@ -35,7 +36,7 @@ const TABLE: Table = Table {
         Column::new("profile", "PROFILE", Kind::Text),
         Column::new("folder", "FOLDER", Kind::Text),
     ],
-    shown: 8,
+    shown: 9,
     nothing: "no jobs yet",
 };
 

@@ -57,13 +57,28 @@ impl<'a> Overview<'a> {
         if counts.blank > 0 {
             rows = format!("{rows}, {} blank", number(counts.blank));
         }
+        for (n, what) in [
+            (counts.repeated, "repeated"),
+            (counts.known, "in an earlier part of the job"),
+            (counts.skipped, "changed and skipped"),
+            (counts.suppressed, "suppressed"),
+        ] {
+            if n > 0 {
+                rows = format!("{rows}, {} {what}", number(n));
+            }
+        }
         let duplicates = match counts.duplicates {
-            Some(0) => "no duplicates".to_owned(),
-            Some(n) => format!("{} with the recipients of an earlier row", number(n)),
-            None => "duplicates aren't counted above 2,000,000 rows".to_owned(),
+            0 => "no duplicates".to_owned(),
+            n => format!("{} with the recipients of an earlier row", number(n)),
         };
         let mut lines = vec![
-            format!("job         {}", self.plan.id()),
+            format!(
+                "job         {}",
+                self.plan.name().map_or_else(
+                    || self.plan.id().to_owned(),
+                    |name| format!("{} ({})", brief(name), self.plan.id())
+                )
+            ),
             format!("as          {}", self.identity),
             format!("rows        {} ({rows})", number(counts.rows)),
             format!("recipients  {} ({duplicates})", number(counts.recipients)),
@@ -105,12 +120,15 @@ impl<'a> Overview<'a> {
         let mut document = json!({
             "object": "bulk_plan",
             "job": self.plan.id(),
+            "name": self.plan.name(),
+            "after": self.plan.after(),
             "folder": self.plan.dir(),
             "input": self.plan.input_name(),
             "requests": self.plan.batches(),
             "bytes_per_email": self.bytes_per_email(),
             "estimate_seconds": self.estimate().as_secs(),
             "invalid_rows": self.plan.invalid_rows(),
+            "skipped_rows": self.plan.skipped_rows(),
             "emails": emails.collect::<Vec<_>>(),
         });
         self.identity.add_to(&mut document);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use idempost::Client;
-use idempost_bulk::{Bulk, Format, Input, Job, Message};
+use idempost_bulk::{Bulk, ChangedRows, Format, Input, Job, Message};
 
 use super::message::MessageArgs;
 use super::{failure, rows};
@@ -15,6 +15,7 @@ use crate::input::source::Source;
 // No doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
+#[expect(clippy::struct_excessive_bools, reason = "one per flag")]
 pub(super) struct PlanArgs {
     /// CSV, TSV or JSON Lines file, optionally with gzip; - reads standard input
     #[arg(value_name = "FILE", add = Required)]
@@ -30,7 +31,30 @@ pub(super) struct PlanArgs {
     /// Send the valid rows even if others are invalid; the exit code is then 10
     #[arg(long, help_heading = "Rows")]
     pub(super) skip_invalid: bool,
-    /// Send only the first N valid rows, for a trial
+    /// Name of the job [default: the name of FILE]
+    #[arg(long, value_name = "NAME", help_heading = "Rows")]
+    job: Option<String>,
+    /// Column or JSON field that tells rows apart, such as an order number [default: all values of a row]
+    ///
+    /// A row whose key the job has is never sent again, even if its other values have changed. Rows with the same key are sent once.
+    #[arg(long, value_name = "NAME", help_heading = "Rows")]
+    key: Option<String>,
+    /// Send only the first row of each recipient
+    #[arg(long, conflicts_with = "key", help_heading = "Rows")]
+    unique_recipients: bool,
+    /// File of addresses to which nothing is sent, one per line; rows with such a recipient are listed in skipped.csv
+    #[arg(long, value_name = "PATH", help_heading = "Rows")]
+    suppress: Option<PathBuf>,
+    /// Add the rows that the job doesn't have, instead of stopping if the file or the message has changed
+    #[arg(long, conflicts_with = "again", help_heading = "Rows")]
+    add: bool,
+    /// With --add, what to do with changed rows of known recipients: send or skip
+    #[arg(long, value_name = "ACTION", value_parser = Choices(&["send", "skip"]), hide_possible_values = true, requires = "add", help_heading = "Rows")]
+    changed: Option<String>,
+    /// Maximum size of FILE after decompression, in bytes [default: 1 GiB]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true, help_heading = "Rows")]
+    max_size: Option<String>,
+    /// Send only the first N valid rows, as the first part of the job
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows")]
     limit: Option<String>,
     /// Send all emails to this address instead, without Cc and Bcc
@@ -60,6 +84,11 @@ pub(super) struct Described {
     has_message: bool,
     ignored: Vec<String>,
     limit: Option<u64>,
+    max_size: Option<u64>,
+    job: Option<String>,
+    key: Option<String>,
+    add: Option<ChangedRows>,
+    suppressed: Vec<String>,
     test_to: Option<String>,
     attachments: Option<PathBuf>,
     profile: Option<String>,
@@ -74,6 +103,13 @@ impl PlanArgs {
             message,
             format,
             ignore_column,
+            job,
+            key,
+            unique_recipients,
+            suppress,
+            add,
+            changed,
+            max_size,
             limit,
             test_to,
             only,
@@ -94,13 +130,24 @@ impl PlanArgs {
             }
         });
         let format = rows::format(format.as_deref(), &mut flags);
-        let limit = limit.as_ref().and_then(|text| {
-            let rows = text.parse().ok().filter(|&rows: &u64| rows > 0);
-            if rows.is_none() {
-                flags.wrong("range", "--limit must be a whole number above 0", "--limit", text);
+        let limit = above_0(limit.as_deref(), "--limit", &mut flags);
+        let max_size = above_0(max_size.as_deref(), "--max-size", &mut flags);
+        let changed = match changed.as_deref() {
+            Some("send") => ChangedRows::Send,
+            Some("skip") => ChangedRows::Skip,
+            _ => ChangedRows::Reject,
+        };
+        let add = add.then_some(changed);
+        let suppressed = match suppress.as_deref().map(|file| (file, rows::addresses(file))) {
+            Some((_, Ok(addresses))) => addresses,
+            Some((file, Err(error))) => {
+                let rule = format!("couldn't read {}: {error}", file.display());
+                flags.wrong("file", rule, "--suppress", &file.display().to_string());
+                Vec::new()
             }
-            rows
-        });
+            None => Vec::new(),
+        };
+        let key = if unique_recipients { Some("to".to_owned()) } else { key };
         let profile = context.settings()?.profile.as_ref().map(|profile| profile.value.clone());
         let has_message = !message.is_empty();
         let message = message.read(&mut flags, stdin, context).await?;
@@ -114,6 +161,11 @@ impl PlanArgs {
             has_message,
             ignored,
             limit,
+            max_size,
+            job,
+            key,
+            add,
+            suppressed,
             test_to,
             attachments,
             profile,
@@ -153,6 +205,9 @@ impl Described {
         };
         let mut flags = Flags::default();
         flags.field("/test_to", "--test-to", self.test_to.as_deref());
+        flags.field("/key", "--key", self.key.as_deref());
+        let max_size = self.max_size.map_or_else(|| "1 GiB".to_owned(), |bytes| bytes.to_string());
+        flags.field("/max_size", "--max-size", Some(&max_size));
         bulk.plan(client, jobs).await.map_err(|error| failure::of_planning(error, &file, flags))
     }
 
@@ -160,10 +215,24 @@ impl Described {
         let mut bulk = Bulk::new(input, message);
         bulk = self.ignored.iter().fold(bulk, Bulk::ignore_column);
         bulk = self.limit.into_iter().fold(bulk, Bulk::limit);
+        bulk = self.max_size.into_iter().fold(bulk, Bulk::max_size);
+        bulk = self.job.iter().fold(bulk, Bulk::job);
+        bulk = self.key.iter().fold(bulk, Bulk::key).suppress(&self.suppressed);
+        bulk = self.add.into_iter().fold(bulk, Bulk::add_rows);
         bulk = self.test_to.iter().fold(bulk, Bulk::test_to);
         bulk = self.attachments.iter().fold(bulk, Bulk::attachments);
         self.profile.iter().fold(bulk, Bulk::profile)
     }
+}
+
+/// Parses a whole number above 0.
+fn above_0(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option<u64> {
+    let text = given?;
+    let number = text.parse().ok().filter(|&number: &u64| number > 0);
+    if number.is_none() {
+        flags.wrong("range", format!("{flag} must be a whole number above 0"), flag, text);
+    }
+    number
 }
 
 /// The job whose list of invalid rows this is, if it is in the folder of one.

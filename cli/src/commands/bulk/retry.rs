@@ -1,4 +1,4 @@
-//! `bulk retry`: a new job of the rows that an earlier one rejected, or whose outcome is unknown.
+//! `bulk retry`: another part of a job, of its rows that were rejected or whose outcome is unknown.
 
 use idempost_bulk::{JobState, Retry};
 
@@ -12,12 +12,13 @@ use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::Flags;
 use crate::signals::Signals;
 
-/// Send rejected or unknown rows of a job again, as a new job
+/// Send rejected or unknown rows of a job again
 ///
 /// Rejected rows were not sent, so retry them after the cause is fixed. Unknown rows may have been sent: their recipients can receive the email twice.
 /// First run `bulk reconcile`, and use --unknown --accept-duplicates as the last resort.
 ///
-/// The new job has the rows, the message and the options of the earlier one, and new idempotency keys. The exit codes are those of `bulk send`.
+/// The rows become another part of the job, with its message and options, and new idempotency keys. Repeat the command until all rows are sent: a row that an
+/// earlier retry has sent isn't sent again. The counts are those of the whole job, and the exit codes those of `bulk send`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  idempost bulk retry --rejected 3f9a\n  idempost bulk retry --unknown --accept-duplicates 3f9a"

@@ -38,6 +38,9 @@ pub(super) struct RunArgs {
     /// Stop after this time without a response from the service
     #[arg(long, value_name = "DURATION", default_value = "15m")]
     max_outage: String,
+    /// Pause after this number of rejected requests in a row, whose cause isn't a row's; 0 never pauses
+    #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
+    max_rejections: String,
     /// Continue a job whose folder was copied from another machine
     ///
     /// Make sure that the other copy never runs again: neither knows what the other one sends.
@@ -72,6 +75,12 @@ impl RunArgs {
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = run.concurrency(concurrency);
+        let max_rejections = self.max_rejections.parse().unwrap_or_else(|_| {
+            let rule = "--max-rejections must be a whole number";
+            flags.wrong("range", rule, "--max-rejections", &self.max_rejections);
+            0
+        });
+        run = run.max_rejections(max_rejections);
         let mut distribute =
             max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
         if self.take_over {

@@ -21,6 +21,7 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
     idempost bulk plan people.csv --from hi@acme.test --subject 'Hello {{{NAME|there}}}' --html-file mail.html\n  \
     idempost bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --limit 10 --test-to me@acme.test\n  \
     idempost bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --yes\n  \
+    idempost bulk send orders.csv --job receipts --key order --add --from hi@acme.test --subject Receipt --html-file mail.html\n  \
     jq -c '.[]' emails.json | idempost bulk send - --yes\n  \
     idempost bulk send --only invalid.csv --from hi@acme.test --subject Invoice --html-file mail.html";
 
@@ -35,7 +36,9 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
 /// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
 /// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
 ///
-/// The same file and message are the same job, which is sent once: a second run reports that it is complete. For a mailing that recurs, add --again, or
+/// The same file and message are the same job, which is sent once: a second run reports that it is complete. A job has a name, by default the file's. If the
+/// rows or the message of an unfinished job of this name have changed, the command shows the differences and stops: --add sends the rows that the job doesn't have,
+/// `bulk resume` continues without them, and --job plans a job of another name. For a mailing that recurs, add --again, or
 /// make the runs differ, for example by a date in the subject; then a run that is repeated after a failure still sends nothing twice.
 ///
 /// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected or of another account, 6 quota exhausted or paused, 7 service
@@ -70,14 +73,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let overview = Overview::new(job.plan(), options.max_rps, context)?;
         if status.state == JobState::Planned {
             context.out.note(&overview.estimate_line());
-            if let Some(n) = job.plan().counts().duplicates.filter(|n| *n > 0) {
-                context.out.warn(&format!(
-                    "{} with the recipients of an earlier row, sent nevertheless",
-                    count(n, "row")
-                ));
+            let counts = job.plan().counts();
+            if counts.duplicates > 0 {
+                let rows = count(counts.duplicates, "row");
+                context.out.warn(&format!("{rows} with the recipients of an earlier row, sent nevertheless"));
+            }
+            if counts.repeated > 0 {
+                let rows = count(counts.repeated, "row");
+                context
+                    .out
+                    .note(&format!("{rows} with the key of an earlier row, or equal to it, not sent again"));
             }
         } else {
-            let done = job.plan().counts().valid - status.counts.remaining;
+            let done = status.counts.sent + status.counts.rejected + status.counts.unknown;
             context.out.note(&format!("job {} continues after {}", job.plan().id(), count(done, "row")));
         }
         let question = overview.question(status.counts.remaining);

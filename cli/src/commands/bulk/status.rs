@@ -38,6 +38,7 @@ pub(super) fn document(job: &Job, status: &Status) -> Value {
     json!({
         "object": "bulk_job",
         "job": plan.id(),
+        "name": plan.name(),
         "state": status.state,
         "rows": planned.rows,
         "invalid": planned.invalid,
@@ -45,6 +46,7 @@ pub(super) fn document(job: &Job, status: &Status) -> Value {
         "rejected": counts.rejected,
         "unknown": counts.unknown,
         "remaining": counts.remaining,
+        "in_flight": status.in_flight,
         "requests": plan.batches(),
         "input": plan.input_name(),
         "base_url": plan.origin(),

@@ -54,8 +54,9 @@ fn a_rejected_credential_stops_the_job_and_nothing_is_lost() {
 fn rejected_rows_are_listed_and_can_be_retried() {
     let bench = Bench::with(250);
     let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
-    bench.service.core().faults().add(Rule::new(rejected).after(1).times(1));
-    let ran = bench.send(&["--concurrency", "1"]);
+    // The second batch, and each of its rows alone.
+    bench.service.core().faults().add(Rule::new(rejected).after(1).times(101));
+    let ran = bench.send(&["--concurrency", "1", "--max-rejections", "0"]);
     assert_eq!(ran.code, Some(10), "{ran:?}");
     assert!(
         ran.stdout.contains("150 sent, 100 rejected") && ran.stderr.contains("The topic doesn't exist."),
@@ -68,12 +69,45 @@ fn rejected_rows_are_listed_and_can_be_retried() {
     assert_eq!(rows.lines().next(), Some("101"));
     let job = bench.bulk(&["status", "--json", "--jq", ".job"]).ok();
     let retried = bench.bulk(&["retry", "--rejected", job.trim(), "--yes"]);
-    assert!(retried.stdout.contains("100 sent"), "{retried:?}");
+    assert!(retried.stdout.contains("250 sent"), "{retried:?}");
     retried.ok();
     bench.each_got_one(250);
-    // The same command is the same job.
-    bench.bulk(&["retry", "--rejected", job.trim(), "--yes"]).ok();
+    // Nothing is left to retry.
+    let again = bench.bulk(&["retry", "--rejected", job.trim(), "--yes"]);
+    assert!(again.stderr.contains("the job has no such rows"), "{again:?}");
     bench.each_got_one(250);
+}
+
+#[test]
+fn a_row_of_an_unverified_sender_does_not_stop_the_others() {
+    let bench = Bench::with(0);
+    let mut people =
+        super::csv(150).replace("to,NAME", "to,NAME,from").replace('\n', ",\n").replace("from,", "from");
+    people = people.replace("Person 1,\n", "Person 1,hi@unverified.example\n");
+    bench.write("people.csv", people);
+    let forbidden = Action::error(403, "validation_error", "The unverified.example domain is not verified.");
+    // The first batch, and its first row alone.
+    bench.service.core().faults().add(Rule::new(forbidden).times(2));
+    let ran = bench.send(&["--concurrency", "1"]);
+    assert_eq!(ran.code, Some(10), "{ran:?}");
+    assert!(
+        ran.stdout.contains("149 sent, 1 rejected") && ran.stderr.contains("domain is not verified"),
+        "{ran:?}"
+    );
+    bench.each_got_one(149);
+}
+
+#[test]
+fn what_rejects_every_request_pauses_the_job() {
+    let bench = Bench::with(3_000);
+    let missing = Action::error(422, "validation_error", "The template doesn't exist.");
+    bench.service.core().faults().add(Rule::new(missing).always());
+    let ran = bench.send(&[]);
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    assert!(ran.stderr.contains("requests in a row") && ran.stderr.contains("3,000 rows left"), "{ran:?}");
+    bench.service.core().faults().clear();
+    bench.bulk(&["resume"]).ok();
+    bench.each_got_one(3_000);
 }
 
 #[test]

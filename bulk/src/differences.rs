@@ -1,0 +1,45 @@
+//! How a plan differs from the job of its name.
+
+use std::fmt;
+
+/// A job of this name differs from the plan, so it needs a choice. Nothing was planned or sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Differences {
+    /// The name of the job.
+    pub name: String,
+    /// The ID of its latest part.
+    pub job: String,
+    /// The rows that are left to send.
+    pub remaining: u64,
+    /// The fields of the message and the options that differ.
+    pub fields: Vec<String>,
+    /// The rows that the job has.
+    pub known: u64,
+    /// The rows that the job doesn't have, with `changed`.
+    pub new: u64,
+    /// The rows that the job doesn't have, for recipients whom it has: corrected rows or further emails.
+    pub changed: u64,
+    /// The first of them: the row's number and its recipient.
+    pub first_changed: Vec<(u64, String)>,
+    /// The rows of the job that the input doesn't have.
+    pub missing: u64,
+}
+
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, job, remaining, fields, known, new, changed, first_changed, missing } = self;
+        writeln!(f, "the job `{name}` ({job}) differs from this plan; nothing was sent")?;
+        writeln!(f, "  left to send     {remaining}")?;
+        if !fields.is_empty() {
+            writeln!(f, "  other            {}", fields.join(", "))?;
+        }
+        writeln!(f, "  rows it has      {known}")?;
+        writeln!(f, "  new rows         {new}")?;
+        write!(f, "  of these changed {changed}")?;
+        for (row, recipient) in first_changed {
+            write!(f, "\n    row {row}        {recipient}")?;
+        }
+        write!(f, "\n  rows only there  {missing}")
+    }
+}

@@ -1,0 +1,293 @@
+//! The parts of a job: plans under one name, made as the input grew or changed.
+//!
+//! # Why a row is delivered once, however its input changes
+//!
+//! A part owns its rows: it has a copy of them, and delivers each at most once, whatever happens to the input. A later part is planned only of rows that
+//! no earlier part [holds](Held::Taken): those with another key, those that an earlier part was rejected with, and those that a canceled
+//! part didn't send and never will. A plan that was never started holds nothing: the next one replaces it. Planning holds a lock, so no two
+//! parts can be planned of the same rows; a part can start only while its folder exists.
+
+use std::{collections::HashMap, fs, path::Path};
+
+use crate::{
+    counts::Counts,
+    differences::Differences,
+    error::{BulkError, Result},
+    files, folder,
+    host_id::HostId,
+    input::Input,
+    journal::{self, EmailOutcome, FileStorage, Record},
+    lock::{self, JobLock},
+    message::Message,
+    plan::{BatchKind, ChangedRows, Draft, Held, KnownRows, Plan, PlanOptions, Selection},
+    state::{BatchState, BatchStates},
+};
+
+/// The lock of the process that plans a job in a folder.
+const LOCK: &str = ".planning.lock";
+
+/// An earlier part, or what may become one.
+struct Part {
+    plan: Plan,
+    states: BatchStates,
+    outcomes: HashMap<u32, Vec<EmailOutcome>>,
+    /// Its rows that aren't sent yet never will be.
+    canceled: bool,
+    started: bool,
+}
+
+impl Part {
+    fn read(plan: Plan) -> Result<Self> {
+        let dir = plan.dir();
+        let distributed = folder::is_distributed(dir);
+        let canceled = folder::is_canceled(dir) && !distributed;
+        let held = lock::is_held(dir)?;
+        if canceled && held {
+            let message =
+                format!("job {} is canceled and still running; wait until it has stopped", plan.id());
+            return Err(BulkError::NotRunnable(message));
+        }
+        let (mut states, mut outcomes) = (BatchStates::new(plan.batches()), HashMap::new());
+        journal::read(&dir.join(folder::JOURNAL), |record| {
+            if let Record::Partial { batch, emails } = &record {
+                outcomes.entry(*batch).or_insert_with(|| emails.clone());
+            }
+            states.apply(&record)
+        })?;
+        let started = held || distributed || canceled || dir.join(folder::JOURNAL).exists();
+        Ok(Self { plan, states, outcomes, canceled, started })
+    }
+
+    /// Returns what became of an email of a batch.
+    fn held(&self, batch: u32, email: usize, with_unknown: bool) -> Held {
+        let unknown = if with_unknown { Held::Unknown } else { Held::Taken };
+        match self.states.state(batch) {
+            Some(BatchState::Fresh) if self.canceled => Held::Unsent,
+            Some(BatchState::Rejected) => Held::Rejected,
+            Some(BatchState::Unknown) => unknown,
+            Some(BatchState::Partial) => match self.outcomes.get(&batch).and_then(|emails| emails.get(email))
+            {
+                Some(EmailOutcome::Rejected(_)) => Held::Rejected,
+                Some(EmailOutcome::Unknown) => unknown,
+                _ => Held::Taken,
+            },
+            _ => Held::Taken,
+        }
+    }
+
+    /// Adds the rows of the part.
+    fn add_to(&self, known: &mut KnownRows, draft: &Draft, with_unknown: bool) -> Result<()> {
+        // The rows of batches are in order, and so are single emails.
+        let (mut batches, mut singles) = (Vec::new(), Vec::new());
+        self.plan.visit_batches(|batch, kind, _, count| match kind {
+            BatchKind::Batch => batches.push((batch, usize::from(count))),
+            BatchKind::Single => singles.push(batch),
+        })?;
+        let (mut batches, mut singles) = (batches.into_iter(), singles.into_iter());
+        let (mut open, mut email) = (None, 0);
+        draft.keys_of(&self.plan, |_, kind, key| {
+            let held = match kind {
+                BatchKind::Single => singles.next().map(|batch| self.held(batch, 0, with_unknown)),
+                BatchKind::Batch => {
+                    if open.is_none_or(|(_, count)| email == count) {
+                        (open, email) = (batches.next(), 0);
+                    }
+                    email += 1;
+                    open.map(|(batch, _)| self.held(batch, email - 1, with_unknown))
+                }
+            };
+            known.add(key, held.unwrap_or(Held::Taken));
+        })
+    }
+
+    /// The counts of the part as an earlier one: what a canceled part hasn't sent, a later one can have.
+    fn counts(&self) -> Result<Counts> {
+        let open = |state: fn(&BatchState) -> bool| {
+            self.plan.count_emails(|batch| self.states.state(batch).is_some_and(|found| state(&found)))
+        };
+        let mut counts = self.states.settled();
+        if self.canceled {
+            counts.unknown += open(|state| matches!(state, BatchState::Maybe { .. }))?;
+        } else {
+            counts.remaining = open(|state| !state.is_terminal())?;
+        }
+        Ok(counts)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.states.is_complete()
+    }
+}
+
+/// Plans a job, or opens its plan. Blocks.
+///
+/// # Errors
+/// [`BulkError::Differs`] if a job of the same name has other rows or another message, and the options don't choose what to do.
+pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
+    let draft = Draft::new(input, message, options, dir)?;
+    let _lock = files::lock(&dir.join(LOCK))?;
+    if let Some(plan) = draft.existing()?
+        && !(options.add && folder::is_canceled(plan.dir()))
+    {
+        return Ok(plan);
+    }
+    let changed = options.changed;
+    let latest = if draft.name().is_some() { draft.latest()? } else { None };
+    let Some(latest) = latest else {
+        return draft.write(&mut KnownRows::new(), changed)?.publish(Vec::new());
+    };
+    let mut parts = earlier(&latest)?;
+    parts.push(Part::read(latest)?);
+    let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
+    let fields = parts.last().map(|part| draft.differences(&part.plan)).unwrap_or_default();
+    let unfinished = parts.iter().any(|part| !part.is_complete());
+    let is_another = options.again || parts.is_empty() || !(options.add || unfinished || fields.is_empty());
+    if is_another {
+        let plan = draft.write(&mut KnownRows::new(), changed)?.publish(Vec::new())?;
+        return replaced(&unstarted, plan);
+    }
+    // A trial of the first rows is the first part of them all.
+    let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
+    let mut known = KnownRows::new();
+    for part in &parts {
+        part.add_to(&mut known, &draft, false)?;
+    }
+    known.sort();
+    let name = draft.name().unwrap_or_default().to_owned();
+    let written = draft.write(&mut known, changed)?;
+    let counts = written.counts();
+    let is_separate = !unfinished && counts.known + written.changed == 0;
+    let needs_choice = if options.add {
+        written.changed > 0 && changed == ChangedRows::Reject
+    } else {
+        !is_separate && !is_limited
+    };
+    let latest = parts.last().map(|part| part.plan.id().to_owned()).unwrap_or_default();
+    if needs_choice {
+        let remaining =
+            parts.iter().map(|part| part.counts().map(|counts| counts.remaining)).sum::<Result<_>>()?;
+        return Err(BulkError::Differs(Box::new(Differences {
+            name,
+            job: latest,
+            remaining,
+            fields,
+            known: counts.known,
+            new: counts.valid + counts.skipped,
+            changed: written.changed,
+            first_changed: written.first_changed,
+            missing: known.missing(),
+        })));
+    }
+    let is_canceled = parts.last().is_some_and(|part| part.canceled);
+    if counts.valid + counts.invalid + counts.suppressed == 0 && !is_canceled {
+        return Plan::open(&dir.join(latest));
+    }
+    let separate = is_separate && !options.add;
+    let after =
+        if separate { Vec::new() } else { parts.iter().map(|part| part.plan.id().to_owned()).collect() };
+    replaced(&unstarted, written.publish(after)?)
+}
+
+/// Plans a part of these rows of an earlier one, without those that another part has sent or will send; `None` if none are left. Blocks.
+pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Option<Plan>> {
+    let draft = of.draft_of(rows)?;
+    let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
+    let latest = draft.latest_after(of.id())?.map_or_else(|| Plan::read(of.dir()), Ok)?;
+    let mut parts = earlier(&latest)?;
+    parts.push(Part::read(latest)?);
+    // A retry that isn't finished has the rows.
+    let open = parts.iter().rfind(|part| !part.canceled && !part.is_complete() && part.plan.id() != of.id());
+    if let Some(open) = open {
+        return Plan::open(open.plan.dir()).map(Some);
+    }
+    let mut known = KnownRows::new();
+    for part in &parts {
+        part.add_to(&mut known, &draft, with_unknown)?;
+    }
+    known.sort();
+    let written = draft.write(&mut known, ChangedRows::Send)?;
+    if written.counts().valid == 0 {
+        return Ok(None);
+    }
+    let plan = written.publish(parts.iter().map(|part| part.plan.id().to_owned()).collect())?;
+    folder::inherit_account(of.dir(), plan.dir())?;
+    Ok(Some(plan))
+}
+
+/// Reads the parts before a plan. One whose folder is gone was deleted by its owner.
+fn earlier(plan: &Plan) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    for id in plan.after() {
+        let dir = plan.dir().with_file_name(id);
+        if dir.exists() {
+            parts.push(Part::read(Plan::read(&dir)?)?);
+        }
+    }
+    Ok(parts)
+}
+
+/// Removes the plans that were never started, since another one replaces them, and lets that one belong to the account of the others.
+fn replaced(unstarted: &[Part], plan: Plan) -> Result<Plan> {
+    for part in unstarted.iter().filter(|part| part.plan.id() != plan.id()) {
+        remove(&part.plan)?;
+    }
+    for id in plan.after() {
+        folder::inherit_account(&plan.dir().with_file_name(id), plan.dir())?;
+    }
+    Ok(plan)
+}
+
+/// Removes the folder of a plan that no process runs.
+pub(crate) fn remove(plan: &Plan) -> Result<()> {
+    let dir = plan.dir();
+    let host = HostId::load(&dir.with_file_name("host-id"))?;
+    let lock = JobLock::acquire(dir, host)?;
+    // Without its description, the folder is no job any more, even if the removal is interrupted.
+    files::remove(&dir.join("job.json"))?;
+    drop(lock);
+    fs::remove_dir_all(dir).map_err(BulkError::io("remove", dir))
+}
+
+/// Removes the folders of a plan and of the parts before it.
+pub(crate) fn delete(plan: &Plan) -> Result<()> {
+    for part in earlier(plan)? {
+        remove(&part.plan)?;
+    }
+    remove(plan)
+}
+
+/// Marks a plan as started, so that no later one replaces it, and returns the parts before it that still have something to send.
+///
+/// # Errors
+/// Another plan has replaced it.
+pub(crate) fn start(plan: &Plan) -> Result<Vec<Plan>> {
+    let _lock = files::lock(&files::parent(plan.dir()).join(LOCK))?;
+    FileStorage::open(&plan.dir().join(folder::JOURNAL))?;
+    unfinished(plan)
+}
+
+/// Returns the parts before a plan that still have something to send.
+pub(crate) fn unfinished(plan: &Plan) -> Result<Vec<Plan>> {
+    let parts = earlier(plan)?.into_iter().filter(|part| !part.canceled && !part.is_complete());
+    Ok(parts.map(|part| part.plan).collect())
+}
+
+/// Sums the counts of a plan and of the parts before it.
+pub(crate) fn counts(plan: &Plan) -> Result<Counts> {
+    let own = Part::read(Plan::read(plan.dir())?)?.counts()?;
+    Ok(own.plus(&counts_before(plan)?))
+}
+
+/// Sums the counts of the parts before a plan, without the rows that it or a later one has tried again.
+pub(crate) fn counts_before(plan: &Plan) -> Result<Counts> {
+    let mut sum = Counts::default();
+    let parts = earlier(plan)?;
+    for part in &parts {
+        sum = sum.plus(&part.counts()?);
+    }
+    for planned in parts.iter().map(|part| part.plan.counts()).chain([plan.counts()]) {
+        sum.rejected = sum.rejected.saturating_sub(planned.retried_rejected);
+        sum.unknown = sum.unknown.saturating_sub(planned.retried_unknown);
+    }
+    Ok(sum)
+}

@@ -1,0 +1,122 @@
+//! What tells the rows of a job apart.
+
+use serde_json::Value;
+
+use crate::input::{Layout, Record};
+
+/// The identity of a row within a job: two rows with the same identity are one delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowKey {
+    /// The hash of the value of the key, or of all values of the row.
+    pub(crate) identity: [u8; 16],
+    /// The hash of the recipients. Names, case and order of the addresses don't matter.
+    pub(crate) recipient: u64,
+}
+
+impl RowKey {
+    /// Returns the key of a row; `None` if its value of the layout's key is missing. Neither the order of columns nor that of JSON's fields matters.
+    pub(crate) fn new(record: Record<'_>, to: &[String], layout: &Layout) -> Option<Self> {
+        let recipients = recipients(to);
+        let mut hasher = blake3::Hasher::new();
+        match (record, layout.key.as_deref()) {
+            (_, Some("to")) => drop(hasher.update(recipients.as_bytes())),
+            (Record::Cells(cells), Some(_)) => {
+                let value = cells.get(layout.columns.key?).trim();
+                (!value.is_empty()).then(|| field(&mut hasher, "", value))?;
+            }
+            (Record::Cells(cells), None) => {
+                for &index in &layout.columns.by_name {
+                    let value = cells.get(index).trim();
+                    if !value.is_empty() {
+                        field(&mut hasher, &layout.columns.names[index], value);
+                    }
+                }
+            }
+            (Record::Json(line), key) => {
+                let json: Value = serde_json::from_str(line).ok()?;
+                match key {
+                    Some(key) => {
+                        let value = json.get(key).or_else(|| json.get("variables")?.get(key))?;
+                        let text = value.as_str().map(str::trim).filter(|text| !text.is_empty());
+                        let number = value.as_number().map(ToString::to_string);
+                        field(&mut hasher, "", text.or(number.as_deref())?);
+                    }
+                    None => value(&mut hasher, &json),
+                }
+            }
+        }
+        let (mut identity, mut recipient) = ([0; 16], [0; 8]);
+        identity.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        recipient.copy_from_slice(&recipients.as_bytes()[..8]);
+        Some(Self { identity, recipient: u64::from_le_bytes(recipient) })
+    }
+}
+
+fn field(hasher: &mut blake3::Hasher, name: &str, value: &str) {
+    for text in [name, value] {
+        hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+    }
+}
+
+/// Adds a JSON value whose fields may be in any order.
+fn value(hasher: &mut blake3::Hasher, json: &Value) {
+    match json {
+        Value::Object(object) => {
+            let mut fields: Vec<_> = object.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            hasher.update(b"{").update(&(fields.len() as u64).to_le_bytes());
+            for (name, json) in fields {
+                field(hasher, name, "");
+                value(hasher, json);
+            }
+        }
+        Value::Array(items) => {
+            hasher.update(b"[").update(&(items.len() as u64).to_le_bytes());
+            for item in items {
+                value(hasher, item);
+            }
+        }
+        scalar => field(hasher, "", &scalar.to_string()),
+    }
+}
+
+fn recipients(to: &[String]) -> blake3::Hash {
+    let mut addresses: Vec<String> = to.iter().map(|text| address(text)).collect();
+    addresses.sort_unstable();
+    let mut hasher = blake3::Hasher::new();
+    for address in addresses {
+        field(&mut hasher, "", &address);
+    }
+    hasher.finalize()
+}
+
+/// Returns the hash of an address. Its name and case don't matter.
+pub(crate) fn address_hash(text: &str) -> [u8; 16] {
+    let mut hash = [0; 16];
+    hash.copy_from_slice(&blake3::hash(address(text).as_bytes()).as_bytes()[..16]);
+    hash
+}
+
+fn address(text: &str) -> String {
+    let text = text.trim();
+    let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);
+    bare.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_case_and_order_of_recipients_do_not_matter() {
+        let of =
+            |to: &[&str]| *recipients(&to.iter().map(|to| (*to).to_owned()).collect::<Vec<_>>()).as_bytes();
+        assert_eq!(of(&["a@x.test"]), of(&["Ada <A@X.test>"]));
+        assert_eq!(of(&["b@x.test", "É@x.test"]), of(&["é@x.test", "b@x.test"]));
+        let different = [&["a@x.test"][..], &["b@x.test"], &["b@x.test", "b@x.test"], &["b@x.testa@x.test"]];
+        let mut hashes: Vec<_> = different.iter().map(|to| of(to)).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), different.len());
+    }
+}

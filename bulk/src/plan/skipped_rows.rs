@@ -1,0 +1,51 @@
+//! The file of rows that are left out on purpose: `skipped.csv`.
+
+use std::{
+    fs::File,
+    io::BufWriter,
+    path::{Path, PathBuf},
+};
+
+use csv::Writer;
+
+use crate::{
+    error::{BulkError, Result},
+    files,
+};
+
+pub(super) const NAME: &str = "skipped.csv";
+
+/// Writes skipped rows: number, recipient and reason. The file is created with the first row.
+pub(super) struct SkippedRows {
+    path: PathBuf,
+    writer: Option<Writer<BufWriter<File>>>,
+}
+
+impl SkippedRows {
+    pub(super) fn new(dir: &Path) -> Self {
+        Self { path: dir.join(NAME), writer: None }
+    }
+
+    pub(super) fn push(&mut self, row: u64, to: &[String], reason: &str) -> Result<()> {
+        let writing = |error: csv::Error| BulkError::io("write", &self.path)(error.into());
+        let mut writer = if let Some(writer) = self.writer.take() {
+            writer
+        } else {
+            let mut writer = Writer::from_writer(BufWriter::new(files::create(&self.path)?));
+            writer.write_record(["row", "recipient", "reason"]).map_err(writing)?;
+            writer
+        };
+        writer.write_record([row.to_string().as_str(), &to.join("; "), reason]).map_err(writing)?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// Makes the file durable.
+    pub(super) fn finish(self) -> Result<()> {
+        let Some(writer) = self.writer else { return Ok(()) };
+        let writing = |error| BulkError::io("write", &self.path)(error);
+        let file = writer.into_inner().map_err(|error| writing(error.into_error()))?;
+        let file = file.into_inner().map_err(|error| writing(error.into_error()))?;
+        file.sync_all().map_err(writing)
+    }
+}

@@ -1,0 +1,128 @@
+//! Jobs whose file or message changes before they are finished.
+
+use super::{Bench, MESSAGE, csv};
+
+/// Sends 100 of 300 rows.
+fn stopped() -> Bench {
+    let bench = Bench::with(300);
+    let quota = idempost_reference_server::faults::Action::error(429, "daily_quota_exceeded", "Enough");
+    let rule = idempost_reference_server::faults::Rule::new(quota);
+    bench.service.core().faults().add(rule.after(1).always());
+    assert_eq!(bench.send(&["--concurrency", "1"]).code, Some(6));
+    bench.service.core().faults().clear();
+    bench.each_got_one(100);
+    bench
+}
+
+#[test]
+fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
+    // F-09
+    let bench = stopped();
+    bench.write("people.csv", csv(301));
+    let stderr = bench.send(&[]).fails(2);
+    for text in [
+        "the job `people.csv` (",
+        ") differs; nothing was sent",
+        "the job has 300 of these rows, and 200 rows left to send",
+        "1 row new",
+        "--add sends the new rows",
+        "idempost bulk resume ",
+        "--job NAME plans a separate job",
+    ] {
+        assert!(stderr.contains(text), "{text}\n{stderr}");
+    }
+    bench.each_got_one(100);
+    bench.send(&["--add"]).ok();
+    bench.each_got_one(301);
+    bench.send(&["--add"]).ok();
+    let status = bench.bulk(&["status", "people.csv", "--json"]).json();
+    assert_eq!(
+        (&status["sent"], &status["state"], &status["name"]),
+        (&301.into(), &"finished".into(), &"people.csv".into())
+    );
+    bench.each_got_one(301);
+}
+
+#[test]
+fn a_changed_row_is_shown_and_needs_a_choice() {
+    let bench = stopped();
+    bench.write("people.csv", csv(300).replace("Person 250", "Dr. Person"));
+    let stderr = bench.send(&["--add"]).fails(2);
+    assert!(stderr.contains("row 250, p250@example.com") && stderr.contains("--changed skip"), "{stderr}");
+    bench.send(&["--add", "--changed", "skip"]).ok();
+    bench.each_got_one(300);
+}
+
+#[test]
+fn a_key_tells_two_receipts_of_one_person_apart() {
+    let bench = Bench::with(0);
+    let orders = "to,order,NAME\na@example.com,1,Ada\na@example.com,2,Ada\n";
+    bench.write("orders.csv", orders);
+    let send = |flags: &[&str]| {
+        let command = ["bulk", "send", "orders.csv", "--yes", "--job", "receipts", "--key", "order", "--add"];
+        bench.idempost.run(&[&command[..], &MESSAGE[..], flags].concat())
+    };
+    send(&[]).ok();
+    bench.write("orders.csv", orders.replace("2,Ada", "2,Ada Lovelace") + "a@example.com,3,Ada\n");
+    send(&[]).ok();
+    assert_eq!(bench.delivered()["a@example.com"], 3);
+    let missing = send(&["--key", "number"]).fails(2);
+    assert!(missing.contains("--key"), "{missing}");
+}
+
+#[test]
+fn a_trial_of_the_first_rows_is_part_of_the_job() {
+    let bench = Bench::with(120);
+    bench.send(&["--limit", "10"]).ok();
+    bench.each_got_one(10);
+    bench.send(&[]).ok();
+    bench.each_got_one(120);
+}
+
+#[test]
+fn each_recipient_gets_one_newsletter_with_unique_recipients() {
+    let bench = Bench::with(0);
+    bench.write("people.csv", "to,NAME\na@example.com,Ada\nAda <A@example.com>,A.\nb@example.com,Bo\n");
+    let plan =
+        bench.idempost.run(&[&["bulk", "plan", "people.csv", "--unique-recipients"], &MESSAGE[..]].concat());
+    let plan = plan.ok();
+    assert!(plan.contains("3 (2 valid, 0 invalid, 1 repeated)"), "{plan}");
+    bench.send(&["--unique-recipients"]).ok();
+    bench.each_got_one(2);
+}
+
+#[test]
+fn a_deleted_job_is_gone_with_its_rows() {
+    let bench = Bench::with(3);
+    bench.send(&[]).ok();
+    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
+    bench.bulk(&["delete", "people.csv", "--yes"]).ok();
+    assert!(!std::path::Path::new(folder.trim()).exists());
+    assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"));
+}
+
+#[test]
+fn an_input_that_is_too_large_is_refused_before_it_fills_the_disk() {
+    let bench = Bench::with(300);
+    let stderr = bench.send(&["--max-size", "1000"]).fails(2);
+    assert!(
+        stderr.contains("people.csv has more than 1000 bytes") && stderr.contains("--max-size"),
+        "{stderr}"
+    );
+    assert_eq!(bench.service.asked(), 0);
+}
+
+#[test]
+fn nothing_is_sent_to_a_suppressed_address() {
+    let bench = Bench::with(5);
+    bench.write("unsubscribed.csv", "email,date\nP2@example.com,2026-11-01\n\"p4@example.com\",\n");
+    let ran = bench.send(&["--suppress", "unsubscribed.csv"]);
+    ran.ok();
+    let delivered = bench.delivered();
+    assert_eq!(delivered.keys().collect::<Vec<_>>(), ["p1@example.com", "p3@example.com", "p5@example.com"]);
+    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
+    let skipped = std::fs::read_to_string(std::path::Path::new(folder.trim()).join("skipped.csv")).unwrap();
+    assert_eq!(skipped, "row,recipient,reason\n2,p2@example.com,suppressed\n4,p4@example.com,suppressed\n");
+    let stderr = bench.send(&["--suppress", "nowhere.csv"]).fails(2);
+    assert!(stderr.contains("couldn't read nowhere.csv"), "{stderr}");
+}
