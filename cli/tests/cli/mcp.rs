@@ -282,7 +282,11 @@ async fn further_commands_are_described_and_run_on_demand() {
         ("change_command", json!({"command": "contacts_list"}), "needs read_command"),
         ("change_command", json!({"command": "api_keys_create"}), "must be one that `commands` lists"),
         ("change_command", json!({"command": "auth login"}), "must be one that `commands` lists"),
-        ("change_command", json!({"command": "contacts_create", "email": "x"}), "belong in `arguments`"),
+        (
+            "change_command",
+            json!({"command": "contacts_create", "email": "x"}),
+            "pass the command's arguments in `arguments`",
+        ),
         (
             "change_command",
             json!({"command": "contacts_create", "arguments": {"email": "x", "profile": "p"}}),
@@ -818,7 +822,7 @@ fn options_that_can_t_work_are_rejected() {
     let idempost = Idempost::new();
     let ran = idempost.run(&["--sandbox", "mcp"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("need a running one"), "{ran:?}");
+    assert!(ran.stderr.contains("need one that is running"), "{ran:?}");
     let ran = idempost.run(&["mcp", "--api-key-file", "-"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("tools have no standard input"), "{ran:?}");
 }
