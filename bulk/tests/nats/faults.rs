@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idempost_bulk::{
     BulkError, DistributeOptions, Ending, Event, Outcome,
-    queue::{QueueError, Storage},
+    queue::{Intent, Ledger, QueueError, Storage, StoredIntent},
     worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions},
 };
 use idempost_needs::needs;
@@ -182,6 +182,44 @@ async fn a_worker_that_joins_while_the_server_is_down_waits_for_it() {
     server.restart();
     assert_eq!(finished(run).await.counts.sent, 30);
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Finished);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_restored_queue_keeps_the_earlier_first_attempt() {
+    let mut server = Server::start();
+    let service = Service::with(|_, to| if to == "r2@example.com" { Action::Hang } else { SLOW });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 3).await;
+    let run = distribute(&server, &job).await;
+    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
+    until(|| service.delivered() == 3).await;
+    dying.abort();
+    let before = backend(&server, &job).await.intent(1).await.expect("read").expect("an intent").intent;
+    // The coordinator reads it.
+    sleep(Duration::from_secs(1)).await;
+    run.stop();
+    run.finish().await.expect("a report");
+    server.kill();
+    server.delete_store();
+    server.restart();
+    let queue = backend(&server, &job).await;
+    queue.restore("ff").await.expect("restored");
+    let first_attempt = before.first_attempt + 60_000;
+    let newer = Intent { first_attempt, attempt: "of another worker".to_owned(), ..before.clone() };
+    queue.intend(1, &newer, None).await.expect("recorded");
+    let run = distribute(&server, &job).await;
+    let restored = async {
+        let earlier = |stored: StoredIntent| stored.intent.first_attempt == before.first_attempt;
+        while !queue.intent(1).await.ok().flatten().is_some_and(earlier) {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(MAX_WAIT, restored).await.expect("the coordinator restores the earlier time");
+    service.set_script(|_, _| SLOW);
+    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+    assert_eq!(finished(run).await.counts.sent, 3);
+    service.assert_delivered_once(3);
 }
 
 #[needs("nats-server")]

@@ -240,8 +240,7 @@ fn a_job_of_a_higher_priority_goes_first() {
     let address = queue.address();
     let mut normal = bench.start(&["--max-rps", "4", "--queue", &address]);
     bench.until_asked(2);
-    let people: String = (1..=1_500).map(|n| format!("urgent{n}@example.com\n")).collect();
-    bench.write("urgent.csv", format!("to\n{people}"));
+    bench.write("urgent.csv", super::csv(1_500).replace("\np", "\nurgent"));
     let send =
         ["bulk", "send", "urgent.csv", "--yes", "--max-rps", "4", "--priority", "high", "--queue", &address];
     let urgent = bench.idempost.run(&[&send, &MESSAGE[..]].concat());
