@@ -554,7 +554,7 @@ impl Held {
         Self { server, runtime, persistence, http: http_client(), arrived, release }
     }
 
-    fn ask(&self, method: Method, path: &str, key: &str, body: Value) -> tokio::task::JoinHandle<u16> {
+    fn ask(&self, method: Method, path: &str, key: &str, body: &Value) -> tokio::task::JoinHandle<u16> {
         let request = self.http.request(method, format!("{}{path}", self.server.base_url())).bearer_auth(key);
         let request = request.header("content-type", "application/json").body(body.to_string());
         tokio::spawn(async move { request.send().await.unwrap().status().as_u16() })
@@ -563,7 +563,7 @@ impl Held {
     /// Requests of another account, which must be answered meanwhile.
     async fn reads_are_answered(&self) {
         for path in ["/healthz", "/emails?limit=1", "/_/messages", "/usage"].repeat(10) {
-            let read = self.ask(Method::GET, path, "sb_other", json!({}));
+            let read = self.ask(Method::GET, path, "sb_other", &json!({}));
             assert_eq!(tokio::time::timeout(LONG, read).await.unwrap().unwrap(), 200, "{path}");
         }
     }
@@ -576,9 +576,9 @@ const LONG: Duration = Duration::from_secs(20);
 async fn a_read_in_progress_delays_no_write_and_no_other_request() {
     let folder = tempfile::tempdir().unwrap();
     let mut held = Held::open(folder.path(), "/emails/metrics").await;
-    let slow = held.ask(Method::GET, "/emails/metrics", KEY, json!({}));
+    let slow = held.ask(Method::GET, "/emails/metrics", KEY, &json!({}));
     held.arrived.recv().await.unwrap();
-    let send = held.ask(Method::POST, "/emails", "sb_other", email());
+    let send = held.ask(Method::POST, "/emails", "sb_other", &email());
     assert_eq!(tokio::time::timeout(LONG, send).await.unwrap().unwrap(), 200);
     held.reads_are_answered().await;
 
@@ -599,15 +599,15 @@ async fn a_read_in_progress_delays_no_write_and_no_other_request() {
 async fn a_change_that_waits_for_a_snapshot_delays_no_read() {
     let folder = tempfile::tempdir().unwrap();
     let mut held = Held::open(folder.path(), "/broadcasts").await;
-    let slow = held.ask(Method::POST, "/broadcasts", KEY, json!({"from": "a@b.test", "subject": "s"}));
+    let slow = held.ask(Method::POST, "/broadcasts", KEY, &json!({"from": "a@b.test", "subject": "s"}));
     held.arrived.recv().await.unwrap();
     let service = Arc::clone(held.server.service());
     // The next change makes the writer wait for the slow one.
-    held.ask(Method::POST, "/emails", "sb_other", email()).await.unwrap();
+    held.ask(Method::POST, "/emails", "sb_other", &email()).await.unwrap();
     while !service.state().snapshot_lock.is_closed() {
         tokio::task::yield_now().await;
     }
-    let send = held.ask(Method::POST, "/emails", "sb_other", email());
+    let send = held.ask(Method::POST, "/emails", "sb_other", &email());
     held.reads_are_answered().await;
     assert!(!send.is_finished(), "its snapshot would contain a part of the slow change");
     held.release.send(()).unwrap();
