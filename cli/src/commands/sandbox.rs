@@ -72,6 +72,7 @@ pub(crate) enum Command {
 
 /// The behavior of the service, for `serve` and `run`.
 #[derive(Debug, Clone, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "these are command-line flags")]
 pub(crate) struct ServerArgs {
     /// Rate limit in requests per second and key; requests above it get 429 [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
