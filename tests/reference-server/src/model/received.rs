@@ -283,14 +283,11 @@ fn unnamed(place: u32, content_type: &str) -> String {
     }
 }
 
-/// The decoded content of a file. The parser converts text to UTF-8; a file keeps its bytes.
+/// The decoded content of a file. The parser converts text to UTF-8; a file keeps its bytes, which may be in no character set at all.
 fn content<'a>(part: &'a MessagePart<'_>, message: &'a Message<'_>) -> std::borrow::Cow<'a, [u8]> {
     let text = matches!(part.body, PartType::Text(_) | PartType::Html(_));
-    let charset = part.content_type().and_then(|kind| kind.attribute("charset")).unwrap_or("utf-8");
-    if !text || charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("us-ascii") {
-        return part.contents().into();
-    }
-    mime::decoded(part, message).unwrap_or_else(|| part.contents().into())
+    let bytes = if text { mime::decoded(part, message) } else { None };
+    bytes.unwrap_or_else(|| part.contents().into())
 }
 
 pub fn addresses(address: Option<&Address<'_>>) -> Vec<String> {

@@ -180,6 +180,18 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
 }
 
 #[test]
+fn an_attached_text_keeps_its_bytes_without_a_character_set() {
+    // RATT-02
+    let sandbox = Sandbox::new();
+    let mail = "From: a@x.test\r\nContent-Type: text/csv\r\nContent-Disposition: attachment; filename=a.csv\r\n\
+        Content-Transfer-Encoding: base64\r\n\r\naWQ7AP8NCg==\r\n";
+    let id = sandbox.service.receive(KEY, &["in@acme.test"], mail).unwrap();
+    let list = sandbox.get(format!("/emails/receiving/{id}/attachments")).json();
+    let answer = fetch(&sandbox, &list["data"][0]["download_url"]);
+    assert_eq!(answer.body, &b"id;\x00\xff\r\n"[..]);
+}
+
+#[test]
 fn unknown_ids_are_not_found() {
     // RATT-07
     let sandbox = Sandbox::new();
