@@ -4,7 +4,7 @@
 
 use std::future::{Future as _, pending, poll_fn};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -261,11 +261,11 @@ fn flood_all(max_memory: usize, many: usize) {
 }
 
 /// Held by each test: all of them share the heap.
-static ALONE: Mutex<()> = Mutex::new(());
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 #[test]
 fn readers_of_a_mail_with_many_links_share_its_text() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.blocking_lock();
     let service = idempost_sandbox::service(Settings::default());
     let request = |method: Method, path: &str, body: String| {
         let request = Request::builder().method(method).uri(path).header("authorization", "Bearer sb_test");
@@ -296,7 +296,7 @@ fn readers_of_a_mail_with_many_links_share_its_text() {
 
 #[test]
 fn memory_stays_within_max_memory() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.blocking_lock();
     flood_all(16 << 20, 1_500);
 }
 
@@ -383,7 +383,7 @@ fn small() -> Settings {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_of_clients_without_access_are_not_read() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let password = Some("correct-horse".to_owned().into());
     let served = Served::start(Settings { password, ..small() }).await;
     for (key, path, status) in [
@@ -405,7 +405,7 @@ async fn bodies_of_clients_without_access_are_not_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn request_bodies_in_flight_share_a_budget() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let served = Served::start(small()).await;
     let head =
         format!("POST /emails HTTP/1.1\r\nauthorization: Bearer sb_test\r\ncontent-length: {LARGE}\r\n");
@@ -418,7 +418,7 @@ async fn request_bodies_in_flight_share_a_budget() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_of_smtp_sessions_share_the_budget() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let served = Served::start(small()).await;
     let replies = many(60, async || {
         let mut stream = BufReader::new(TcpStream::connect(served.smtp).await.unwrap());
@@ -447,7 +447,7 @@ async fn messages_of_smtp_sessions_share_the_budget() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn responses_that_are_not_read_share_the_budget_and_time_out() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = ALONE.lock().await;
     let served = Served::start(Settings { body_timeout: Duration::from_millis(500), ..small() }).await;
     let mail = format!("From: a@b.test\r\nSubject: s\r\n\r\n{}", "y".repeat(LARGE));
     served.service.receive("sb_test", &["c@d.test"], mail).unwrap();
