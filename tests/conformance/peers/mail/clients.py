@@ -20,7 +20,7 @@ from django.conf import settings
 HOST, PORT = sys.argv[1].rsplit(":", 1)
 USER, KEY = "resend", "re_mail_clients"
 FROM, SUBJECT, TEXT, HTML = "hi@acme.test", "Grüße", "Größe: 17 €", "<p>Größe: <b>17 €</b></p>"
-FILE, CONTENT = "order.csv", b"id,price\r\n17,\x00\xff\r\n"
+FILE, CONTENT = "order.csv", b"17,\x00\xff"
 HERE = pathlib.Path(__file__).parent
 FOLDER = pathlib.Path(tempfile.mkdtemp())
 (FOLDER / FILE).write_bytes(CONTENT)
@@ -75,7 +75,8 @@ def with_ruby(to):
 
 def with_mutt(to):
     rc = FOLDER / "muttrc"
-    rc.write_text(f'set from="{FROM}"\nset smtp_url="smtp://{USER}@{HOST}:{PORT}/"\nset smtp_pass="{KEY}"\nset copy=no\nset send_charset="utf-8"\n')
+    # It requires TLS unless told otherwise.
+    rc.write_text(f'set ssl_force_tls=no\nset from="{FROM}"\nset smtp_url="smtp://{USER}@{HOST}:{PORT}/"\nset smtp_pass="{KEY}"\nset copy=no\nset send_charset="utf-8"\n')
     run("mutt", "-n", "-F", str(rc), "-s", SUBJECT, "-a", FILE, "--", to, text=TEXT)
 
 
@@ -87,8 +88,9 @@ def with_msmtp(to):
 
 
 def with_curl(to):
+    # It sends lines as they are, unless told to end them with CRLF as SMTP demands.
     run(
-        "curl", "--silent", "--show-error", "--ssl", "--url", f"smtp://{HOST}:{PORT}", "--user", f"{USER}:{KEY}", "--mail-from", FROM, "--mail-rcpt", to,
+        "curl", "--silent", "--show-error", "--ssl", "--crlf", "--url", f"smtp://{HOST}:{PORT}", "--user", f"{USER}:{KEY}", "--mail-from", FROM, "--mail-rcpt", to,
         "--upload-file", "-", text=message(to).as_string(),
     )
 

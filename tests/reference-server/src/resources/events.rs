@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -92,6 +92,7 @@ pub fn send(context: &Context<'_>) -> Answer {
         let recipient = Recipient::read(fields);
         let payload = fields.optional("payload", |field| match field.value() {
             Some(Value::Object(payload)) => Ok(payload),
+            _ if field.is_empty_object() => Ok(Map::new()),
             _ => Err(field.reject("must be an object that is not nested too deeply")),
         });
         let (name, payload) = (name?, payload?.unwrap_or_default());

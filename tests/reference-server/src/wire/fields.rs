@@ -351,14 +351,19 @@ impl<'a> Field<'a> {
     pub fn object<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Checked<T> {
         let entries = match serde_json::from_str(self.json) {
             Ok(Object(entries)) => entries,
-            // PHP writes an empty array for an empty object.
-            Err(_) if self.report.accepts_empty() && serde_json::from_str::<[(); 0]>(self.json).is_ok() => {
-                self.ignore();
-                Vec::new()
-            }
+            Err(_) if self.is_empty_object() => Vec::new(),
             Err(_) => return Err(self.mistyped("an object")),
         };
         Fields::read(entries, self.location, self.report, read)
+    }
+
+    /// Whether this is an empty array that counts as an empty object, which PHP writes so. It is reported as ignored.
+    pub fn is_empty_object(&self) -> bool {
+        let empty = self.report.accepts_empty() && serde_json::from_str::<[(); 0]>(self.json).is_ok();
+        if empty {
+            self.ignore();
+        }
+        empty
     }
 
     /// The items of an array: at most [`MAX_ENTRIES`].

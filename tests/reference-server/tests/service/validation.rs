@@ -378,6 +378,7 @@ fn empty_values_count_as_absent_with_live_compatibility_only() {
         ("/emails", templated, "/from,/subject,/html,/text,/template/variables"),
         ("/emails/batch", json!([email]), "/0/scheduled_at"),
         ("/contacts", json!({"email": "ada@example.com", "properties": []}), "/properties"),
+        ("/events/send", json!({"event": "joined", "email": "ada@example.com", "payload": []}), "/payload"),
     ] {
         let answer = strict.post(path, &body);
         assert_eq!(answer.status, 422, "{path} {body}: {}", answer.text());
