@@ -388,6 +388,7 @@ mod tests {
     /// Stores a message like an earlier version, which had no limit.
     fn stored(service: &Service) -> Uuid {
         let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
+        let _change = service.state().snapshot_lock.enter();
         let id = service.state().next_id();
         let mail = Received {
             id,

@@ -240,7 +240,7 @@ async fn input_20_24_25_26_attachments() {
     assert_eq!(from_json(both), ("/attachments/0/path".into(), "exclusive"));
     assert_eq!(from_json(json!({ "content": "Y*==" })), ("/attachments/0/content".into(), "base64"));
     let found = problem(json!({ "content": "Y*==" })).found;
-    assert!(found.as_ref().is_some_and(|found| found.contains("offset 1")), "{found:?}");
+    assert!(found.as_ref().is_some_and(|found| found.contains("position 2")), "{found:?}");
 }
 
 #[tokio::test]
