@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rcgen::date_time_ymd;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, copy_bidirectional, sink};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
@@ -103,9 +103,16 @@ impl Front {
                 counted.fetch_add(1, Ordering::Relaxed);
                 let (acceptor, inner) = (acceptor.clone(), inner.clone());
                 tokio::spawn(async move {
-                    let Ok(mut outer) = acceptor.accept(outer).await else { return };
+                    let mut outer = match acceptor.accept(outer).into_fallible().await {
+                        Ok(outer) => outer,
+                        Err((_, mut refused)) => {
+                            // Unread bytes would reset the connection, and the client would lose the alert.
+                            let _ = copy(&mut refused, &mut sink()).await;
+                            return;
+                        }
+                    };
                     if let Some(response) = response {
-                        // Unread bytes would reset the connection.
+                        // For the same reason.
                         let (mut request, mut part) = (Vec::new(), [0; 4096]);
                         while !request.ends_with(b"}") {
                             let read = outer.read(&mut part).await.unwrap();
