@@ -130,7 +130,7 @@ describe('the API', () => {
     assert.deepEqual(sandbox.env, {
       IDEMPOST_BASE_URL: url,
       IDEMPOST_API_KEY: 'sb_local',
-      RESEND_BASE_URL: url,
+      RESEND_BASE_URL: `${url}/`,
       RESEND_API_URL: url,
       RESEND_API_KEY: 'sb_local',
       SMTP_HOST: '127.0.0.1',
