@@ -136,9 +136,8 @@ impl Service {
 
     /// Handles one request of a mount, or returns it if it would have to wait.
     #[expect(clippy::result_large_err, reason = "the request itself")]
-    pub(crate) fn try_reply(&self, mut request: Request<Bytes>) -> Result<Reply, Request<Bytes>> {
+    pub(crate) fn try_reply(&self, request: Request<Bytes>) -> Result<Reply, Request<Bytes>> {
         let started = Instant::now();
-        without_doubled_slashes(request.uri_mut());
         let found = self.find(request.method(), request.uri().path());
         let lock = &self.state.snapshot_lock;
         let guard = if is_change(&found) { lock.try_enter() } else { None };
@@ -676,7 +675,7 @@ fn permit(credential: &Credential<'_>, route: &Route) -> Result<(), Problem> {
 }
 
 /// Removes further slashes at the beginning of a path: clients put a base URL that ends with one before a path that begins with one.
-fn without_doubled_slashes(uri: &mut Uri) {
+pub(crate) fn without_doubled_slashes(uri: &mut Uri) {
     let target = uri.path_and_query().map_or("", PathAndQuery::as_str);
     if target.starts_with("//") {
         let target = PathAndQuery::try_from(format!("/{}", target.trim_start_matches('/')));

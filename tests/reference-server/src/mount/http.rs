@@ -28,7 +28,7 @@ use self::live::StreamBody;
 use self::writing::Writing;
 use crate::reply::Reply;
 use crate::route::Cost;
-use crate::service::{Service, outbound};
+use crate::service::{Service, outbound, without_doubled_slashes};
 use crate::state::State;
 use crate::state::faults::Wire;
 use crate::state::in_flight::{Reserved, UNCOUNTED};
@@ -169,10 +169,11 @@ struct Cut;
 
 async fn answer(
     service: Arc<Service>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     mut stopped: watch::Receiver<bool>,
     place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
+    without_doubled_slashes(request.uri_mut());
     let (reply, upgrade) = match read(&service, request).await? {
         Read::Complete(mut request, body) => {
             let wants_upgrade = request.headers().contains_key(header::UPGRADE);
