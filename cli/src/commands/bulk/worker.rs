@@ -101,7 +101,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
                 None => break,
             },
             _ = signals.next() => {
-                stop(&worker, stopping, context);
+                stop([&worker], stopping, context);
                 stopping += 1;
             }
         }
@@ -117,14 +117,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// Stops a worker: after its requests in flight at the first signal, at once at the second.
-fn stop(worker: &Worker, signals_before: u32, context: &Context) {
-    if signals_before > 0 {
-        worker.abort();
-        return;
+/// Stops workers: after their requests in flight at the first signal, at once at the second.
+fn stop<'a>(workers: impl IntoIterator<Item = &'a Worker>, signals_before: u32, context: &Context) {
+    if signals_before == 0 {
+        context.out.note("stopping after the requests in flight; interrupt again to stop at once");
     }
-    worker.stop();
-    context.out.note("stopping after the requests in flight; interrupt again to stop at once");
+    for worker in workers {
+        if signals_before == 0 { worker.stop() } else { worker.abort() }
+    }
 }
 
 /// The jobs that a worker serves.
@@ -175,13 +175,8 @@ impl Jobs<'_> {
                     look_at = Instant::now() + LOOK_INTERVAL;
                 }
                 _ = signals.next() => {
-                    if self.stopping == 0 {
-                        self.context.out.note("stopping after the requests in flight; interrupt again to stop at once");
-                    }
+                    stop(self.served.iter().map(|(_, worker)| worker), self.stopping, self.context);
                     self.stopping += 1;
-                    for (_, worker) in &self.served {
-                        if self.stopping == 1 { worker.stop() } else { worker.abort() }
-                    }
                 }
             }
         }
@@ -189,6 +184,11 @@ impl Jobs<'_> {
 
     /// Starts to serve those of the running jobs that have the highest priority, and stops serving those below.
     fn choose(&mut self, running: &[RunningJob]) {
+        // What is known of jobs that have ended is of no use.
+        let ids: HashSet<&str> = running.iter().map(|job| job.id.as_str()).collect();
+        self.announced.retain(|id| ids.contains(id.as_str()));
+        self.quiet.retain(|id| ids.contains(id.as_str()));
+        self.passed_over.retain(|id, _| ids.contains(id.as_str()));
         let now = Instant::now();
         let passed_over = |id: &str| self.passed_over.get(id).is_some_and(|(_, until)| *until > now);
         let jobs: Vec<&RunningJob> = running.iter().filter(|job| !passed_over(&job.id)).collect();
