@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use idempost_needs::needs;
 use rustix::process::Signal;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use super::{Bench, MESSAGE};
 use crate::support::{Finish as _, Idempost, Ran, signal, wait_until};
@@ -63,6 +63,26 @@ impl Drop for Queue {
 
 fn worker(idempost: &Idempost, queue: &Queue) -> Child {
     idempost.command().args(["bulk", "worker", "--queue", &queue.address()]).spawn().unwrap()
+}
+
+/// A program whose messages go to a file, which can be read while it runs.
+struct Logged {
+    child: Child,
+    log: NamedTempFile,
+}
+
+impl Logged {
+    fn start(command: &mut Command) -> Self {
+        let log = NamedTempFile::new().unwrap();
+        let child = command.stderr(log.reopen().unwrap()).spawn().unwrap();
+        Self { child, log }
+    }
+
+    #[track_caller]
+    fn until_it_says(&self, text: &str) {
+        let said = || std::fs::read_to_string(self.log.path()).unwrap().contains(text);
+        wait_until(&format!("it says {text}"), said);
+    }
 }
 
 /// Sends a second job, with a single row.
@@ -265,21 +285,23 @@ fn workers_stay_when_the_queue_restarts_and_when_they_cannot_serve_a_job() {
     let (bench, mut queue) = (Bench::with(300), Queue::start());
     let (machine, elsewhere) = (bench.service.idempost(), bench.service.idempost());
     let spelled = bench.service.base_url().replace("127.0.0.1", "localhost");
-    let idle = worker(&machine, &queue);
-    let other = worker(&elsewhere.env("IDEMPOST_BASE_URL", spelled), &queue);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    let elsewhere = elsewhere.env("IDEMPOST_BASE_URL", spelled);
+    let address = queue.address();
+    let start =
+        |idempost: &Idempost| Logged::start(idempost.command().args(["bulk", "worker", "--queue", &address]));
+    let workers = [start(&machine), start(&elsewhere)];
+    workers.iter().for_each(|worker| worker.until_it_says("waiting for a job"));
     queue.kill();
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    workers.iter().for_each(|worker| worker.until_it_says("the queue doesn't respond"));
     queue.restart();
     let sent = bench.send(&["--max-rps", "1", "--queue", &queue.address()]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     bench.each_got_one(300);
-    for (worker, told) in [(idle, "sending for job"), (other, "is left to other workers: the job belongs to")]
-    {
-        signal(&worker, Signal::INT);
-        let ended = Ran::of(worker.wait_with_output().unwrap());
-        assert_eq!(ended.code, Some(0), "{ended:?}");
-        assert!(ended.stderr.contains(told), "{ended:?}");
+    let told = ["sending for job", "is left to other workers: the job belongs to"];
+    for (worker, told) in workers.into_iter().zip(told) {
+        worker.until_it_says(told);
+        signal(&worker.child, Signal::INT);
+        assert_eq!(Ran::of(worker.child.finish()).code, Some(0));
     }
 }
 
@@ -288,13 +310,11 @@ fn workers_stay_when_the_queue_restarts_and_when_they_cannot_serve_a_job() {
 fn a_job_without_workers_says_so() {
     let (bench, queue) = (Bench::with(3), Queue::start());
     let address = queue.address();
-    let sending = bench.start(&["--queue", &address]);
-    std::thread::sleep(std::time::Duration::from_secs(5));
+    let sending = Logged::start(&mut bench.sending(&["--queue", &address]));
+    sending.until_it_says("no worker serves the job; start one: idempost bulk worker");
     let machine = bench.service.idempost();
     let worker = worker(&machine, &queue);
-    let sent = Ran::of(sending.wait_with_output().unwrap());
-    assert_eq!(sent.code, Some(0), "{sent:?}");
-    assert!(sent.stderr.contains("no worker serves the job; start one: idempost bulk worker"), "{sent:?}");
+    assert_eq!(Ran::of(sending.child.finish()).code, Some(0));
     signal(&worker, Signal::INT);
     assert_eq!(Ran::of(worker.finish()).code, Some(0));
 }
