@@ -71,10 +71,14 @@ impl<'a> InvalidRows<'a> {
 
     /// Makes the file durable.
     pub(super) fn finish(self) -> Result<()> {
-        let Some(writer) = self.writer else { return Ok(()) };
-        let writing = |error| BulkError::io("write", &self.path)(error);
-        let file = writer.into_inner().map_err(|error| writing(error.into_error()))?;
-        let file = file.into_inner().map_err(|error| writing(error.into_error()))?;
-        file.sync_all().map_err(writing)
+        self.writer.map_or(Ok(()), |writer| finished(writer, &self.path))
     }
+}
+
+/// Makes a file durable.
+pub(super) fn finished(writer: Writer<BufWriter<File>>, path: &Path) -> Result<()> {
+    let writing = |error| BulkError::io("write", path)(error);
+    let file = writer.into_inner().map_err(|error| writing(error.into_error()))?;
+    let file = file.into_inner().map_err(|error| writing(error.into_error()))?;
+    file.sync_all().map_err(writing)
 }

@@ -8,6 +8,7 @@ use std::{
 
 use csv::Writer;
 
+use super::invalid_rows::finished;
 use crate::{
     error::{BulkError, Result},
     files,
@@ -42,10 +43,6 @@ impl SkippedRows {
 
     /// Makes the file durable.
     pub(super) fn finish(self) -> Result<()> {
-        let Some(writer) = self.writer else { return Ok(()) };
-        let writing = |error| BulkError::io("write", &self.path)(error);
-        let file = writer.into_inner().map_err(|error| writing(error.into_error()))?;
-        let file = file.into_inner().map_err(|error| writing(error.into_error()))?;
-        file.sync_all().map_err(writing)
+        self.writer.map_or(Ok(()), |writer| finished(writer, &self.path))
     }
 }
