@@ -1,5 +1,6 @@
 //! Input from the command line: files and standard input, JSON with positions, attachments, pairs.
 
+pub(crate) mod addresses;
 pub(crate) mod attach;
 pub(crate) mod bodies;
 pub(crate) mod body_builder;

@@ -2,7 +2,6 @@
 
 mod check;
 mod export;
-mod file;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod import;

@@ -9,8 +9,9 @@ use super::message::MessageArgs;
 use super::{failure, rows};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
+use crate::input::addresses::{Addresses, Rejected};
 use crate::input::flags::{Choices, Flags, Required};
-use crate::input::source::Source;
+use crate::input::source::{Source, StdinReaders};
 
 // No doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
@@ -42,9 +43,11 @@ pub(super) struct PlanArgs {
     /// Send only the first row of each recipient
     #[arg(long, conflicts_with = "key", help_heading = "Rows")]
     unique_recipients: bool,
-    /// File of addresses to which nothing is sent, one per line; rows with such a recipient are listed in skipped.csv
+    /// File of addresses to which nothing is sent: CSV with a column email, or one address per line
+    ///
+    /// Rows with such a recipient are counted and listed in skipped.csv. The formats are those of `suppressions import`.
     #[arg(long, value_name = "PATH", help_heading = "Rows")]
-    suppress: Option<PathBuf>,
+    suppress: Option<String>,
     /// Add the rows that the job doesn't have, instead of stopping if the file or the message has changed
     #[arg(long, conflicts_with = "again", help_heading = "Rows")]
     add: bool,
@@ -138,13 +141,8 @@ impl PlanArgs {
             _ => ChangedRows::Reject,
         };
         let add = add.then_some(changed);
-        let suppressed = match suppress.as_deref().map(|file| (file, rows::addresses(file))) {
-            Some((_, Ok(addresses))) => addresses,
-            Some((file, Err(error))) => {
-                let rule = format!("couldn't read {}: {error}", file.display());
-                flags.wrong("file", rule, "--suppress", &file.display().to_string());
-                Vec::new()
-            }
+        let suppressed = match &suppress {
+            Some(file) => addresses(file, &mut stdin, &mut flags, &context.client_for_preview()?),
             None => Vec::new(),
         };
         let key = if unique_recipients { Some("to".to_owned()) } else { key };
@@ -222,6 +220,33 @@ impl Described {
         bulk = self.test_to.iter().fold(bulk, Bulk::test_to);
         bulk = self.attachments.iter().fold(bulk, Bulk::attachments);
         self.profile.iter().fold(bulk, Bulk::profile)
+    }
+}
+
+/// Reads the addresses of `--suppress`. Each row must have one: an address that can't be read would be sent to.
+fn addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &Client) -> Vec<String> {
+    let source = match stdin.claim("--suppress", file) {
+        Ok(source) => source,
+        Err(found) => {
+            flags.push(*found);
+            return Vec::new();
+        }
+    };
+    let text = match source.text() {
+        Ok(text) => text,
+        Err(rule) => {
+            flags.wrong("file", format!("couldn't read {source}: {rule}"), "--suppress", file);
+            return Vec::new();
+        }
+    };
+    let read = Addresses::read(source, &text);
+    match read.and_then(|read| read.check(client).map(|()| read.emails)) {
+        Ok(emails) => emails,
+        Err(Rejected { found, omitted }) => {
+            found.into_iter().for_each(|problem| flags.push(problem));
+            flags.omit(omitted);
+            Vec::new()
+        }
     }
 }
 

@@ -84,20 +84,6 @@ pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fa
     }
 }
 
-/// The addresses in a file: one per line, the first cell of a CSV line. A header isn't an address.
-pub(super) fn addresses(file: &Path) -> std::io::Result<Vec<String>> {
-    permit_local()?;
-    let mut addresses = Vec::new();
-    for line in BufReader::new(File::open(file)?).lines() {
-        let line = line?;
-        let address = line.split([',', ';', '\t']).next().unwrap_or_default().trim().trim_matches('"');
-        if address.contains('@') {
-            addresses.push(address.to_owned());
-        }
-    }
-    Ok(addresses)
-}
-
 /// The row numbers in a list of invalid rows.
 fn numbers(list: &Path) -> Result<HashSet<u64>, Fail> {
     let mut reader = open(list)?;

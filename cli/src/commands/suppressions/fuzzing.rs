@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::file::{Addresses, MAX_PROBLEMS};
 use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::input::addresses::{Addresses, MAX_PROBLEMS};
 use crate::input::source::Source;
 use crate::output::fuzzing::check_shown;
 

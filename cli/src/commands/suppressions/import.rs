@@ -1,13 +1,13 @@
 //! `suppressions import`: adds the addresses of a file, in steps of 100.
 
-use idempost::{Error, problem::Problem, suppressions::SuppressionOrigin};
+use idempost::suppressions::SuppressionOrigin;
 use serde_json::json;
 
 use super::BATCH;
-use super::file::{Addresses, MAX_PROBLEMS, Rejected};
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
+use crate::input::addresses::{Addresses, Rejected};
 use crate::input::flags::Flags;
 use crate::output::progress::Rows;
 
@@ -40,7 +40,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.finish().err().unwrap_or(Fail::BrokenPipe)
     })?;
     let addresses = Addresses::read(source, &text).map_err(fail)?;
-    validate(&addresses, context)?;
+    addresses.check(&context.client_for_preview()?).map_err(fail)?;
     let total = addresses.emails.len();
     if args.dry_run {
         context.out.note(&format!("{total} addresses, no problems found, nothing sent"));
@@ -71,29 +71,6 @@ fn interrupted_message(done: usize, total: usize) -> String {
     format!(
         "{done} of {total} addresses are on the suppression list, and some of the following may be; to continue, run the same command again"
     )
-}
-
-/// Applies the client's rules for addresses to all of them.
-fn validate(addresses: &Addresses, context: &Context) -> Result<(), Fail> {
-    let client = context.client_for_preview()?;
-    let (mut found, mut count): (Vec<(usize, Problem)>, _) = (Vec::new(), 0);
-    for (step, batch) in addresses.emails.chunks(BATCH).enumerate() {
-        let Err(Error::Invalid(problems)) = client.suppressions().add_batch(batch).preview() else {
-            continue;
-        };
-        for problem in problems.into_vec() {
-            count += 1;
-            let index = problem.path.rsplit('/').next().and_then(|index| index.parse::<usize>().ok());
-            if let Some(index) = index.filter(|_| found.len() < MAX_PROBLEMS) {
-                found.push((step * BATCH + index, problem));
-            }
-        }
-    }
-    if count == 0 {
-        return Ok(());
-    }
-    let omitted = count - found.len();
-    Err(fail(Rejected { found: addresses.diagnostics(found), omitted }))
 }
 
 fn fail(Rejected { found, omitted }: Rejected) -> Fail {

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use csv::{ByteRecord, ReaderBuilder};
+use idempost::{Client, Error, problem::limits::SUPPRESSIONS_PER_BATCH};
 use serde_json::Value;
 
 use crate::diagnostics::{Diagnostic, Origin, Problem};
@@ -14,13 +15,13 @@ use crate::input::source::Source;
 const EMAIL: &str = "email";
 
 /// Maximum number of problems shown; more than that usually have one cause.
-pub(super) const MAX_PROBLEMS: usize = 50;
+pub(crate) const MAX_PROBLEMS: usize = 50;
 
 /// Problems with a file, at most [`MAX_PROBLEMS`], and the number of the others.
 #[derive(Debug, Default)]
-pub(super) struct Rejected {
-    pub(super) found: Vec<Diagnostic>,
-    pub(super) omitted: usize,
+pub(crate) struct Rejected {
+    pub(crate) found: Vec<Diagnostic>,
+    pub(crate) omitted: usize,
 }
 
 impl Rejected {
@@ -38,8 +39,8 @@ impl Rejected {
 
 /// The addresses, and where each is in the file.
 #[derive(Debug)]
-pub(super) struct Addresses {
-    pub(super) emails: Vec<String>,
+pub(crate) struct Addresses {
+    pub(crate) emails: Vec<String>,
     places: Places,
 }
 
@@ -53,15 +54,37 @@ enum Places {
 
 impl Addresses {
     /// Reads the addresses, without validating them. Reports the rows and documents without one.
-    pub(super) fn read(source: Source, text: &Arc<str>) -> Result<Self, Rejected> {
+    pub(crate) fn read(source: Source, text: &Arc<str>) -> Result<Self, Rejected> {
         match text.trim_start().chars().next() {
             Some('{' | '[' | '"') if !is_quoted_header(text) => json(source, text),
             _ => csv(source, text),
         }
     }
 
+    /// Applies the client's rules for addresses to all of them.
+    pub(crate) fn check(&self, client: &Client) -> Result<(), Rejected> {
+        let (mut found, mut count): (Vec<(usize, Problem)>, _) = (Vec::new(), 0);
+        for (step, batch) in self.emails.chunks(SUPPRESSIONS_PER_BATCH).enumerate() {
+            let Err(Error::Invalid(problems)) = client.suppressions().add_batch(batch).preview() else {
+                continue;
+            };
+            for problem in problems.into_vec() {
+                count += 1;
+                let index = problem.path.rsplit('/').next().and_then(|index| index.parse::<usize>().ok());
+                if let Some(index) = index.filter(|_| found.len() < MAX_PROBLEMS) {
+                    found.push((step * SUPPRESSIONS_PER_BATCH + index, problem));
+                }
+            }
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let omitted = count - found.len();
+        Err(Rejected { found: self.diagnostics(found), omitted })
+    }
+
     /// Adds their places to problems with the addresses at these indexes.
-    pub(super) fn diagnostics(&self, problems: Vec<(usize, Problem)>) -> Vec<Diagnostic> {
+    pub(crate) fn diagnostics(&self, problems: Vec<(usize, Problem)>) -> Vec<Diagnostic> {
         match &self.places {
             Places::Rows { source, text, spans } => problems
                 .into_iter()
