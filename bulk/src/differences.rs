@@ -29,17 +29,18 @@ pub struct Differences {
 impl fmt::Display for Differences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, job, remaining, fields, known, new, changed, first_changed, missing } = self;
-        writeln!(f, "the job `{name}` ({job}) differs from this plan; nothing was sent")?;
-        writeln!(f, "  left to send     {remaining}")?;
-        if !fields.is_empty() {
-            writeln!(f, "  other            {}", fields.join(", "))?;
-        }
-        writeln!(f, "  rows it has      {known}")?;
-        writeln!(f, "  new rows         {new}")?;
-        write!(f, "  of these changed {changed}")?;
+        writeln!(f, "the job `{name}` ({job}) has other rows or another message; nothing was sent")?;
+        writeln!(f, "  rows left to send          {remaining}")?;
+        writeln!(f, "  rows that are in the job   {known}")?;
+        writeln!(f, "  new rows                   {new}")?;
+        writeln!(f, "  of these changed, perhaps  {changed}")?;
         for (row, recipient) in first_changed {
-            write!(f, "\n    row {row}        {recipient}")?;
+            writeln!(f, "    row {row}: {recipient}")?;
         }
-        write!(f, "\n  rows only there  {missing}")
+        write!(f, "  rows only in the job       {missing}")?;
+        if !fields.is_empty() {
+            write!(f, "\n  different besides the rows {}", fields.join(", "))?;
+        }
+        Ok(())
     }
 }

@@ -85,24 +85,24 @@ fn of_differences(differences: &Differences) -> Fail {
     let Differences { name, job, remaining, fields, known, new, changed, first_changed, missing, .. } =
         differences;
     let mut lines = vec![format!(
-        "the job has {} of these rows, and {} left to send",
+        "{} of these rows are in the job, which has {} left to send",
         number(*known),
         count(*remaining, "row")
     )];
     if !fields.is_empty() {
-        lines.push(format!("it has another {}", fields.join(", ")));
+        lines.push(format!("different besides the rows: {}", fields.join(", ")));
     }
-    lines.push(format!("{} new", count(*new, "row")));
+    lines.push(count(*new, "new row"));
     if *changed > 0 {
         let rows =
             first_changed.iter().map(|(row, to)| format!("row {row}, {to}")).collect::<Vec<_>>().join("; ");
         lines.push(format!(
-            "{} of these to recipients whom the job has: corrected, or another email? ({rows})",
+            "of these, {} for recipients that the job already has ({rows}): corrected rows, or further emails?",
             number(*changed)
         ));
     }
     if *missing > 0 {
-        lines.push(format!("{} only in the job, which it sends nevertheless", count(*missing, "row")));
+        lines.push(format!("{} only in the job, which still sends what is left", count(*missing, "row")));
     }
     let found = lines.into_iter().map(|line| Diagnostic {
         problem: Problem::new("", "job", line),
@@ -117,7 +117,9 @@ fn of_differences(differences: &Differences) -> Fail {
         }
     };
     Fail::Usage(Diagnostics {
-        summary: Some(format!("the job `{name}` ({job}) differs; nothing was sent")),
+        summary: Some(format!(
+            "the job `{name}` ({job}) has other rows or another message; nothing was sent"
+        )),
         found: found.collect(),
         help: Some(format!(
             "{add}; idempost bulk resume {job} continues without them; after idempost bulk cancel {job}, --add also sends \

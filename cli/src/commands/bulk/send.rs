@@ -76,13 +76,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             let counts = job.plan().counts();
             if counts.duplicates > 0 {
                 let rows = count(counts.duplicates, "row");
-                context.out.warn(&format!("{rows} with the recipients of an earlier row, sent nevertheless"));
+                context.out.warn(&format!("{rows} for recipients of an earlier row; they are sent too"));
             }
             if counts.repeated > 0 {
                 let rows = count(counts.repeated, "row");
                 context
                     .out
-                    .note(&format!("{rows} with the key of an earlier row, or equal to it, not sent again"));
+                    .note(&format!("{rows} equal to an earlier row, or with its key; each is sent once"));
             }
         } else {
             let done = status.counts.sent + status.counts.rejected + status.counts.unknown;

@@ -22,9 +22,9 @@ fn a_row_appended_to_an_unfinished_job_is_sent_only_by_choice() {
     let stderr = bench.send(&[]).fails(2);
     for text in [
         "the job `people.csv` (",
-        ") differs; nothing was sent",
-        "the job has 300 of these rows, and 200 rows left to send",
-        "1 row new",
+        ") has other rows or another message; nothing was sent",
+        "300 of these rows are in the job, which has 200 rows left to send",
+        "1 new row",
         "--add sends the new rows",
         "idempost bulk resume ",
         "--job NAME plans a separate job",
@@ -123,6 +123,25 @@ fn nothing_is_sent_to_a_suppressed_address() {
     let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
     let skipped = std::fs::read_to_string(std::path::Path::new(folder.trim()).join("skipped.csv")).unwrap();
     assert_eq!(skipped, "row,recipient,reason\n2,p2@example.com,suppressed\n4,p4@example.com,suppressed\n");
+    let bench = Bench::with(5);
+    bench.write("unsubscribed.csv", "name,email\nAda,p2@example.com\n");
+    bench.send(&["--suppress", "unsubscribed.csv"]).ok();
+    assert!(!bench.delivered().contains_key("p2@example.com"));
+}
+
+#[test]
+fn an_address_to_suppress_that_cannot_be_read_is_an_error() {
+    let bench = Bench::with(5);
+    for (text, rule) in [
+        ("name,address\nAda,p2@example.com\n", "must name a column `email`"),
+        ("email\np2@example.com\np3\n", "an address must have exactly one `@`"),
+        ("email,name\n,Ada\n", "address"),
+    ] {
+        bench.write("unsubscribed.csv", text);
+        let stderr = bench.send(&["--suppress", "unsubscribed.csv"]).fails(2);
+        assert!(stderr.contains(rule), "{text}: {stderr}");
+    }
+    assert_eq!(bench.service.asked(), 0);
     let stderr = bench.send(&["--suppress", "nowhere.csv"]).fails(2);
     assert!(stderr.contains("couldn't read nowhere.csv"), "{stderr}");
 }
