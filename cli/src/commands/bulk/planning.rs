@@ -243,7 +243,9 @@ fn addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &C
     match read.and_then(|read| read.check(client).map(|()| read.emails)) {
         Ok(emails) => emails,
         Err(Rejected { found, omitted }) => {
-            found.into_iter().for_each(|problem| flags.push(problem));
+            for problem in found {
+                flags.push(problem);
+            }
             flags.omit(omitted);
             Vec::new()
         }
