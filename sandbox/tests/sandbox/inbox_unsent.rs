@@ -62,7 +62,7 @@ fn unsent_emails_are_listed_only_with_a_state_filter() {
 #[test]
 fn an_unknown_state_is_rejected_with_the_allowed_values() {
     let refused = Sandbox::new().get("/_/messages?state=late");
-    assert_eq!((refused.status.as_u16(), refused.name().as_str()), (422, "validation_error"));
+    refused.rejected(422, "validation_error", "");
     let rule =
         "`state` must be one of `sent`, `unsent`, `scheduled`, `queued`, `failed`, `suppressed`, `canceled`";
     assert_eq!(refused.message(), format!("{rule}; found \"late\"."));

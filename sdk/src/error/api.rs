@@ -284,5 +284,8 @@ mod tests {
         let error = answer(422, b"{\"name\":\"x\",\"message\":\"\\u001b]52;c;aGk=\\u0007 \\u202e\\u0085\"}");
         let line = error.to_string();
         assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
+        let long = format!(r#"{{"name":"{}"}}"#, "n".repeat(10_000)).leak();
+        let line = answer(422, long.as_bytes()).to_string();
+        assert!(line.len() < 1_000, "{} bytes", line.len());
     }
 }

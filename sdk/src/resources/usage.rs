@@ -204,11 +204,4 @@ mod tests {
         }
         assert_eq!(rate(0, "1s"), None);
     }
-
-    #[test]
-    fn a_usage_without_some_of_its_parts_is_read() {
-        let usage: Usage =
-            from_value(json!({ "object": "usage", "emails": { "daily": { "used": 3 } } })).unwrap();
-        assert_eq!((usage.emails.daily.used, usage.contacts.used), (Some(3), None));
-    }
 }

@@ -171,6 +171,7 @@ mod tests {
 
     #[test]
     fn every_value_of_every_type_is_read_and_written_unchanged() {
+        // TOPIC-02, PROP-02, GEN-33
         for value in [
             json!("red"),
             json!("blue"),

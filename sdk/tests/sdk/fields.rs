@@ -1,6 +1,7 @@
 //! The declared fields of inputs, and how JSON sets them.
 
 use idempost::{
+    Attachment, BatchEmail,
     api_keys::NewApiKey,
     contacts::{ContactPatch, NewContact},
     events::EventOccurrence,
@@ -151,4 +152,25 @@ fn an_event_to_send_concerns_one_contact() {
     assert_eq!(problems::<EventOccurrence>(&two), at(&["/email"], "exclusive"));
     let wrong = json!({ "event": 1, "email": 2, "payload": [] });
     assert_eq!(problems::<EventOccurrence>(&wrong), at(&["/event", "/email", "/payload"], "type"));
+}
+
+/// Methods that are called on a type only if it has none of the same name.
+trait Absent: Sized {
+    fn attach(self, _: Attachment) -> &'static str {
+        "absent"
+    }
+
+    fn scheduled_at(self, _: &str) -> &'static str {
+        "absent"
+    }
+}
+
+impl Absent for BatchEmail {}
+
+#[test]
+fn an_email_of_a_batch_has_neither_attachments_nor_a_schedule() {
+    // BATCH-07: a method of the type would return the type, and this wouldn't compile
+    let email = || BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("x");
+    assert_eq!(email().attach(Attachment::from_bytes("a.txt", "abc")), "absent");
+    assert_eq!(email().scheduled_at("in 1 min"), "absent");
 }

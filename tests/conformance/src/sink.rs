@@ -16,7 +16,7 @@ use crate::contract::Contract;
 /// The maximum time to wait for a delivery.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// An endpoint that responds to every delivery with one status.
+/// An endpoint that accepts every delivery.
 pub struct Sink {
     server: MockServer,
     /// Unique in this process: wiremock reuses its servers, and a late delivery to an earlier sink must not count here.
@@ -27,15 +27,10 @@ pub struct Sink {
 impl Sink {
     /// Creates an endpoint that accepts everything.
     pub async fn start() -> Self {
-        Self::answering(200).await
-    }
-
-    /// Creates an endpoint that responds with this status.
-    pub async fn answering(status: u16) -> Self {
         static SINKS: AtomicUsize = AtomicUsize::new(0);
         let address = format!("/hook/{}", SINKS.fetch_add(1, Ordering::Relaxed));
         let server = MockServer::start().await;
-        Mock::given(path(&address)).respond_with(ResponseTemplate::new(status)).mount(&server).await;
+        Mock::given(path(&address)).respond_with(ResponseTemplate::new(200)).mount(&server).await;
         Self { server, path: address, taken: 0 }
     }
 
@@ -66,7 +61,7 @@ impl Sink {
     /// # Panics
     ///
     /// If they don't arrive.
-    pub async fn raw(&mut self, count: usize) -> Vec<Request> {
+    async fn raw(&mut self, count: usize) -> Vec<Request> {
         let until = Instant::now() + TIMEOUT;
         loop {
             let all = self.received().await;

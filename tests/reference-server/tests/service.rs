@@ -31,6 +31,8 @@ mod clock;
 mod contact_imports;
 #[path = "service/contact_properties.rs"]
 mod contact_properties;
+#[path = "service/contacts.rs"]
+mod contacts;
 #[path = "service/custom_events.rs"]
 mod custom_events;
 #[path = "service/domain_claims.rs"]

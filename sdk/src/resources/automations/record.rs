@@ -49,19 +49,3 @@ record! {
         pub status: Option<AutomationStatus>,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn an_automation_with_unknown_values_is_read() {
-        let read: Automation =
-            serde_json::from_value(json!({"id": "a", "status": "paused", "steps": null, "owner": 1}))
-                .unwrap();
-        assert_eq!(read.status.unwrap().as_str(), "paused");
-        assert!(read.steps.is_empty() && read.connections.is_empty());
-    }
-}

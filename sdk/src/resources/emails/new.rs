@@ -380,7 +380,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_field_is_sent_under_its_name() {
-        // GEN-16, EMAIL-07, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22, EMAIL-31, EMAIL-33, EMAIL-34, A-09
+        // GEN-16, EMAIL-07, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22, EMAIL-31, EMAIL-33, EMAIL-34, A-09, EMAIL-20
         let email = Email::new("Acme <a@x.test>", ["b@x.test", "c@x.test"], "Hi")
             .cc("d@x.test")
             .bcc(vec!["e@x.test".to_owned()])
@@ -404,6 +404,8 @@ mod tests {
         });
         assert_eq!(wire(&email).await, expected);
         assert_eq!(wire(&Email::from_json(&expected).unwrap()).await, expected);
+        let derived = Email::new("a@x.test", "b@x.test", "s").html("<p>x</p>");
+        assert_eq!(wire(&derived).await.get("text"), None);
     }
 
     /// As Ruby's `Base64.encode64` and Python's `base64.encodebytes` write it.
@@ -562,12 +564,16 @@ mod tests {
 
     #[test]
     fn limits_are_enforced_exactly() {
+        //
         // EMAIL-09, EMAIL-39, EMAIL-40, EMAIL-55 to EMAIL-59, LIM-17, LIM-18, A-01, A-12, A-13, A-14, A-15
         let many = |n: usize| -> Vec<String> { (0..n).map(|i| format!("u{i}@x.test")).collect() };
         let to = |n| Email::new("a@x.test", many(n), "s").text("t");
         assert_eq!(codes(&to(50)), []);
         assert_eq!(codes(&to(51)), [("/to/50".to_owned(), "count")]);
         assert_eq!(codes(&to(0)), [("/to".to_owned(), "required")]);
+        for blank in ["", "  "] {
+            assert_eq!(codes(&good().to([blank])), [("/to/1".to_owned(), "empty")]);
+        }
 
         let long = |n| "x".repeat(n);
         assert_eq!(codes(&good().tag(long(256), long(256))), []);
@@ -734,7 +740,7 @@ mod tests {
 
     #[test]
     fn json_of_the_wrong_shape_is_reported_with_its_location() {
-        //
+        // EMAIL-21
         let of = |json: &Value| -> Vec<(String, &'static str)> {
             let problems = Email::from_json(json).unwrap_err().into_vec();
             problems.into_iter().map(|problem| (problem.path, problem.code)).collect()

@@ -37,29 +37,7 @@ mod tests {
     use serde_json::{from_value, json, to_value};
 
     use super::*;
-    use crate::{resources::shared::PropertyType, types::Scalar};
-
-    #[test]
-    fn a_contact_is_read_with_all_fields_or_with_the_required_ones_only() {
-        let whole = json!({
-            "object": "contact", "id": "c1", "email": "ada@example.com", "first_name": "Ada", "last_name": null,
-            "created_at": "2026-03-02 12:00:00.000000+00", "unsubscribed": true, "later": {},
-            "properties": {"city": {"type": "string", "value": "London"}, "age": {"type": "number", "value": 36},
-                           "new": {"type": "shape", "value": {"a": 1}}},
-        });
-        let contact: Contact = from_value(whole).unwrap();
-        assert_eq!(contact.unsubscribed, Some(true));
-        assert_eq!(contact.properties["city"].value, Scalar::from("London"));
-        assert_eq!(contact.properties["age"].kind, Some(PropertyType::Number));
-        assert_eq!(contact.properties["age"].value, Scalar::from(36));
-        assert_eq!(contact.properties["new"].value, Scalar::Other(json!({"a": 1})));
-        let little =
-            json!({"id": "c1", "email": "ada@example.com", "unsubscribed": null, "properties": null});
-        let contact: Contact = from_value(little).unwrap();
-        assert!(
-            contact.unsubscribed.is_none() && contact.properties.is_empty() && contact.created_at.is_none()
-        );
-    }
+    use crate::types::Scalar;
 
     #[test]
     fn unreadable_consent_is_neither_subscribed_nor_unsubscribed() {

@@ -148,30 +148,3 @@ record! {
         pub proxy_status: Option<ProxyStatus>,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{from_value, json, to_value};
-
-    use super::*;
-
-    #[test]
-    fn a_dns_record_is_read_without_its_type_and_with_any_priority() {
-        for (priority, read) in
-            [(json!(70_000), None), (json!(-1), None), (json!("10"), Some(10)), (json!(null), None)]
-        {
-            let sent =
-                json!({ "record": null, "name": null, "value": "v=spf1", "ttl": 300, "priority": priority });
-            let record: DnsRecord = from_value(sent).unwrap();
-            assert_eq!(
-                (record.priority, record.kind.as_str(), record.ttl.as_deref()),
-                (read, "", Some("300"))
-            );
-            let written = to_value(&record).unwrap();
-            assert_eq!(
-                (&written["priority"], &written["ttl"], &written["type"]),
-                (&priority, &json!(300), &json!(null))
-            );
-        }
-    }
-}

@@ -99,7 +99,7 @@ open_enum! {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{from_value, json, to_value};
+    use serde_json::{from_value, json};
 
     use super::*;
 
@@ -110,17 +110,5 @@ mod tests {
             from_value(json!({ "id": "w", "signing_secret": "whsec_sentinel" })).unwrap();
         assert!(!format!("{made:?}").contains("sentinel"));
         assert_eq!(made.signing_secret.expose(), "whsec_sentinel");
-    }
-
-    #[test]
-    fn malformed_fields_never_fail_an_event_or_an_attempt() {
-        let sent = json!({ "id": "m1", "type": null, "created_at": 5, "status": {}, "next_attempt_at": [], "payload": "x" });
-        let event: WebhookEvent = from_value(sent.clone()).unwrap();
-        assert!(event.payload.is_none() && event.next_attempt_at.is_none());
-        assert_eq!(to_value(&event).unwrap(), sent);
-        let sent = json!({ "id": "a1", "http_status_code": 70_000, "response": { "a": 1 }, "sent_at": true });
-        let attempt: WebhookAttempt = from_value(sent.clone()).unwrap();
-        assert_eq!(attempt.http_status_code, None);
-        assert_eq!(to_value(&attempt).unwrap(), sent);
     }
 }

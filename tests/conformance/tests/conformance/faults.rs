@@ -2,10 +2,7 @@
 
 mod answers;
 mod connections;
-mod errors;
 mod http2;
-mod json;
-mod lists;
 mod model;
 mod proxies;
 mod redirects;

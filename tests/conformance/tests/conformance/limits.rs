@@ -1,4 +1,6 @@
-use idempost::problem::limits;
+use idempost::{Email, call::RateLimit, problem::limits};
+use idempost_conformance::bench::Bench;
+use idempost_reference_server::Settings;
 
 #[test]
 fn the_clients_limits_are_those_of_the_table() {
@@ -54,4 +56,17 @@ fn the_contract_states_the_same_limits() {
     ] {
         assert_eq!(written.as_u64(), Some(limit), "{written}");
     }
+}
+
+#[tokio::test]
+async fn an_adaptive_client_rarely_exceeds_the_limit() {
+    // B-29
+    let bench = Bench::with(Settings { rate_limit: Some(20), ..Settings::default() }).await;
+    let client = bench.builder().rate_limit(RateLimit::Adaptive).build().unwrap();
+    let email = Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
+    for _ in 0..30 {
+        client.emails().send(&email).await.unwrap();
+    }
+    let refused = bench.requests().iter().filter(|request| request.status == 429).count();
+    assert!(refused <= 1, "{refused} of {}", bench.requests().len());
 }

@@ -35,7 +35,7 @@ fn a_created_key_works_until_it_is_deleted() {
     let deleted = sandbox.ask(Method::DELETE, &path).key(&token).send("");
     assert_eq!(deleted.json(), json!({"object": "api_key", "id": id, "deleted": true}));
     let refused = sandbox.ask(Method::GET, "/emails").key(&token).send("");
-    assert_eq!((refused.status.as_u16(), refused.name().as_str()), (403, "invalid_api_key"));
+    refused.rejected(403, "invalid_api_key", "");
     assert_eq!(sandbox.ask(Method::DELETE, &path).send("").name(), "not_found");
 }
 
@@ -59,7 +59,7 @@ fn a_domain_key_sends_only_from_its_domain() {
     let send = |email: &Value| sandbox.ask(Method::POST, "/emails").key(&token).json(email);
     assert_eq!(send(&email()).status, 200);
     let refused = send(&email_with("from", "hi@other.test"));
-    assert_eq!((refused.status.as_u16(), refused.name().as_str()), (403, "invalid_permission"));
+    refused.rejected(403, "invalid_permission", "");
     assert_eq!(sandbox.mails().len(), 1);
 }
 

@@ -505,6 +505,7 @@ fn contact_steps_update_add_to_a_segment_and_delete() {
 
 #[test]
 fn a_failing_step_fails_its_run_with_a_reason() {
+    // RUN-02
     let unknown = "9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10";
     for (config, words) in [
         (step("x", "send_email", json!({"template": {"id": "nothing"}})), "there is no template"),
@@ -550,6 +551,7 @@ fn steps_fail_after_their_contact_is_deleted() {
 
 #[test]
 fn stopping_disables_the_automation_and_cancels_its_runs() {
+    // RUN-02
     let sandbox = Sandbox::new();
     let id = sandbox.created("/automations", &with("/name", json!("x")));
     let other = sandbox.created("/automations", &with("/name", json!("y")));

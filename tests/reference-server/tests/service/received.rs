@@ -89,7 +89,7 @@ fn html_contains_the_inline_images_by_default() {
         assert_eq!(record["attachments"][0]["content_id"], "logo@acme");
     }
     let wrong = sandbox.get(format!("/emails/receiving/{id}?html_format=inline"));
-    assert_eq!((wrong.status.as_u16(), wrong.name().as_str()), (422, "validation_error"));
+    wrong.rejected(422, "validation_error", "");
     assert!(
         wrong.message().contains("`html_format`") && wrong.message().contains("inline"),
         "{}",
@@ -168,13 +168,13 @@ fn attachment_links_return_the_original_bytes_for_an_hour() {
         let mut changed = url.as_bytes().to_vec();
         changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
         let answer = fetch(&sandbox, &json!(String::from_utf8(changed).unwrap()));
-        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "invalid_link"));
+        answer.rejected(403, "invalid_link", "");
     }
     sandbox.advance(3_599);
     assert_eq!(fetch(&sandbox, &json!(url)).status, 200);
     sandbox.advance(1);
     let answer = fetch(&sandbox, &json!(url));
-    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "expired_link"));
+    answer.rejected(403, "expired_link", "");
     let anew = sandbox.get(&path).json()["data"][0]["download_url"].clone();
     assert_eq!(fetch(&sandbox, &anew).status, 200);
 }
@@ -276,7 +276,7 @@ fn malformed_mail_never_crashes_the_service() {
         }
     }
     let answer = sandbox.ask(Method::POST, "/_/received?to=in@acme.test").send("");
-    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
+    answer.rejected(422, "validation_error", "");
 }
 
 #[test]

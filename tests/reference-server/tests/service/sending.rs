@@ -230,7 +230,7 @@ fn unknown_fields_are_ignored_with_a_warning() {
 }
 
 #[test]
-fn null_is_treated_as_absent() {
+fn null_and_empty_lists_are_treated_as_absent() {
     let sandbox = Sandbox::new();
     let mut email = email();
     for field in [
@@ -249,6 +249,16 @@ fn null_is_treated_as_absent() {
         email[field] = Value::Null;
     }
     sandbox.sent(&email);
+    // Integrations send empty lists of other recipients with every email.
+    for none in [json!(""), json!([])] {
+        for field in ["cc", "bcc", "reply_to"] {
+            email[field] = none.clone();
+        }
+        let record = sandbox.record(&sandbox.sent(&email));
+        for field in ["cc", "bcc", "reply_to"] {
+            assert_eq!(record[field], Value::Null, "{field}: {none}");
+        }
+    }
 }
 
 #[test]

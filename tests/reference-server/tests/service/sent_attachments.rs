@@ -91,7 +91,7 @@ fn attachments_are_listed_in_their_order_and_downloaded_for_an_hour() {
     }
     sandbox.advance(3_600);
     let expired = fetch(&sandbox, &found[0]);
-    assert_eq!((expired.status.as_u16(), expired.name().as_str()), (403, "expired_link"));
+    expired.rejected(403, "expired_link", "");
     assert_eq!(ids(&files(&sandbox, &id)), ids(&found), "IDs are constant");
     assert_eq!(fetch(&sandbox, &files(&sandbox, &id)[0]).text(), "notes");
 }
@@ -122,7 +122,7 @@ fn attachments_are_paged_and_belong_to_one_email_of_one_account() {
     // The token of a sent file is none of a received one.
     let url = found[0]["download_url"].as_str().unwrap().replace("/_/files/", "/_/received-files/");
     let crossed = fetch(&sandbox, &json!({ "download_url": url }));
-    assert_eq!((crossed.status.as_u16(), crossed.name().as_str()), (403, "invalid_link"));
+    crossed.rejected(403, "invalid_link", "");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn hosted_attachments_have_content_once_they_are_fetched() {
     let waiting = files(&sandbox, &id);
     assert_eq!((&waiting[0]["filename"], &waiting[0]["size"]), (&json!("a.pdf"), &json!(0)));
     let early = fetch(&sandbox, &waiting[0]);
-    assert_eq!((early.status.as_u16(), early.name().as_str()), (404, "not_found"));
+    early.rejected(404, "not_found", "");
     assert_eq!(fetch(&sandbox, &waiting[1]).text(), "a");
     sandbox.advance(3_600);
     assert_eq!(files(&sandbox, &id), [Value::Null; 0], "while they are fetched");

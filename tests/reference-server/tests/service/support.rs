@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
+use idempost_conformance::contract::{self, Contract};
 use idempost_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -176,13 +177,30 @@ impl Ask<'_> {
         for (name, value) in self.headers {
             request = request.header(name, value);
         }
-        let response = self.sandbox.service.handle(request.body(body.into()).unwrap());
-        let (parts, body) = response.into_parts();
-        Answer { status: parts.status, headers: parts.headers, body }
+        let request = request.body(body.into()).unwrap();
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        // A scripted response may be any.
+        let scripted = self.sandbox.service.faults().pending() > 0;
+        let (parts, body) = self.sandbox.service.handle(request).into_parts();
+        let answer = Answer { status: parts.status, headers: parts.headers, body };
+        if !scripted {
+            answer.keeps_the_contract(&method, &path);
+        }
+        answer
     }
 }
 
 impl Answer {
+    /// Fails if this response to an operation isn't the contract's.
+    fn keeps_the_contract(&self, method: &Method, path: &str) {
+        if Contract::get().operation_id(method, path).is_some() {
+            let (status, headers, body) = (self.status, self.headers.clone(), self.body.clone());
+            let answer = contract::Answer { status, headers, body };
+            let breaches = Contract::get().breaches_of_answer(method, path, &answer);
+            assert!(breaches.is_empty(), "{method} {path}: {breaches:#?}\n{}", self.text());
+        }
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
@@ -197,6 +215,14 @@ impl Answer {
 
     pub(crate) fn message(&self) -> String {
         self.json()["message"].as_str().unwrap().to_owned()
+    }
+
+    /// Expects an error with this status and name, whose message contains these words.
+    #[track_caller]
+    pub(crate) fn rejected(&self, status: u16, name: &str, words: &str) {
+        assert_eq!(self.status, status, "{}", self.text());
+        assert_eq!(self.name(), name, "{}", self.text());
+        assert!(self.message().contains(words), "{words:?} is not in {}", self.message());
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

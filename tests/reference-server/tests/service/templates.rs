@@ -146,7 +146,7 @@ fn a_deleted_template_cannot_be_sent_and_frees_its_alias() {
             (Method::PATCH, ""),
         ] {
             let answer = sandbox.ask(method, format!("/templates/{name}{path}")).send("{}");
-            assert_eq!((answer.status.as_u16(), answer.name().as_str()), (404, "not_found"));
+            answer.rejected(404, "not_found", "");
         }
         let refused = sandbox.refused(&with(name, &json!({"NAME": "Ada"})));
         assert!(refused.message().contains("there is no template"), "{}", refused.message());
@@ -163,7 +163,7 @@ fn an_alias_is_unique_per_tenant() {
     assert_eq!(elsewhere.status, 201, "another tenant doesn't see it");
     let other = created(&sandbox, &welcome_with(&json!({"alias": "other"})));
     let taken = update(&sandbox, "other", &json!({"alias": "welcome"}));
-    assert_eq!((taken.status.as_u16(), taken.name().as_str()), (422, "validation_error"));
+    taken.rejected(422, "validation_error", "");
     assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(id.as_str()));
     assert_eq!(
         update(&sandbox, "welcome", &json!({"alias": "welcome"})).status,
@@ -208,8 +208,7 @@ fn a_batch_renders_templates_and_identifies_the_failing_email() {
         (with("other", &json!({})), "`[1].template.id`"),
     ] {
         let answer = sandbox.post("/emails/batch", &json!([good, bad]));
-        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
-        assert!(answer.message().contains(words), "{}", answer.message());
+        answer.rejected(422, "validation_error", words);
         assert!(sandbox.mails().is_empty());
     }
     assert_eq!(sandbox.post("/emails/batch", &json!([good, good])).status, 200);
@@ -257,13 +256,23 @@ fn a_rendered_body_has_a_size_limit() {
 }
 
 #[test]
-fn too_many_variables_are_rejected_quickly() {
-    // TPL-07
+fn a_template_has_at_most_fifty_variables() {
+    // TPL-07, TPL-08, LIM-09
     let sandbox = Sandbox::new();
-    let variables: Vec<_> = (0..20_000).map(|n| json!({"key": format!("V{n}"), "type": "string"})).collect();
-    let answer = sandbox.post("/templates", &welcome_with(&json!({"variables": variables})));
-    assert_eq!(answer.status, 422);
-    assert!(answer.message().contains("found 20000"), "{}", answer.message());
+    let variables = |count: usize| -> Value {
+        (0..count).map(|n| json!({"key": format!("V{n}"), "type": "string", "fallback_value": "x"})).collect()
+    };
+    for count in [51, 20_000] {
+        let answer = sandbox.post("/templates", &welcome_with(&json!({"variables": variables(count)})));
+        answer.rejected(422, "validation_error", &format!("found {count}"));
+    }
+    created(&sandbox, &welcome_with(&json!({"variables": variables(50)})));
+    assert_eq!(update(&sandbox, "welcome", &json!({"variables": variables(50)})).status, 200);
+    update(&sandbox, "welcome", &json!({"variables": variables(51)})).rejected(
+        422,
+        "validation_error",
+        "found 51",
+    );
 }
 
 #[test]
@@ -294,6 +303,7 @@ fn a_duplicate_is_a_draft_of_the_latest_version() {
     let copy = record(&sandbox, copy["id"].as_str().unwrap());
     assert_eq!((&copy["status"], &copy["published_at"]), (&json!("draft"), &Value::Null));
     assert_eq!((&copy["html"], &copy["alias"]), (&json!("<p>Newer {{{NAME}}}</p>"), &Value::Null));
+    assert_eq!(copy["name"], "Welcome (copy)");
     // Changing the duplicate leaves the original unchanged.
     update(&sandbox, copy["id"].as_str().unwrap(), &json!({"subject": "Copied"}));
     assert_eq!(record(&sandbox, &id)["subject"], "Welcome, {{{NAME}}}");
@@ -432,4 +442,205 @@ fn batches_and_scheduled_emails_fill_the_placeholders_of_a_template() {
     assert_eq!(rest, "Ada  <ada@example.com> London free  y");
     assert_eq!(follow(&sandbox, Method::POST, &link, ONE_CLICK).status, 200);
     assert_eq!(sandbox.get("/contacts/ada@example.com").json()["unsubscribed"], true);
+}
+
+/// The welcome template with a number that has a fallback.
+fn apples(fields: &Value) -> Value {
+    let mut template =
+        welcome_with(&json!({"html": "<p>Hello {{{NAME}}}, {{{APPLES}}} apples</p>", "variables": [
+            {"key": "NAME", "type": "string"}, {"key": "APPLES", "type": "number", "fallback_value": 3},
+        ]}));
+    template.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    template
+}
+
+#[test]
+fn a_template_is_created_as_a_draft_read_and_listed() {
+    // TPL-01, TPL-04, TPL-05, TPL-21, TPL-22, TPL-23, TPL-24, TPL-28, TPL-29, TPL-30, TPL-35
+    let sandbox = Sandbox::new();
+    let answer = sandbox.post("/templates", &json!({"name": "Plain", "html": "<p>x</p>"}));
+    let plain = answer.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!((answer.status.as_u16(), answer.json()), (201, json!({"object": "template", "id": plain})));
+    let reply_to = json!(["a@acme.test", "b@acme.test"]);
+    let id = created(&sandbox, &apples(&json!({"reply_to": reply_to})));
+    let shown = record(&sandbox, "welcome");
+    assert_eq!(shown["id"], json!(id));
+    for (field, value) in [
+        ("name", json!("Welcome")),
+        ("alias", json!("welcome")),
+        ("from", json!("Acme <hi@acme.test>")),
+        ("subject", json!("Welcome, {{{NAME}}}")),
+        ("reply_to", reply_to),
+        ("status", json!("draft")),
+        ("published_at", Value::Null),
+    ] {
+        assert_eq!(shown[field], value, "{field}");
+    }
+    let variables: Vec<_> = shown["variables"].as_array().unwrap().iter().map(|one| &one["key"]).collect();
+    assert_eq!(variables, ["NAME", "APPLES"]);
+    assert_eq!(shown["variables"][0]["fallback_value"], Value::Null);
+    assert_eq!(shown["variables"][1]["fallback_value"], 3);
+    let list = sandbox.get("/templates").json();
+    let listed: Vec<_> = list["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
+    assert_eq!(listed, [&id, &plain], "newest first");
+}
+
+#[test]
+fn invalid_fields_are_named() {
+    // TPL-09, TPL-10, TPL-11, TPL-13, TPL-14, TPL-19, TPL-20
+    let sandbox = Sandbox::new();
+    let variable = |variable: Value| json!({"name": "n", "html": "h", "variables": [variable]});
+    let mut wrong = vec![
+        (json!({"html": "h"}), "name"),
+        (json!({"name": "n"}), "html"),
+        (json!({"name": " ", "html": "h"}), "name"),
+        (json!({"name": "n", "html": "h", "alias": ""}), "alias"),
+        (json!({"name": "n", "html": "h", "from": "nobody"}), "from"),
+        (json!({"name": "n", "html": "h", "react": "<b/>"}), "react"),
+        (variable(json!({"type": "string"})), "key"),
+        (variable(json!({"key": "A"})), "type"),
+        (variable(json!({"key": "A", "type": "boolean"})), "type"),
+        (variable(json!({"key": "A", "type": "string", "fallback_value": 1})), "fallback_value"),
+        (variable(json!({"key": "A", "type": "number", "fallback_value": "1"})), "fallback_value"),
+        (variable(json!({"key": "a b", "type": "string"})), "key"),
+        (variable(json!({"key": "x".repeat(51), "type": "string"})), "key"),
+    ];
+    for key in
+        ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"]
+    {
+        wrong.push((variable(json!({"key": key, "type": "string"})), "reserved"));
+    }
+    let twice = json!([{"key": "A", "type": "string"}, {"key": "A", "type": "number"}]);
+    wrong.push((json!({"name": "n", "html": "h", "variables": twice}), "variables"));
+    for (body, named) in wrong {
+        let answer = sandbox.post("/templates", &body);
+        assert_eq!(answer.status, 422, "{body}");
+        assert!(answer.message().contains(named), "{body}: {}", answer.message());
+    }
+    assert_eq!(sandbox.get("/templates").json()["data"], json!([]));
+    // Capitals are recommended, not demanded.
+    created(&sandbox, &variable(json!({"key": "lower_case", "type": "string"})));
+}
+
+#[test]
+fn each_field_is_updated_alone_by_id_or_alias_and_cleared() {
+    // TPL-03, TPL-31, TPL-32, TPL-33, TPL-34
+    let sandbox = Sandbox::new();
+    let id = created(&sandbox, &welcome_with(&json!({"reply_to": "a@acme.test"})));
+    let mut expected = record(&sandbox, &id);
+    for (name, field, value) in [
+        (id.as_str(), "name", json!("Hello")),
+        ("welcome", "from", json!("news@acme.test")),
+        ("welcome", "subject", json!("Hi")),
+        ("welcome", "reply_to", json!(["b@acme.test"])),
+        ("welcome", "html", json!("<p>other</p>")),
+        ("welcome", "text", json!("other")),
+        ("welcome", "alias", json!("hello")),
+        ("hello", "alias", Value::Null),
+        (&id, "from", Value::Null),
+        (&id, "subject", Value::Null),
+        (&id, "reply_to", Value::Null),
+        (&id, "text", Value::Null),
+    ] {
+        let answer = update(&sandbox, name, &json!({ field: value }));
+        assert_eq!(answer.json(), json!({"object": "template", "id": id}), "{}", answer.text());
+        expected[field] = value;
+        let shown = record(&sandbox, &id);
+        for field in ["name", "alias", "from", "subject", "reply_to", "html", "text", "variables"] {
+            assert_eq!(shown[field], expected[field], "{field}");
+        }
+    }
+    assert_eq!(sandbox.get("/templates/welcome").status, 404);
+    update(&sandbox, &id, &json!({"variables": [{"key": "X", "type": "string"}]}));
+    assert_eq!(record(&sandbox, &id)["variables"][0]["key"], "X");
+}
+
+#[test]
+fn a_template_is_sent_by_id_or_alias_once_it_is_published() {
+    // GEN-02, GEN-04, EMAIL-43, EMAIL-44, EMAIL-45, TPL-02, TPL-37, TPL-38
+    let sandbox = Sandbox::new();
+    let id = created(&sandbox, &welcome());
+    let variables = json!({"NAME": "Ada"});
+    for name in [id.as_str(), "welcome"] {
+        let refused = sandbox.refused(&with(name, &variables));
+        assert!(refused.message().contains("published"), "{}", refused.message());
+    }
+    let published = sandbox.ask(Method::POST, "/templates/welcome/publish").send("");
+    assert_eq!(published.json(), json!({"object": "template", "id": id}));
+    for name in [id.as_str(), "welcome"] {
+        sandbox.sent(&with(name, &variables));
+    }
+    assert_eq!(sandbox.mails().len(), 2);
+}
+
+#[test]
+fn variables_have_their_values_or_fallbacks() {
+    // EMAIL-46, EMAIL-60, EMAIL-61, EMAIL-62, EMAIL-63, ERR-02, TPL-12, TPL-15
+    let sandbox = Sandbox::new();
+    published(&sandbox, &apples(&json!({})));
+    let html = |variables: Value| sandbox.record(&sandbox.sent(&with("welcome", &variables)))["html"].clone();
+    assert_eq!(html(json!({"NAME": "Ada <3", "UNUSED": "y"})), "<p>Hello Ada <3, 3 apples</p>", "unescaped");
+    assert_eq!(sandbox.mail().subject, "Welcome, Ada <3");
+    // A number may be given as a string.
+    for apples in [json!(5), json!("3"), json!("-1.5"), json!("1e3"), json!("9007199254740991")] {
+        let text = apples.as_str().map_or_else(|| apples.to_string(), str::to_owned);
+        assert_eq!(
+            html(json!({"NAME": "Ada", "APPLES": apples})),
+            format!("<p>Hello Ada, {text} apples</p>")
+        );
+    }
+    for text in ["", " 3", "3 ", "0x3", "3,5", "NaN", "three", "9007199254740992", "1e99"] {
+        let refused = sandbox.refused(&with("welcome", &json!({"NAME": "Ada", "APPLES": text})));
+        refused.rejected(422, "validation_error", "variables.APPLES");
+    }
+    for variables in [json!({"APPLES": 1}), json!({"NAME": 1})] {
+        sandbox.refused(&with("welcome", &variables)).rejected(422, "validation_error", "NAME");
+    }
+}
+
+#[test]
+fn an_email_overrides_its_template_and_fields_of_neither_are_rejected() {
+    // EMAIL-11, EMAIL-42, EMAIL-51, EMAIL-52, EMAIL-53, EMAIL-54, TPL-22, TPL-23, TPL-24
+    let sandbox = Sandbox::new();
+    published(&sandbox, &welcome_with(&json!({"reply_to": "template@acme.test"})));
+    let mut email = with("welcome", &json!({"NAME": "Ada"}));
+    let fields = |email: &Value| {
+        let record = sandbox.record(&sandbox.sent(email));
+        [record["from"].clone(), record["subject"].clone(), record["reply_to"].clone()]
+    };
+    assert_eq!(
+        fields(&email),
+        [json!("Acme <hi@acme.test>"), json!("Welcome, Ada"), json!(["template@acme.test"])]
+    );
+    assert_eq!(headers(&sandbox, "reply-to"), ["template@acme.test"]);
+    let own = [json!("Other <other@acme.test>"), json!("Own"), json!(["own@acme.test"])];
+    for (field, value) in ["from", "subject", "reply_to"].iter().zip(&own) {
+        email[field] = value.clone();
+    }
+    assert_eq!(fields(&email), own);
+
+    published(&sandbox, &json!({"name": "Bare", "html": "<p>x</p>", "alias": "bare"}));
+    for (more, missing) in
+        [(json!({}), "from"), (json!({"from": "a@acme.test"}), "subject"), (json!({"subject": "s"}), "from")]
+    {
+        let mut email = json!({"to": "ada@example.com", "template": {"id": "bare"}});
+        email.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert!(sandbox.refused(&email).message().contains(missing), "{missing}");
+    }
+    sandbox.sent(&json!({
+        "to": "ada@example.com", "template": {"id": "bare"}, "from": "a@acme.test", "subject": "s",
+    }));
+}
+
+#[test]
+fn the_text_is_given_derived_or_omitted() {
+    // TPL-25, TPL-26
+    let sandbox = Sandbox::new();
+    for (text, expected) in [(json!("own"), Some("own")), (Value::Null, Some("Hello Ada")), (json!(""), None)]
+    {
+        published(&sandbox, &welcome_with(&json!({"alias": null, "text": text})));
+        let template = sandbox.get("/templates?limit=1").json()["data"][0]["id"].as_str().unwrap().to_owned();
+        sandbox.sent(&with(&template, &json!({"NAME": "Ada"})));
+        assert_eq!(sandbox.mails()[0].text.as_deref().map(str::trim), expected);
+    }
 }

@@ -166,28 +166,3 @@ record! {
         pub data: Vec<EmailMetricsRow>,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{from_value, json};
-
-    use super::*;
-
-    #[test]
-    fn rows_hold_what_was_requested() {
-        let metrics: EmailMetrics = from_value(json!({
-            "object": "metrics", "metrics": ["sent", "open_rate", "forwarded"], "totals": {"sent": 3, "open_rate": 50},
-            "data": [{"period": "2026-07-01", "domain_id": null, "domain_name": "acme.test", "sent": 3, "open_rate": "49.7"}],
-        }))
-        .unwrap();
-        assert_eq!(
-            (metrics.totals.sent, metrics.totals.open_rate, metrics.totals.opened),
-            (Some(3), Some(50.0), None)
-        );
-        let row = &metrics.data[0];
-        assert_eq!((row.period.as_deref(), row.open_rate), (Some("2026-07-01"), Some(49.7)));
-        assert_eq!((row.domain_id.as_ref(), row.domain_name.as_deref()), (None, Some("acme.test")));
-        assert_eq!(metrics.metrics[2].as_str(), "forwarded");
-        assert!(metrics.dimensions.is_empty());
-    }
-}

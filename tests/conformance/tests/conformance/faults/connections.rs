@@ -5,7 +5,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::Method;
 use idempost::{Attachment, ClientBuilder, Error, Outcome, call::RetryPolicy, transport::ReqwestTransport};
 use idempost_conformance::peer::{Act, Peer, answer};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -97,29 +96,6 @@ async fn a_send_with_a_lost_response_is_retried_with_the_same_key_and_bytes() {
         assert_eq!(requests.len(), 3, "{act:?}");
         assert!(keys.iter().all(|key| *key == keys[0]) && keys[0] != "none", "{keys:?}");
         assert!(requests.iter().all(|request| request.body == requests[0].body));
-    }
-}
-
-#[tokio::test]
-async fn an_unknown_outcome_carries_the_key_to_retry_with() {
-    // B-02
-    let peer = Peer::acting([Act::HangUp]).await;
-    let error = send(&peer).await.unwrap_err();
-    assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
-    assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, 3));
-    assert_eq!(error.idempotency_key().unwrap().as_str(), keys(&peer)[0]);
-    assert!(error.is_retryable());
-}
-
-#[tokio::test]
-async fn a_request_that_is_not_idempotent_is_sent_once() {
-    // B-02
-    for act in [Act::HangUp, Act::refused(500, "application_error"), Act::refused(503, "service_unavailable")]
-    {
-        let peer = Peer::acting([act]).await;
-        let error = client(&peer.base_url()).request(Method::POST, "/domains").json(&1).await.unwrap_err();
-        assert_eq!((error.outcome(), peer.requests().len()), (Outcome::Unknown, 1), "{error:?}");
-        assert!(!error.is_retryable());
     }
 }
 

@@ -1,6 +1,6 @@
 use std::io::Write as _;
 
-use idempost::{Outcome, call::RetryPolicy};
+use idempost::{Error, Outcome, call::RetryPolicy};
 use idempost_conformance::peer::{Act, Peer, answer};
 
 use super::{email, patient, send};
@@ -88,4 +88,13 @@ async fn a_response_that_is_not_http_is_a_transport_failure() {
     }
     let peer = Peer::acting([Act::Answer(answer(99, &[], b""))]).await;
     assert!(send(&peer).await.is_err(), "a status below 100");
+}
+
+#[tokio::test]
+async fn an_error_body_of_10_mb_is_truncated() {
+    // B-07
+    let peer = Peer::acting([Act::answer(400, &[], vec![b'x'; 10_000_000])]).await;
+    let Error::Api(error) = send(&peer).await.unwrap_err() else { panic!("no response") };
+    assert_eq!(error.status, 400);
+    assert!(error.body.len() <= 1024 * 1024, "{}", error.body.len());
 }

@@ -1,0 +1,235 @@
+//! Contacts, their segments, and audiences, the former name of segments.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Sandbox};
+
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
+
+fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn contact(sandbox: &Sandbox, email: &str) -> String {
+    created(sandbox, "/contacts", &json!({ "email": email }))
+}
+
+fn patch(sandbox: &Sandbox, path: &str, body: &Value) -> Answer {
+    sandbox.ask(Method::PATCH, path).json(body)
+}
+
+fn delete(sandbox: &Sandbox, path: &str) -> Answer {
+    sandbox.ask(Method::DELETE, path).send("")
+}
+
+fn keys(item: &Value) -> Vec<&str> {
+    let mut keys: Vec<_> = item.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn data(sandbox: &Sandbox, path: &str) -> Value {
+    sandbox.get(path).json()["data"].clone()
+}
+
+#[test]
+fn a_contact_is_referred_to_by_id_or_address() {
+    // CONT-01, CONT-02
+    let sandbox = Sandbox::new();
+    for (email, segment) in [
+        ("ada@example.com", "ada@example.com"),
+        ("a+b/c#d%e?f@x.test", "A%2BB%2Fc%23d%25e%3Ff%40x.test"),
+        ("%2e@x.test", "%252e@x.test"),
+        ("a&b=c@x.test", "a%26b%3Dc%40x.test"),
+    ] {
+        let id = created(&sandbox, "/contacts", &json!({ "email": email, "first_name": "Ada" }));
+        let (by_id, by_address) = (format!("/contacts/{id}"), format!("/contacts/{segment}"));
+        let shown = sandbox.get(&by_id).json();
+        assert_eq!(shown["email"], email);
+        assert_eq!(sandbox.get(&by_address).json(), shown);
+        let all = "created_at email first_name id last_name object properties unsubscribed";
+        assert_eq!(keys(&shown), all.split(' ').collect::<Vec<_>>());
+        let changed = patch(&sandbox, &by_address, &json!({ "first_name": null, "unsubscribed": true }));
+        assert_eq!(changed.json(), json!({ "object": "contact", "id": id }));
+        let shown = sandbox.get(&by_id).json();
+        assert_eq!(shown["first_name"], Value::Null);
+        assert_eq!(shown["unsubscribed"], true);
+        assert_eq!(
+            delete(&sandbox, &by_id).json(),
+            json!({ "object": "contact", "contact": id, "deleted": true })
+        );
+        delete(&sandbox, &by_id).rejected(404, "not_found", "");
+    }
+    for unknown in [UNKNOWN_ID, "nobody@example.com", "nobody", "a%2Fb", "..x", "%20"] {
+        sandbox.get(format!("/contacts/{unknown}")).rejected(404, "not_found", "");
+    }
+}
+
+#[test]
+fn an_address_identifies_one_contact() {
+    let sandbox = Sandbox::new();
+    let first = created(&sandbox, "/contacts", &json!({ "email": "Ada@Example.com", "first_name": "Ada" }));
+    let again = sandbox.post("/contacts", &json!({ "email": "ada@example.com", "last_name": "L" }));
+    assert_eq!(again.json()["id"], json!(first), "{}", again.text());
+    let ada = sandbox.get(format!("/contacts/{first}")).json();
+    assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("L")));
+    assert_eq!(data(&sandbox, "/contacts").as_array().unwrap().len(), 1);
+
+    contact(&sandbox, "bob@example.com");
+    let taken = patch(&sandbox, "/contacts/bob@example.com", &json!({ "email": "ADA@example.com" }));
+    assert_eq!(taken.status, 409, "{}", taken.text());
+    let moved = patch(&sandbox, "/contacts/bob@example.com", &json!({ "email": "cyd@example.com" }));
+    assert_eq!(moved.status, 200, "{}", moved.text());
+    assert_eq!(sandbox.get("/contacts/bob@example.com").status, 404);
+    assert_eq!(sandbox.get("/contacts/cyd@example.com").json()["email"], "cyd@example.com");
+}
+
+#[test]
+fn properties_are_merged_and_null_removes_one() {
+    let sandbox = Sandbox::new();
+    created(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
+    created(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    let ada = json!({ "email": "ada@example.com", "properties": { "city": "London", "orders": 3 } });
+    let path = format!("/contacts/{}", created(&sandbox, "/contacts", &ada));
+    let change = |properties: Value| {
+        assert_eq!(patch(&sandbox, &path, &json!({ "properties": properties })).status, 200);
+        sandbox.get(&path).json()["properties"].clone()
+    };
+    let (city, orders) =
+        (json!({ "type": "string", "value": "London" }), json!({ "type": "number", "value": 4.5 }));
+    assert_eq!(change(json!({ "orders": 4.5 })), json!({ "city": city, "orders": orders }));
+    assert_eq!(change(json!({ "city": null })), json!({ "orders": orders }));
+    for properties in [json!({ "town": "x" }), json!({ "city": 1 }), json!({ "orders": "many" })] {
+        let answer = sandbox.post("/contacts", &json!({ "email": "b@x.test", "properties": properties }));
+        answer.rejected(422, "validation_error", "");
+    }
+}
+
+#[test]
+fn an_invalid_contact_is_rejected() {
+    let sandbox = Sandbox::new();
+    sandbox.post("/contacts", &json!({ "first_name": "Ada" })).rejected(
+        422,
+        "missing_required_field",
+        "email",
+    );
+    for (field, value) in [
+        ("email", json!(1)),
+        ("email", json!("nobody")),
+        ("email", json!("Ada <ada@example.com>")),
+        ("first_name", json!(1)),
+        ("first_name", json!("A\nda")),
+        ("unsubscribed", json!("yes")),
+        ("properties", json!(["x"])),
+        ("properties", json!({ "city": [true] })),
+        ("segments", json!("x")),
+        ("segments", json!(["x"])),
+        ("segments", json!([{ "name": "x" }])),
+        ("segments", json!([{ "id": UNKNOWN_ID }])),
+        ("topics", json!([{ "id": UNKNOWN_ID, "subscription": "maybe" }])),
+        ("topics", json!([{ "id": UNKNOWN_ID, "subscription": "opt_in" }])),
+        ("audience_id", json!(UNKNOWN_ID)),
+    ] {
+        let mut body = json!({ "email": "ada@example.com" });
+        body[field] = value;
+        let answer = sandbox.post("/contacts", &body);
+        assert_eq!(answer.status, 422, "{body}: {}", answer.text());
+        assert!(answer.message().contains(field), "{body}: {}", answer.text());
+    }
+    assert_eq!(data(&sandbox, "/contacts"), json!([]), "no contact was created");
+}
+
+#[test]
+fn membership_is_the_same_from_both_sides() {
+    // CONT-06, SEG-01, SEG-02, SEG-03
+    let sandbox = Sandbox::new();
+    let segment = created(&sandbox, "/segments", &json!({ "name": "Weekly" }));
+    let [ada, bob] = ["ada@example.com", "bob@example.com"].map(|email| {
+        created(&sandbox, "/contacts", &json!({ "email": email, "segments": [{ "id": segment }] }))
+    });
+    let members = data(&sandbox, &format!("/segments/{segment}/contacts"));
+    assert_eq!((&members[0]["id"], &members[1]["id"]), (&json!(bob), &json!(ada)), "newest first");
+    assert_eq!(keys(&members[0]), ["created_at", "email", "first_name", "id", "last_name", "unsubscribed"]);
+    assert_eq!(data(&sandbox, &format!("/contacts?segment_id={segment}")), members);
+
+    let path = format!("/contacts/ada%40example.com/segments/{segment}");
+    assert_eq!(delete(&sandbox, &path).json()["deleted"], true);
+    delete(&sandbox, &path).rejected(404, "not_found", "");
+    assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
+    assert_eq!(data(&sandbox, &format!("/segments/{segment}/contacts")), json!([members[0]]));
+    for _ in 0..2 {
+        let added = sandbox.ask(Method::POST, &path).send("").json();
+        assert_eq!((&added["contact_id"], &added["segment_id"]), (&json!(ada), &json!(segment)));
+    }
+    let segments = data(&sandbox, &format!("/contacts/{ada}/segments"));
+    assert_eq!(keys(&segments[0]), ["created_at", "id", "name"]);
+    assert_eq!(segments, data(&sandbox, "/segments"));
+    let join = |id: &str| sandbox.ask(Method::POST, format!("/contacts/{ada}/segments/{id}")).send("");
+    join(UNKNOWN_ID).rejected(404, "not_found", "");
+    join("x").rejected(422, "invalid_parameter", "");
+    sandbox.get(format!("/contacts?segment_id={UNKNOWN_ID}")).rejected(422, "validation_error", "segment_id");
+}
+
+#[test]
+fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.post("/segments", &json!({ "name": "Monthly" }));
+    assert_eq!((made.status.as_u16(), keys(&made.json())), (201, vec!["id", "name", "object"]));
+    let segment = made.json()["id"].as_str().unwrap().to_owned();
+    let ada = json!({ "email": "ada@example.com", "segments": [{ "id": segment }] });
+    let ada = created(&sandbox, "/contacts", &ada);
+    let path = format!("/segments/{segment}");
+    assert_eq!(patch(&sandbox, &path, &json!({ "name": "Daily" })).status, 200);
+    assert_eq!(sandbox.get(&path).json()["name"], "Daily");
+    assert_eq!(delete(&sandbox, &path).json()["deleted"], true);
+    assert_eq!(delete(&sandbox, &format!("/segments/{UNKNOWN_ID}")).json()["deleted"], true, "like Resend");
+    sandbox.get(&path).rejected(404, "not_found", "");
+    assert_eq!(data(&sandbox, "/contacts")[0]["id"], json!(ada));
+    assert_eq!(data(&sandbox, &format!("/contacts/{ada}/segments")), json!([]));
+    sandbox.post("/segments", &json!({})).rejected(422, "missing_required_field", "name");
+    for name in ["", " "] {
+        sandbox.post("/segments", &json!({ "name": name })).rejected(422, "validation_error", "name");
+    }
+    sandbox.get("/segments/x").rejected(422, "invalid_parameter", "");
+}
+
+#[test]
+fn audiences_are_segments_under_their_former_name() {
+    // AUD-01, AUD-03, VER-01
+    let sandbox = Sandbox::new();
+    let [audience, other] =
+        ["Weekly", "Monthly"].map(|name| created(&sandbox, "/segments", &json!({ "name": name })));
+    assert_eq!(sandbox.get("/audiences").json(), sandbox.get("/segments").json());
+    let old = created(&sandbox, "/contacts", &json!({ "email": "old@x.test", "audience_id": audience }));
+
+    let contacts = format!("/audiences/{audience}/contacts");
+    let made = sandbox.post(&contacts, &json!({ "email": "new@example.com", "first_name": "New" }));
+    assert_eq!((made.status.as_u16(), keys(&made.json())), (201, vec!["id", "object"]));
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    let members = data(&sandbox, &contacts);
+    assert_eq!((&members[0]["id"], &members[1]["id"]), (&json!(id), &json!(old)));
+    for name in [id.as_str(), "new%40example.com"] {
+        let one = format!("{contacts}/{name}");
+        let changed = patch(&sandbox, &one, &json!({ "last_name": "Reader" }));
+        assert_eq!(changed.json(), json!({ "object": "contact", "id": id }), "{}", changed.text());
+        assert_eq!(sandbox.get(&one).json(), sandbox.get(format!("/contacts/{id}")).json());
+        assert_eq!(sandbox.get(&one).json()["last_name"], "Reader");
+        // In another audience it is not found, and not changed.
+        let elsewhere = format!("/audiences/{other}/contacts/{name}");
+        sandbox.get(&elsewhere).rejected(404, "not_found", "");
+        patch(&sandbox, &elsewhere, &json!({})).rejected(404, "not_found", "");
+        assert_eq!(delete(&sandbox, &elsewhere).status, 200);
+        assert_eq!(sandbox.get(&one).status, 200);
+    }
+    for _ in 0..2 {
+        let deleted = delete(&sandbox, &format!("{contacts}/new%40example.com"));
+        let document = json!({ "object": "contact", "contact": "new@example.com", "deleted": true });
+        assert_eq!((deleted.status.as_u16(), deleted.json()), (200, document));
+    }
+    sandbox.get(format!("/contacts/{id}")).rejected(404, "not_found", "");
+    let nowhere = format!("/audiences/{UNKNOWN_ID}/contacts");
+    sandbox.post(&nowhere, &json!({ "email": "a@b.test" })).rejected(404, "not_found", "");
+}
