@@ -4,7 +4,7 @@ use idempost_reference_server::faults::Action;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 
 #[test]
 fn the_response_is_printed_unchanged() {
@@ -99,19 +99,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let wrong = service
         .idempost()
-        .run(&[
-            "api",
-            "FETCH",
-            "https://evil.test/emails",
-            "-f",
-            "x",
-            "-H",
-            "Authorization: x",
-            "-F",
-            "n=",
-            "-n=wget",
-            "--json",
-        ])
+        .run(&words("api FETCH https://evil.test/emails -f x -H 'Authorization: x' -F n= -n=wget --json"))
         .error(2);
     let codes: Vec<_> =
         wrong["problems"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();

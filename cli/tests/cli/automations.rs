@@ -211,26 +211,3 @@ fn events_are_defined_changed_and_deleted_by_name() {
     service.idempost().run(&["events", "delete", "user created/é"]).ok();
     get(&[]).fails(5);
 }
-
-#[test]
-fn a_dry_run_sends_nothing() {
-    let service = Service::start();
-    for arguments in [
-        &["automations", "stop", UNKNOWN, "--dry-run"][..],
-        &["automations", "duplicate", UNKNOWN, "-n"],
-        &["automations", "delete", UNKNOWN, "-n"],
-        &["automations", "update", UNKNOWN, "--name", "x", "-n"],
-        &["events", "create", "x", "-n"],
-        &["events", "update", "x", "--clear", "schema", "-n"],
-        &["events", "delete", "x", "-n"],
-        &["events", "send", "x", "--email", "a@b.test", "-n"],
-    ] {
-        let shown: Value = service.idempost().run(arguments).json();
-        assert!(shown["dry_run"]["path"].is_string(), "{arguments:?}: {shown}");
-    }
-    let made = service
-        .idempost()
-        .run_with(&["automations", "create", "--definition", "-", "-n"], &series().to_string());
-    assert_eq!(made.json()["dry_run"]["body"]["steps"][1], series()["steps"][1]);
-    assert_eq!(service.asked(), 0);
-}

@@ -8,7 +8,7 @@ use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 
 /// A service with one segment.
 struct Stage {
@@ -67,18 +67,9 @@ fn made(service: &Service, path: &str, body: &Value) -> String {
 #[test]
 fn a_draft_prints_its_id_and_the_command_that_sends_it() {
     let stage = Stage::new();
-    let ran = stage.service.idempost().run(&stage.create(&[
-        "--html",
-        "<p>Hi</p>",
-        "--preview-text",
-        "p",
-        "--name",
-        "Week 47",
-        "--reply-to",
-        "a@x.test",
-        "--reply-to",
-        "b@x.test",
-    ]));
+    let ran = stage.service.idempost().run(&stage.create(&words(
+        "--html <p>Hi</p> --preview-text p --name 'Week 47' --reply-to a@x.test --reply-to b@x.test",
+    )));
     let id = ran.stdout.trim().to_owned();
     assert_eq!(
         (ran.code, ran.stderr),
@@ -129,22 +120,10 @@ fn all_problems_are_reported_at_once_by_flag() {
     let paths: Vec<_> = problems.iter().map(|problem| problem["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["/segment_id", "/from", "/subject", ""]);
     let error = Idempost::new()
-        .run(&[
-            "broadcasts",
-            "create",
-            "--segment-id",
-            "s",
-            "--from",
-            "x",
-            "--subject",
-            "Hi",
-            "--html-file",
-            "/nonexistent",
-            "--scheduled-at",
-            "in 1 hour",
-            "--wait",
-            "--json",
-        ])
+        .run(&words(
+            "broadcasts create --segment-id s --from x --subject Hi --html-file /nonexistent \
+             --scheduled-at 'in 1 hour' --wait --json",
+        ))
         .error(2);
     let flags: Vec<_> = error["problems"]
         .as_array()

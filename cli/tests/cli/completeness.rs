@@ -240,6 +240,20 @@ fn every_operation_has_a_command_or_an_example_that_sends_it() {
 }
 
 #[test]
+fn a_dry_run_of_a_change_changes_nothing_and_needs_no_credential() {
+    let reads = ["list_audiences", "get_inbox_agent", "search_inbox_threads"];
+    let service = Service::start();
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
+    for (id, arguments, input) in COMMANDS.iter().filter(|(id, ..)| !reads.contains(id)) {
+        let ran = idempost.run_with(&[arguments, &["--dry-run"][..]].concat(), input);
+        assert_eq!(ran.code, Some(0), "{id}: {ran:?}");
+        let shown: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        assert!(shown["dry_run"]["path"].is_string() || ran.stderr.contains("nothing sent"), "{id}: {ran:?}");
+    }
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
 fn every_command_shows_an_example() {
     let idempost = Idempost::new();
     let tree = idempost.run(&["help", "--json"]).json();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 
 #[test]
 fn a_setting_can_be_set_read_and_unset() {
@@ -220,18 +220,7 @@ fn every_command_names_an_invalid_setting() {
     for command in [
         &["emails", "list"][..],
         &["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"],
-        &[
-            "emails",
-            "send",
-            "--from",
-            "a@acme.test",
-            "--to",
-            "b@example.com",
-            "--subject",
-            "s",
-            "--text",
-            "t",
-        ],
+        &words("emails send --from a@acme.test --to b@example.com --subject s --text t"),
         &["topics", "create", "News", "--default-subscription", "opt_in"],
         &["sandbox", "inbox", "list"],
         &["whoami"],

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::SEND;
+use crate::support::{SEND, words};
 
 fn done(service: &Service, arguments: &[&str]) -> String {
     service.idempost().run(arguments).ok().trim_end().to_owned()
@@ -95,18 +95,10 @@ fn all_invalid_flags_are_reported_before_anything_is_sent() {
     let service = Service::start();
     let stderr = service
         .idempost()
-        .run(&[
-            "emails",
-            "metrics",
-            "--start-date",
-            "yesterday",
-            "--granularity",
-            "yearly",
-            "--metrics",
-            "sent,opend",
-            "--dimensions",
-            "email,broadcast",
-        ])
+        .run(&words(
+            "emails metrics --start-date yesterday --granularity yearly --metrics sent,opend --dimensions \
+             email,broadcast",
+        ))
         .fails(2);
     for part in ["--start-date", "--granularity", "opend", "`email` and `broadcast`"] {
         assert!(stderr.contains(part), "{part}: {stderr}");

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Idempost, Ran};
+use crate::support::{Idempost, Ran, words};
 
 /// Title, clipboard, cursor, C1, bidirectional, line separator, tag: one of each kind.
 const EVIL: &str = "a\u{1b}]0;owned\u{7}\u{1b}]52;c;YQ==\u{7}\u{1b}[2J\u{9b}31m\u{202e}b\u{2028}\u{e0041}\r";
@@ -97,17 +97,7 @@ fn an_invalid_command_line_cannot_control_the_terminal() {
 fn a_curl_command_cannot_control_the_terminal_and_sends_the_same_text() {
     let service = crate::service::Service::start();
     let text = "one\u{9b}31m two\u{202e} three\n";
-    let send = [
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "ada@example.com",
-        "--subject",
-        "Hello",
-        "--text",
-    ];
+    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Hello --text");
     for columns in ["", "100"] {
         let idempost = service.idempost().env("IDEMPOST_FORCE_TTY", columns);
         let ran = idempost.run(&[&send[..], &[text, "--dry-run=curl"]].concat());

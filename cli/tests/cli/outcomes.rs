@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::service::Service;
 #[cfg(unix)]
-use crate::support::{Finish as _, signal, wait_until};
+use crate::support::{Finish as _, signal, wait_until, words};
 use crate::support::{Idempost, Ran};
 
 const SEND: [&str; 12] = [
@@ -120,14 +120,6 @@ fn the_exit_code_follows_what_has_to_happen_before_a_retry_succeeds() {
 }
 
 #[test]
-fn not_found_is_5() {
-    let service = Service::start();
-    let error =
-        service.idempost().run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--json"]).error(5);
-    assert_eq!(error["api"]["name"], "not_found");
-}
-
-#[test]
 fn rate_limiting_is_6_and_reports_the_delay() {
     let error = failing(Action::TooMany { retry_after: Some("7".to_owned()) }, &SEND, 6);
     assert_eq!(
@@ -150,14 +142,6 @@ fn an_unreachable_service_is_7_and_a_failing_one_if_the_key_is_given() {
     let error = failing(Action::error(503, "service_unavailable", "later"), &SEND, 7);
     assert_eq!((&error["outcome"], &error["idempotency_key"]), (&json!("unknown"), &json!("order-17")));
     failing(Action::DropBefore, &["emails", "list"], 7);
-}
-
-#[test]
-fn a_failing_service_without_an_idempotency_key_is_9() {
-    let service = Service::start().unjudged();
-    let broken = Action::error(500, "internal_server_error", "oh");
-    let error = failing_at(&service, broken, &["api", "POST", "/broadcasts", "-f", "a=b"], 9);
-    assert_eq!((&error["outcome"], &error["retryable"]), (&json!("unknown"), &json!(false)));
 }
 
 #[test]
@@ -354,22 +338,6 @@ fn the_exit_code_follows_the_outcome_and_what_a_repetition_does() {
     }
 }
 
-#[test]
-fn the_command_that_exit_code_9_prints_sends_no_second_email() {
-    // a proxy's timeout hides that the service accepted the email.
-    let service = Service::start();
-    service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
-    service
-        .core()
-        .faults()
-        .add(Rule::new(Action::answer(504, "<html></html>")).on(Method::POST, "/emails").times(3));
-    let send = &SEND[..10];
-    let stderr = service.idempost().run(send).fails(9);
-    let flag = stderr.split('`').find(|part| part.starts_with("--idempotency-key ")).unwrap();
-    service.idempost().run(&[send, &flag.split(' ').collect::<Vec<_>>()].concat()).ok();
-    assert_eq!(service.core().mails("sb_test").len(), 1);
-}
-
 #[cfg(unix)]
 #[test]
 fn a_shell_runs_the_printed_command_and_the_email_is_sent_once() {
@@ -385,19 +353,7 @@ fn a_shell_runs_the_printed_command_and_the_email_is_sent_once() {
     )
     .unwrap();
     let quoted = [&SEND[..8], &["--text", "it's $5\n!"]].concat();
-    let api = [
-        "api",
-        "POST",
-        "/emails",
-        "-f",
-        "from=a@b.test",
-        "-f",
-        "to=c@d.test",
-        "-f",
-        "subject=s",
-        "-f",
-        "text=t u",
-    ];
+    let api = words("api POST /emails -f from=a@b.test -f to=c@d.test -f subject=s -f 'text=t u'");
     for command in [&quoted[..], &SEND, &["emails", "batch", "--", "one.json"], &api] {
         let before = service.core().mails("sb_test").len();
         service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::service::Service;
+use crate::support::words;
 
 const MAIL: &str = concat!(
     "From: Ada <ada@example.com>\r\nTo: in@acme.test\r\nSubject: Files\r\nMIME-Version: 1.0\r\n",
@@ -197,18 +198,7 @@ fn attachments_of_a_sent_mail_are_listed_and_saved() {
     let idempost = service.idempost();
     let file = idempost.home().join("log.txt");
     fs::write(&file, "a log").unwrap();
-    let send = [
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "ada@example.com",
-        "--subject",
-        "Log",
-        "--text",
-        "Hi",
-    ];
+    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi");
     let id = idempost.run(&[&send[..], &["--attach", file.to_str().unwrap()]].concat()).ok();
     let list = idempost.run(&["emails", "attachments", id.trim(), "--columns", "filename,size"]).ok();
     assert_eq!(list.trim(), "log.txt\t5");
@@ -224,18 +214,7 @@ fn sent_and_received_mails_are_shared_by_links_that_expire() {
     let service = Service::start();
     let idempost = service.idempost();
     let received = idempost.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
-    let send = [
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "ada@example.com",
-        "--subject",
-        "Log",
-        "--text",
-        "Hi",
-    ];
+    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Log --text Hi");
     for id in [received, idempost.run(&send).ok()] {
         let url = idempost.run(&["emails", "share", id.trim(), "--for", "1h 30m"]).ok();
         assert!(url.contains("/_/shared/"), "{url}");

@@ -6,7 +6,7 @@ use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::json;
 
 use crate::mcp::Application;
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 
 const KEY: &str = "sb_the_key_of_this_account";
 const SECRET: &str = "re_sentinel_of_a_new_secret";
@@ -85,18 +85,7 @@ async fn a_created_secret_is_saved_even_if_the_rest_can_t_be_read() {
 async fn no_message_repeats_a_credential_that_a_service_echoes() {
     // G-08
     let (server, idempost) = stage().await;
-    let email_send = [
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "ada@acme.test",
-        "--subject",
-        "s",
-        "--text",
-        "t",
-    ];
+    let email_send = words("emails send --from hi@acme.test --to ada@acme.test --subject s --text t");
     let echo = format!(
         r#"{{"statusCode": 401, "name": "invalid_api_key", "message": "No account has the key {KEY}.", "token": "{SECRET}"}}"#
     );

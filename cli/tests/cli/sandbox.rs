@@ -13,7 +13,7 @@ use serde_json::json;
 
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{Finish as _, Idempost, Limited, Ran, exit_code, wait_until};
+use crate::support::{Finish as _, Idempost, Limited, Ran, exit_code, wait_until, words};
 
 /// A sandbox that runs until dropped.
 pub(crate) struct Sandbox {
@@ -182,14 +182,8 @@ fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
 #[test]
 fn run_gives_the_command_a_sandbox_and_exits_with_its_code() {
     let idempost = Idempost::new();
-    let ran = idempost.run(&[
-        "sandbox",
-        "run",
-        "--",
-        "sh",
-        "-c",
-        "echo $IDEMPOST_BASE_URL $IDEMPOST_API_KEY; exit 7",
-    ]);
+    let ran =
+        idempost.run(&words("sandbox run -- sh -c 'echo $IDEMPOST_BASE_URL $IDEMPOST_API_KEY; exit 7'"));
     assert_eq!(ran.code, Some(7), "{ran:?}");
     assert!(ran.stdout.starts_with("http://127.0.0.1:") && ran.stdout.ends_with(" sb_local\n"), "{ran:?}");
     let program = env!("CARGO_BIN_EXE_idempost");
@@ -505,21 +499,10 @@ fn the_requested_rate_limit_applies() {
 #[test]
 fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
     let idempost = Idempost::new();
-    let send = [
-        "--sandbox",
-        "emails",
-        "send",
-        "--from",
-        "Acme <hi@acme.test>",
-        "--to",
-        "ada@example.com",
-        "--bcc",
-        "eve@example.com",
-        "--subject",
-        "Hello",
-        "--text",
-        "It works",
-    ];
+    let send = words(
+        "--sandbox emails send --from 'Acme <hi@acme.test>' --to ada@example.com --bcc eve@example.com \
+         --subject Hello --text 'It works'",
+    );
     let ran = idempost.run(&send);
     for part in [
         "from     Acme <hi@acme.test>\n",
@@ -560,21 +543,10 @@ fn the_sandbox_flag_overrides_every_setting() {
 
 #[test]
 fn a_scheduled_email_is_not_captured_before_its_sandbox_ends() {
-    let ran = Idempost::new().run(&[
-        "--sandbox",
-        "emails",
-        "send",
-        "--from",
-        "a@acme.test",
-        "--to",
-        "ada@example.com",
-        "--subject",
-        "Hi",
-        "--text",
-        "x",
-        "--scheduled-at",
-        "in 1 hour",
-    ]);
+    let ran = Idempost::new().run(&words(
+        "--sandbox emails send --from a@acme.test --to ada@example.com --subject Hi --text x \
+         --scheduled-at 'in 1 hour'",
+    ));
     assert!(ran.stderr.contains("the email is scheduled") && !ran.stderr.contains("captured by"), "{ran:?}");
     ran.ok();
 }

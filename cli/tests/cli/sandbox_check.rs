@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::{Idempost, Ran};
+use crate::support::{Idempost, Ran, words};
 
 const MAIL: &str = "Subject: Hi {{name}}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n\
     <html lang=en><p style='gap:1px'>See <a href='http://localhost:3000'>\u{1b}[31m the page</a></p></html>";
@@ -95,34 +95,16 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
             &body,
         ])
         .ok();
-    let ran = idempost.run(&[
-        "sandbox",
-        "check",
-        "--fail-on",
-        "warning",
-        "--ignore",
-        "link_private,unsubscribe_missing",
-    ]);
+    let ran =
+        idempost.run(&words("sandbox check --fail-on warning --ignore link_private,unsubscribe_missing"));
     assert_eq!(codes(&ran), (vec![], Some(0)), "{ran:?}");
-    let ran = idempost.run(&[
-        "sandbox",
-        "check",
-        "--fail-on",
-        "warning",
-        "--ignore",
-        "link_private,unsubscribe_missing",
-        "--fetch-links",
-    ]);
+    let ran = idempost.run(&words(
+        "sandbox check --fail-on warning --ignore link_private,unsubscribe_missing --fetch-links",
+    ));
     assert_eq!(codes(&ran), (vec!["link_not_public"], Some(3)), "{ran:?}");
     assert!(ran.stderr.contains("1 of 2 links checked"), "{ran:?}");
-    let ran = idempost.run(&[
-        "sandbox",
-        "check",
-        "--json",
-        "--jq",
-        ".links.data[] | [.state, .url] | @tsv",
-        "--fetch-links",
-    ]);
+    let ran = idempost
+        .run(&words("sandbox check --json --jq '.links.data[] | [.state, .url] | @tsv' --fetch-links"));
     let expected = format!("not_public\t{0}/private\nskipped\t{0}/_/unsubscribe/x\n", sandbox.base_url);
     assert_eq!((ran.stdout.as_str(), ran.code), (expected.as_str(), Some(0)), "{ran:?}");
     let disabled = Sandbox::start(&["--no-fetch"]);
@@ -136,15 +118,9 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
 
 #[test]
 fn all_wrong_arguments_are_reported() {
-    let ran = Idempost::new().run(&[
-        "sandbox",
-        "check",
-        "missing.eml",
-        "--fail-on",
-        "fatal",
-        "--ignore",
-        "placeholder,image_without_alts,css-gap",
-    ]);
+    let ran = Idempost::new().run(&words(
+        "sandbox check missing.eml --fail-on fatal --ignore placeholder,image_without_alts,css-gap",
+    ));
     let stderr = ran.fails(2);
     for part in [
         "the severity must be note, warning, error or never",

@@ -7,7 +7,7 @@ use mail_parser::MessageParser;
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::{Idempost, SEND};
+use crate::support::{Idempost, SEND, words};
 
 #[test]
 fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
@@ -80,18 +80,7 @@ fn stages_of_smtp_fail_in_the_same_words() {
         (added.stdout.as_str(), added.stderr.as_str()),
         ("1\n", "30% of SMTP RCPT: 451 4.7.1 Greylisted, try again later\n")
     );
-    let added = idempost.run(&[
-        "sandbox",
-        "fail",
-        "smtp",
-        "end-of-data",
-        "--slow",
-        "50ms",
-        "--times",
-        "2",
-        "--after",
-        "1",
-    ]);
+    let added = idempost.run(&words("sandbox fail smtp end-of-data --slow 50ms --times 2 --after 1"));
     let shown = "the next 2 of SMTP END-OF-DATA, after 1 that succeed: the service's own reply, 50 ms late\n";
     assert_eq!(added.stderr, shown);
     let listed = idempost.run(&["sandbox", "fail", "--list"]).ok();
@@ -127,22 +116,9 @@ fn rules_are_removed() {
 #[test]
 fn all_problems_with_a_rule_are_reported() {
     let stderr = Idempost::new()
-        .run(&[
-            "sandbox",
-            "fail",
-            "BREW emails",
-            "--status",
-            "99",
-            "--drop",
-            "--slow",
-            "soon",
-            "--times",
-            "0",
-            "--percent",
-            "101",
-            "--after",
-            "x",
-        ])
+        .run(&words(
+            "sandbox fail 'BREW emails' --status 99 --drop --slow soon --times 0 --percent 101 --after x",
+        ))
         .fails(2);
     for part in [
         "a path must start with /",

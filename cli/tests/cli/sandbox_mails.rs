@@ -1,7 +1,7 @@
 //! `sandbox inbox delete`, `sandbox inbox mark` and `sandbox serve --keep-for`.
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 
 /// The subjects that a list has with these arguments.
 fn subjects(idempost: &Idempost, filter: &[&str]) -> Vec<String> {
@@ -75,20 +75,7 @@ fn mails_are_marked_as_read_and_unread() {
     assert_eq!(command(&["--all", "--json"]).json()["changed"], 1);
     assert_eq!(command(&["--unread", "--to", "ada", "--json"]).json()["changed"], 1);
     assert_eq!(unread(), ["One"]);
-    idempost
-        .run(&[
-            "sandbox",
-            "receive",
-            "--from",
-            "a@example.com",
-            "--to",
-            "b@acme.test",
-            "--subject",
-            "In",
-            "--text",
-            "x",
-        ])
-        .ok();
+    idempost.run(&words("sandbox receive --from a@example.com --to b@acme.test --subject In --text x")).ok();
     assert_eq!(command(&["--received", "--all", "--json"]).json()["changed"], 1);
     let deleted = idempost.run(&["sandbox", "inbox", "delete", "--received", "--subject", "in", "--json"]);
     assert_eq!(deleted.json()["deleted"], 1);

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 
 #[test]
 fn beyond_loopback_the_sandbox_requires_a_password_or_insecure() {
@@ -35,18 +35,7 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
     let sandbox = Sandbox::start(&["--auth", "correct-horse"]);
     let export = sandbox.lines.last().unwrap();
     assert!(export.ends_with("IDEMPOST_API_KEY=sb_correct-horse"), "{export}");
-    let send = [
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "ada@example.com",
-        "--subject",
-        "Hi",
-        "--text",
-        "Hi",
-    ];
+    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hi");
     let refused = sandbox.client().run(&send);
     assert!(refused.code != Some(0) && refused.stderr.contains("invalid"), "{refused:?}");
     let client = || sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse");

@@ -4,7 +4,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{Finish as _, Idempost};
+use crate::support::{Finish as _, Idempost, words};
 
 const REQUIRED: [&str; 10] = [
     "emails",
@@ -139,23 +139,10 @@ fn a_variable_is_text_unless_given_as_json() {
     let idempost = service.idempost();
     std::fs::write(idempost.home().join("name"), "Ada").unwrap();
     let shown = idempost
-        .run(&[
-            "emails",
-            "send",
-            "--template",
-            "welcome",
-            "--to",
-            "ada@example.com",
-            "--var",
-            "N=007",
-            "--var",
-            "NAME=@name",
-            "--var",
-            "AT=@@x",
-            "--var-json",
-            "APPLES=17",
-            "--dry-run",
-        ])
+        .run(&words(
+            "emails send --template welcome --to ada@example.com --var N=007 --var NAME=@name --var \
+             AT=@@x --var-json APPLES=17 --dry-run",
+        ))
         .json();
     let variables = json!({"N": "007", "NAME": "Ada", "AT": "@x", "APPLES": 17});
     assert_eq!(
@@ -172,20 +159,7 @@ fn flags_override_the_document() {
         "from": "a@acme.test", "to": ["x@example.com"], "subject": "s", "text": "t", "headers": {"X-A": "1", "X-B": "2"},
         "tags": [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}],
     });
-    let flags = [
-        "emails",
-        "send",
-        "--input",
-        "-",
-        "--to",
-        "y@example.com",
-        "--tag",
-        "b=3",
-        "--tag",
-        "c=4",
-        "--header",
-        "X-B: 5",
-    ];
+    let flags = words("emails send --input - --to y@example.com --tag b=3 --tag c=4 --header 'X-B: 5'");
     service.idempost().run_with(&flags, &document.to_string()).ok();
     let mut expected = document;
     expected["to"] = json!(["y@example.com"]);

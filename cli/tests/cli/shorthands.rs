@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 #[cfg(unix)]
 use crate::support::{Limited, exit_code, wait_until};
 
@@ -281,18 +281,7 @@ fn a_json_array_sets_subscriptions_steps_and_connections_and_an_object_replaces_
 
 #[test]
 fn one_click_unsubscribe_headers_come_from_one_flag() {
-    let send = [
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "ada@example.com",
-        "--subject",
-        "s",
-        "--text",
-        "t",
-    ];
+    let send = words("emails send --from hi@acme.test --to ada@example.com --subject s --text t");
     let shown =
         body(&[&send[..], &["--list-unsubscribe", "https://acme.test/u?t=1", "--header", "X-A: b"]].concat());
     assert_eq!(
@@ -392,19 +381,7 @@ fn a_batch_has_schedules_only_with_a_flag_and_a_service_that_supports_them() {
 
 #[test]
 fn limits_of_the_public_service_are_warnings() {
-    let mut arguments = vec![
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "a@x.test",
-        "--subject",
-        "s",
-        "--text",
-        "t",
-        "-n",
-    ];
+    let mut arguments = words("emails send --from hi@acme.test --to a@x.test --subject s --text t -n");
     let tags: Vec<String> = (0..76).map(|n| format!("--tag=n{n}=v")).collect();
     arguments.extend(tags.iter().map(String::as_str));
     arguments.push("--scheduled-at=2099-01-01T00:00:00Z");

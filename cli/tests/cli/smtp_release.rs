@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::wait_until;
+use crate::support::{wait_until, words};
 
 /// An SMTP server that accepts everything except recipients whose local part is `refused`, and records what clients send.
 struct Sink {
@@ -148,16 +148,8 @@ fn a_released_mail_reaches_only_the_recipients_of_the_release() {
     assert_eq!(sandbox.printed("release"), Some(sink.url().as_str()));
     let idempost = sandbox.client();
     let id = send(&sandbox, &json!(["Ada <ada@live.test>"]), &json!("cy@live.test"), &json!("eve@live.test"));
-    let released = idempost.run(&[
-        "sandbox",
-        "inbox",
-        "release",
-        &id,
-        "--to",
-        "qa@acme.test",
-        "--to",
-        "QA <qa2@Acme.test>",
-    ]);
+    let released = idempost
+        .run(&words(&format!("sandbox inbox release {id} --to qa@acme.test --to 'QA <qa2@Acme.test>'",)));
     assert_eq!(released.stdout, "250 2.0.0 Queued as 17\n");
     assert_eq!(released.stderr, "released to qa@acme.test, QA <qa2@Acme.test>\n");
     let (recipients, messages) = sink.take();

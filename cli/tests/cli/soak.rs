@@ -15,7 +15,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Finish as _, Idempost, Ran, signal};
+use crate::support::{Finish as _, Idempost, Ran, signal, words};
 
 const ROWS: usize = 1_000;
 const RECEIVED: usize = 10;
@@ -139,18 +139,7 @@ impl Soak {
             writeln!(rows, "r{round}-{row}@example.com").unwrap();
         }
         std::fs::write(self.file("rows.csv"), rows).unwrap();
-        let send = [
-            "bulk",
-            "send",
-            "rows.csv",
-            "--yes",
-            "--from",
-            "hi@acme.test",
-            "--subject",
-            "Hello",
-            "--text",
-            "Hi",
-        ];
+        let send = words("bulk send rows.csv --yes --from hi@acme.test --subject Hello --text Hi");
         let mut arguments = send.to_vec();
         for attempt in 0.. {
             let mut child = self.idempost.command().args(&arguments).spawn().unwrap();

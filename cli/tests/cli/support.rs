@@ -29,6 +29,14 @@ pub(crate) const SEND: [&str; 10] = [
     "It works",
 ];
 
+/// The words of a command line; single quotes group words with spaces.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('\'').enumerate();
+    parts
+        .flat_map(|(n, part)| if n % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
+        .collect()
+}
+
 /// The program with its home folder and environment.
 pub(crate) struct Idempost {
     home: tempfile::TempDir,

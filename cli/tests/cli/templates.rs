@@ -5,7 +5,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::Idempost;
+use crate::support::{Idempost, words};
 
 const WELCOME: [&str; 10] = [
     "templates",
@@ -91,20 +91,10 @@ fn a_template_is_published_under_the_alias_set_by_the_same_update() {
 #[test]
 fn all_problems_are_reported_at_once() {
     // A-39, A-40, A-41
-    let stderr = Idempost::new().run(&[
-        "templates",
-        "create",
-        "--from",
-        "nobody",
-        "--variable",
-        "A:boolean",
-        "--variable",
-        "EMAIL",
-        "--variable",
-        "B:number=x",
-        "--html-file",
-        "nowhere.html",
-    ]);
+    let stderr = Idempost::new().run(&words(
+        "templates create --from nobody --variable A:boolean --variable EMAIL --variable B:number=x \
+         --html-file nowhere.html",
+    ));
     let stderr = stderr.fails(2);
     for expected in
         ["--from", "A:boolean", "reserved", "a number must be a number", "nowhere.html", "missing: NAME"]
@@ -127,11 +117,4 @@ fn a_template_that_could_not_be_published_is_still_stored() {
     let ran = service.idempost().run(&with(&WELCOME, &["--html", "x", "--publish", "--retries", "0"]));
     assert_eq!(ran.code, Some(7), "{ran:?}");
     assert!(!ran.stdout.is_empty() && ran.stderr.contains("retry: idempost templates publish"), "{ran:?}");
-}
-
-#[test]
-fn a_dry_run_shows_the_request_and_needs_no_credential() {
-    let ran =
-        Idempost::new().run(&with(&WELCOME, &["--html", "x", "--dry-run", "--jq", ".dry_run.body.name"]));
-    assert_eq!(ran.ok(), "Welcome\n");
 }

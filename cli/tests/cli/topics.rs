@@ -1,8 +1,9 @@
 //! `topics`, `properties`, and topic subscriptions of contacts.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::service::Service;
+use crate::support::words;
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -19,18 +20,10 @@ fn a_topic_is_created_shown_changed_and_deleted() {
     let service = Service::start();
     let id = done(
         &service,
-        &[
-            "topics",
-            "create",
-            "--name",
-            "Digest",
-            "--default-subscription",
-            "opt_out",
-            "--description",
-            "Weekly",
-            "--visibility",
-            "public",
-        ],
+        &words(
+            "topics create --name Digest --default-subscription opt_out --description Weekly --visibility \
+             public",
+        ),
     );
     let shown = service.idempost().run(&["topics", "get", &id]).ok();
     assert!(shown.contains("name                  Digest") && shown.contains("opt_out"), "{shown}");
@@ -107,18 +100,7 @@ fn a_contact_subscribes_and_unsubscribes() {
     service.idempost().run(&["contacts", "topics", "bob@example.com"]).fails(5);
     service.idempost().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", UNKNOWN]).fails(3);
     // A contact who opted out is skipped.
-    let send = [
-        "emails",
-        "send",
-        "--from",
-        "hi@acme.test",
-        "--to",
-        "ada@example.com",
-        "--subject",
-        "Hi",
-        "--text",
-        "x",
-    ];
+    let send = words("emails send --from hi@acme.test --to ada@example.com --subject Hi --text x");
     let id = done(&service, &[&send[..], &["--topic-id", &news]].concat());
     assert!(service.core().mails("sb_test").is_empty());
     assert_eq!(done(&service, &["emails", "get", &id, "--jq", ".last_event"]), "failed");
@@ -183,28 +165,5 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         "",
     ];
     fails(&both, &["2 problems", "this topic is also named", "must not be empty"]);
-    for id in ["", "..", "."] {
-        service.idempost().run(&["topics", "get", id]).fails(2);
-        service.idempost().run(&["properties", "delete", id]).fails(2);
-        service.idempost().run(&["contacts", "topics", id]).fails(2);
-    }
-    assert_eq!(service.asked(), 0);
-}
-
-#[test]
-fn a_dry_run_shows_the_request_without_a_service() {
-    let service = Service::start();
-    let shown = |arguments: &[&str]| -> Value {
-        let ran = service.idempost().run(&[arguments, &["--dry-run"]].concat()).ok();
-        serde_json::from_str::<Value>(&ran).unwrap()["dry_run"].take()
-    };
-    let create = shown(&["topics", "create", "--name", "x", "--default-subscription", "opt_in"]);
-    assert_eq!((&create["method"], &create["path"]), (&json!("POST"), &json!("/topics")));
-    assert_eq!(shown(&["topics", "delete", UNKNOWN])["method"], "DELETE");
-    let update = shown(&["properties", "update", UNKNOWN, "--clear", "fallback"]);
-    assert_eq!(update["path"], format!("/contact-properties/{UNKNOWN}"));
-    assert_eq!(shown(&["properties", "delete", UNKNOWN])["method"], "DELETE");
-    let update = shown(&["contacts", "update-topics", "ada+x@example.com", "--opt-in", UNKNOWN]);
-    assert_eq!(update["path"], "/contacts/ada%2Bx%40example.com/topics");
     assert_eq!(service.asked(), 0);
 }

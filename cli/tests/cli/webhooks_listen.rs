@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::{Idempost, Limited, SEND, TIMEOUT, exit_code, signal, wait_until};
+use crate::support::{Idempost, Limited, SEND, TIMEOUT, exit_code, signal, wait_until, words};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -335,18 +335,8 @@ fn only_a_local_sandbox_needs_no_public_url() {
         .env("IDEMPOST_API_KEY", "re_hidden");
     let stderr = idempost.run(&["webhooks", "listen"]).fails(2);
     assert!(stderr.contains("--public-url") && !stderr.contains("re_hidden"), "{stderr}");
-    let wrong = [
-        "webhooks",
-        "listen",
-        "--public-url",
-        "tunnel",
-        "--forward-to",
-        "localhost:3000",
-        "--event",
-        "a,,b",
-        "--path",
-        "/x",
-    ];
+    let wrong =
+        words("webhooks listen --public-url tunnel --forward-to localhost:3000 --event a,,b --path /x");
     let stderr = idempost.run(&wrong).fails(2);
     for flag in ["--public-url", "--forward-to", "--event", "--path"] {
         assert!(stderr.contains(flag), "{flag}: {stderr}");
