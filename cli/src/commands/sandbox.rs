@@ -108,7 +108,7 @@ pub(crate) struct ServerArgs {
     /// Requests that only read create no account. Accounts without data are deleted first, without a warning.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = accounts, hide_short_help = true)]
     keep_accounts: usize,
-    /// Maximum age of captured and received emails, such as 24h, by the sandbox's clock; older ones are deleted [default: no maximum]
+    /// Maximum age of captured and received emails, such as 24h, by the account's clock; older ones are deleted [default: no maximum]
     ///
     /// Moving the clock forward deletes them too. What the API shows of a sent email remains.
     #[arg(long, value_name = "DURATION", value_parser = keep_for, hide_short_help = true)]
@@ -239,7 +239,7 @@ fn client(context: &Context) -> Result<Client, Fail> {
     connect(context, context.builder()?, key(context)?)
 }
 
-/// The same for what concerns all accounts, such as the clock: at [`REMOTE`] this needs the password itself.
+/// The same for what concerns all accounts: at [`REMOTE`] this needs the password itself.
 fn control_client(context: &Context) -> Result<Client, Fail> {
     let key = match remote_password(context) {
         Some(password) => format!("sb_{password}"),

@@ -183,6 +183,21 @@ fn the_clock_is_shown_stopped_moved_and_sped_up() {
 }
 
 #[test]
+fn a_clock_belongs_to_its_account_unless_all_are_named() {
+    let sandbox = Sandbox::start(&[]);
+    let clock = |key: &str, arguments: &[&str]| {
+        sandbox.client().env("IDEMPOST_API_KEY", key).run(&[&["sandbox", "clock"], arguments].concat()).ok()
+    };
+    let (of_a, of_all) = ("2040-01-01T13:30:00.000Z\n", "2041-01-01T12:00:00.000Z\n");
+    clock("sb_a", &["freeze"]);
+    assert_eq!(clock("sb_a", &["set", "2040-01-01T13:30:00Z"]), of_a);
+    assert!(clock("sb_b", &[]) < of_a.to_owned());
+    clock("sb_b", &["freeze", "--all-accounts"]);
+    assert_eq!(clock("sb_b", &["set", "2041-01-01T12:00:00Z", "--all-accounts"]), of_all);
+    assert_eq!([clock("sb_a", &[]), clock("sb_c", &[]), clock("sb_c", &["--all-accounts"])], [of_all; 3]);
+}
+
+#[test]
 fn a_scheduled_email_is_sent_when_the_clock_reaches_its_time() {
     let sandbox = Sandbox::start(&[]);
     let idempost = sandbox.client();

@@ -215,7 +215,7 @@ impl Collected {
         }
         let waiting = changed.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
         let message = Message {
-            now: database(state.clock.now()),
+            now: now(state, tenant),
             mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
             received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
             deleted: self.deleted.iter().map(Uuid::to_string).collect(),
@@ -296,7 +296,7 @@ fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
     let hello = Hello {
         account: account::label(state, name),
-        now: database(state.clock.now()),
+        now: now(state, tenant.as_deref()),
         counts: Counts::of(tenant.as_deref()),
         unsent: unsent.len(),
     };
@@ -304,6 +304,11 @@ fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let mut bytes = b": events of the inbox\n\nretry: 1000\n".to_vec();
     bytes.extend_from_slice(&event("hello", &hello));
     (bytes.into(), unsent)
+}
+
+/// The current time of an account.
+fn now(state: &State, tenant: Option<&Tenant>) -> String {
+    database(tenant.map_or_else(|| state.clock.now(), |tenant| tenant.clock.now()))
 }
 
 fn event(name: &str, data: &impl Serialize) -> Bytes {

@@ -13,6 +13,7 @@ use crate::inbox::mail::MailView;
 use crate::inbox::search::{Search, Searchable};
 use idempost_reference_server::control::body::Body;
 use idempost_reference_server::lock::lock;
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::{self, Folder};
 use idempost_reference_server::state::tenant::Tenant;
@@ -34,7 +35,7 @@ pub(super) fn delete(state: &State, tenant: &Tenant, folder: Folder, request: &R
         body.finish("`ids`")?;
         ids
     };
-    let selected = selected(tenant, folder, ids, state.clock.now(), request)?;
+    let selected = selected(tenant, folder, ids, tenant.clock.now(), request)?;
     Ok(deleted(mails::delete(state, tenant, folder, &selected)))
 }
 
@@ -43,7 +44,7 @@ pub(super) fn mark(state: &State, tenant: &Tenant, folder: Folder, request: &Req
     let mut body = Body::read(request.body())?;
     let (ids, unread) = (ids(&mut body), unread(&mut body));
     body.finish("`ids`, `unread`")?;
-    let selected = selected(tenant, folder, ids, state.clock.now(), request)?;
+    let selected = selected(tenant, folder, ids, tenant.clock.now(), request)?;
     Ok(changed(mails::mark(state, tenant, folder, &selected, unread)))
 }
 
@@ -104,6 +105,31 @@ fn ids(body: &mut Body) -> Option<Vec<Uuid>> {
         }
     }
     Some(read)
+}
+
+/// `GET /_/messages/ids` and `GET /_/received/ids`: all mails that the query selects, so that exactly these can be deleted later.
+pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> Answer {
+    let (tenant, canceled) = (&*call.tenant, call.canceled());
+    let search = Search::read(call.query().unwrap_or_default(), call.now())?;
+    let all = match folder {
+        Folder::Sent => marked(tenant, &tenant.captured, &search, &canceled),
+        Folder::Received => marked(tenant, &tenant.received, &search, &canceled),
+    };
+    Ok(problem::json(StatusCode::OK, &json!({"object": "list", "data": all?, "has_more": false})))
+}
+
+fn marked<T: StoredMail + Searchable>(
+    tenant: &Tenant,
+    mails: &Mutex<Mails<T>>,
+    search: &Search,
+    canceled: &Cancellation,
+) -> Result<Vec<Value>, Problem> {
+    let ids = matching(tenant, mails, search, canceled)?;
+    let found: Vec<_> = {
+        let mails = lock(mails);
+        ids.into_iter().filter_map(|id| Some((id, StoredMail::is_unread(&**mails.get(id)?)))).collect()
+    };
+    Ok(found.into_iter().map(|(id, unread)| json!({"id": id.to_string(), "unread": unread})).collect())
 }
 
 /// The IDs of the mails that `ids` or the query select; without either, of all. A search runs without the lock of the mails.

@@ -57,10 +57,12 @@ pub(super) fn of_own_routes(call: &Call<'_>) -> Response<Bytes> {
         "info": {
             "title": "idempost sandbox",
             "summary": "The sandbox's own routes: captured emails, the clock, faults, and links.",
+            "description": "What a sandbox serves besides the operations of the service, which `/openapi.json` describes.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": call.state.links.address(), "description": "This sandbox."}],
+        "tags": TAGS.map(|(name, description)| json!({"name": name, "description": description})),
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -81,6 +83,27 @@ pub(super) fn of_own_routes(call: &Call<'_>) -> Response<Bytes> {
     response(document.to_string(), "application/json; charset=utf-8")
 }
 
+/// The groups of routes.
+const TAGS: [(&str, &str); 5] = [
+    ("control", "The clock, faults, simulated events, and the reset."),
+    ("inbox", "Captured and received emails, what led to them, and the page that shows them."),
+    ("links", "The targets of links in emails and responses, and of logins."),
+    ("mailpit", "Mailpit's API, for programs that use it."),
+    ("sandbox", "The state of the sandbox, and its contracts."),
+];
+
+fn tag(route: &Route) -> &'static str {
+    let own = route.path.strip_prefix("/_/").unwrap_or_default().split('/').next().unwrap_or_default();
+    match (route.access, own) {
+        (Access::Link, _) | (_, "consent") => "links",
+        (_, "clock" | "faults" | "events" | "reset") => "control",
+        (_, "ready" | "openapi.json") => "sandbox",
+        (_, "") if route.path.starts_with("/api/") || route.path.starts_with("/view/") => "mailpit",
+        (_, "") if !route.path.starts_with("/_") && route.path != "/" => "sandbox",
+        _ => "inbox",
+    }
+}
+
 fn operation(route: &Route) -> Value {
     let names = route.path.split(['{', '}']).skip(1).step_by(2);
     let parameters: Vec<_> = names
@@ -95,14 +118,19 @@ fn operation(route: &Route) -> Value {
     let path = route.path.replacen("/_", "/sandbox", 1);
     let words = path.split(|char: char| !char.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let id = words.fold(route.method.as_str().to_ascii_lowercase(), |id, word| format!("{id}_{word}"));
-    let security = match route.access {
-        Access::Health | Access::Open | Access::Link => json!([]),
-        Access::Key(_) => json!([{"key": []}]),
-        Access::Password => json!([{"password": []}, {"key": []}, {}]),
+    let (security, requires) = match route.access {
+        Access::Health | Access::Open => (json!([]), "Requires nothing."),
+        Access::Link => (json!([]), "The URL contains its own authorization."),
+        Access::Key(_) => (json!([{"key": []}]), "Requires a credential of the account."),
+        Access::Password => {
+            (json!([{"password": []}, {"key": []}, {}]), "Requires the password, if the sandbox has one.")
+        }
     };
     let mut operation = json!({
         "operationId": id,
         "summary": route.about,
+        "description": format!("{}. {requires}", route.about),
+        "tags": [tag(route)],
         "security": security,
         "responses": {
             "2XX": {"description": "Success."},

@@ -75,7 +75,7 @@ fn authentication(query: &str) -> Result<Authentication, Problem> {
 
 /// Renders the message that a JSON body describes, and returns its recipients.
 fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
-    let now = state.clock.now();
+    let now = tenant.clock.now();
     let draft = Draft::parse(state, body, tenant, now)?;
     if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
         return Err(Problem::validation("A received mail contains its files; send their `content`."));

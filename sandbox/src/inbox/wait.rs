@@ -64,7 +64,7 @@ pub(super) fn answer(
         None => None,
     };
     let wanted = Wanted {
-        search: Search::read(query, state.clock.now())?,
+        search: Search::read(query, tenant.clock.now())?,
         after,
         timeout,
         conditions: conditions(query),

@@ -47,7 +47,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     }
     let service = Service::with(settings, links, logins, &crate::routes::ROUTES);
     if let Some(clock) = store.metadata("clock")? {
-        service.clock().restore(&decode(&clock)?);
+        service.clock().restore(decode(&clock)?);
     }
     let jobs = tenants(&service, store)?;
     count_mails(&service);
@@ -154,7 +154,7 @@ fn count_events(service: &Service) {
 
 /// Resumes pending work.
 fn recover(service: &Service, tenant: &Arc<Tenant>) {
-    let now = service.clock().now();
+    let now = tenant.clock.now();
     let deliveries: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();
     for delivery in deliveries {
         match delivery.recover(now) {

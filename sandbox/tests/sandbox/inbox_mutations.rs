@@ -203,6 +203,26 @@ fn parallel_tests_of_one_key_delete_only_their_own_mails() {
 }
 
 #[test]
+fn one_request_lists_the_ids_of_all_matching_mails() {
+    let sandbox = Sandbox::new();
+    for number in 0..250 {
+        sandbox.sent(&email_with("subject", if number % 2 == 0 { "even" } else { "odd" }));
+    }
+    sandbox.receive("In");
+    let listed = |path: &str| sandbox.get(path).json()["data"].as_array().unwrap().clone();
+    let id = sandbox.ids("/_/messages?limit=1").remove(0);
+    sandbox.ask(Method::PATCH, format!("/_/messages/{id}")).json(&json!({"unread": false}));
+    let all = listed("/_/messages/ids");
+    assert_eq!(all.iter().filter(|mail| mail["unread"] == true).count(), 249);
+    assert_eq!((all.len(), listed("/_/messages/ids?subject=odd").len()), (250, 125));
+    assert!(all.contains(&json!({"id": id, "unread": false})), "{id}");
+    assert_eq!(listed("/_/received/ids?unread=true").len(), 1);
+    let ids: Vec<_> = all.iter().map(|mail| mail["id"].clone()).collect();
+    let deleted = sandbox.ask(Method::DELETE, "/_/messages").json(&json!({"ids": ids}));
+    assert_eq!(deleted.json(), json!({"deleted": 250}));
+}
+
+#[test]
 fn a_change_with_an_unclear_selection_is_rejected_and_changes_nothing() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email());

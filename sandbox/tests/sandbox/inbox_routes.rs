@@ -21,6 +21,8 @@ pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("/_/latest.json", "GET"),
     ("/_/latest.eml", "GET"),
     ("/_/messages", "GET, PATCH, DELETE"),
+    ("/_/messages/ids", "GET"),
+    ("/_/received/ids", "GET"),
     ("/_/messages/wait", "GET"),
     ("/_/messages/x", "GET, PATCH, DELETE"),
     ("/_/messages/x/raw", "GET"),

@@ -70,6 +70,11 @@ pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<S
     find(&user).or_else(|| find(&password))
 }
 
+/// The same, of which the default account is that of a request without a credential or with the password.
+pub fn name_or_default(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
+    name_or_basic(state, request).unwrap_or_else(|| Ok(state.default_account()))
+}
+
 /// Checks that a request names an account that it may use. `anonymous` is that of its [table](crate::route::Table).
 pub fn check(state: &State, request: &Request<Bytes>, anonymous: bool) -> Result<(), Problem> {
     if anonymous && let Some(named) = name_or_basic(state, request) {

@@ -4,7 +4,8 @@
 //! test moves the clock, on the tick of a long-running mount, and, unless there is much, at the start of every request. So a test passes a
 //! day without waiting, and a sandbox on the real clock works on time.
 
-use std::sync::{Mutex, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,13 +13,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
 
-/// The service's clock. It follows the system's time until it is moved, stopped or accelerated.
+/// The clock of a service, or of one of its accounts. It follows the system's time until it is moved, stopped or accelerated.
+///
+/// An account follows the clock of the service until its own is changed. From then on, it has a clock of its own, which changes of the service's
+/// change in the same way.
+#[derive(Clone)]
 pub struct Clock {
-    reading: Mutex<Reading>,
+    shared: Arc<Shared>,
+    /// The name of the account; `None` for the clock of the service.
+    account: Option<Arc<str>>,
+}
+
+struct Shared {
+    readings: Mutex<Readings>,
     moved: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-#[derive(Clone, Copy)]
+struct Readings {
+    service: Reading,
+    /// Of the accounts with a clock of their own.
+    own: BTreeMap<String, Reading>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Reading {
     /// The time that it showed at the last change.
     shown: Timestamp,
@@ -29,13 +46,29 @@ struct Reading {
     frozen: bool,
 }
 
-/// A persisted clock. Without an instant it follows the system's time.
+/// A service's clock and those of its accounts, as persisted. Without an instant, the service's follows the system's time.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredClock {
     shown: Option<Timestamp>,
     changed_at: Timestamp,
     scale: f64,
     frozen: bool,
+    #[serde(default)]
+    own: BTreeMap<String, Reading>,
+}
+
+/// The current time of a service's clock and of the system's.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    pub service: Timestamp,
+    pub system: Timestamp,
+}
+
+impl Readings {
+    fn of(&self, account: Option<&str>) -> Reading {
+        let own = account.filter(|_| !self.own.is_empty()).and_then(|account| self.own.get(account));
+        own.copied().unwrap_or(self.service)
+    }
 }
 
 impl Reading {
@@ -44,11 +77,26 @@ impl Reading {
     }
 
     fn now(self) -> Timestamp {
+        self.at_system(Timestamp::now())
+    }
+
+    /// The time that it shows at a time of the system.
+    fn at_system(self, system: Timestamp) -> Timestamp {
         if self.frozen {
             return self.shown;
         }
-        let passed = Timestamp::now().duration_since(self.changed_at);
-        saturating_add(self.shown, scaled(passed, self.scale))
+        saturating_add(self.shown, scaled(system.duration_since(self.changed_at), self.scale))
+    }
+
+    /// The system's time when it shows this instant; the last one if it never does.
+    fn system_at(self, instant: Timestamp) -> Timestamp {
+        if instant <= self.shown {
+            return self.changed_at;
+        }
+        if self.frozen {
+            return Timestamp::MAX;
+        }
+        saturating_add(self.changed_at, scaled(instant.duration_since(self.shown), 1.0 / self.scale))
     }
 
     /// The same clock, showing this instant from now on.
@@ -68,33 +116,50 @@ fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
 
 impl Clock {
     pub(crate) fn new(start: ClockStart) -> Self {
-        let reading = match start {
+        let service = match start {
             ClockStart::Real => Reading::at(Timestamp::now(), false),
             ClockStart::Running(instant) => Reading::at(instant, false),
             ClockStart::Frozen(instant) => Reading::at(instant, true),
         };
-        Self { reading: Mutex::new(reading), moved: OnceLock::new() }
+        let readings = Mutex::new(Readings { service, own: BTreeMap::new() });
+        Self { shared: Arc::new(Shared { readings, moved: OnceLock::new() }), account: None }
+    }
+
+    /// The clock of an account of the same service.
+    pub(crate) fn of(&self, account: &str) -> Self {
+        Self { shared: Arc::clone(&self.shared), account: Some(account.into()) }
     }
 
     /// Sets the callback of each move: it runs the due jobs.
     pub(crate) fn on_move(&self, work: impl Fn() + Send + Sync + 'static) {
         // The service sets this once, when it is created.
-        let _ = self.moved.set(Box::new(work));
+        let _ = self.shared.moved.set(Box::new(work));
     }
 
-    /// The current time of the service.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
-        lock(&self.reading).now()
+        self.reading().now()
     }
 
     /// Whether the clock is stopped.
     pub fn is_frozen(&self) -> bool {
-        lock(&self.reading).frozen
+        self.reading().frozen
     }
 
     /// Seconds on this clock per second of the system's, while it runs.
     pub fn scale(&self) -> f64 {
-        lock(&self.reading).scale
+        self.reading().scale
+    }
+
+    /// The name of the account whose clock this is.
+    pub(crate) fn account(&self) -> Option<&str> {
+        self.account.as_deref()
+    }
+
+    /// Whether this is the clock of an account that has changed it.
+    pub fn is_own(&self) -> bool {
+        let own = &lock(&self.shared.readings).own;
+        self.account.as_ref().is_some_and(|account| own.contains_key(&**account))
     }
 
     /// Moves the clock forward, and runs the jobs that become due, in order.
@@ -128,10 +193,40 @@ impl Clock {
         self.change(|reading| Reading { scale, ..reading.showing(reading.now()) });
     }
 
-    /// The clock relative to the system's, for persistence.
+    /// The current time of the service's clock and of the system's, until which jobs are due.
+    pub(crate) fn due(&self) -> Now {
+        let system = Timestamp::now();
+        Now { service: lock(&self.shared.readings).service.at_system(system), system }
+    }
+
+    /// Whether any account has a clock of its own.
+    pub(crate) fn has_own(&self) -> bool {
+        !lock(&self.shared.readings).own.is_empty()
+    }
+
+    /// The system's time when this account's own clock shows an instant; `None` if it follows the service's.
+    pub(crate) fn system_at(&self, instant: Timestamp) -> Option<Timestamp> {
+        let readings = lock(&self.shared.readings);
+        Some(readings.own.get(self.account.as_deref()?)?.system_at(instant))
+    }
+
+    /// Lets the account follow the service's clock again.
+    pub(crate) fn forget(&self) {
+        if let Some(account) = &self.account {
+            lock(&self.shared.readings).own.remove(&**account);
+        }
+    }
+
+    /// Lets all accounts follow the service's clock again.
+    pub(crate) fn forget_all(&self) {
+        lock(&self.shared.readings).own.clear();
+    }
+
+    /// The clocks relative to the system's, for persistence.
     #[doc(hidden)]
     pub fn stored(&self) -> StoredClock {
-        let reading = *lock(&self.reading);
+        let readings = lock(&self.shared.readings);
+        let reading = readings.service;
         // Within a second it counts as the system's own.
         let own = !reading.frozen
             && reading.scale.total_cmp(&1.0).is_eq()
@@ -141,24 +236,39 @@ impl Clock {
             changed_at: reading.changed_at,
             scale: reading.scale,
             frozen: reading.frozen,
+            own: readings.own.clone(),
         }
     }
 
-    /// Restores a persisted clock; a running clock has advanced meanwhile.
+    /// Restores persisted clocks; those that run have advanced meanwhile.
     #[doc(hidden)]
-    pub fn restore(&self, stored: &StoredClock) {
-        if let Some(shown) = stored.shown {
-            *lock(&self.reading) =
-                Reading { shown, changed_at: stored.changed_at, scale: stored.scale, frozen: stored.frozen };
+    pub fn restore(&self, stored: StoredClock) {
+        let StoredClock { shown, changed_at, scale, frozen, own } = stored;
+        let mut readings = lock(&self.shared.readings);
+        if let Some(shown) = shown {
+            readings.service = Reading { shown, changed_at, scale, frozen };
         }
+        readings.own = own;
     }
 
-    fn change(&self, change: impl FnOnce(Reading) -> Reading) {
+    fn reading(&self) -> Reading {
+        lock(&self.shared.readings).of(self.account.as_deref())
+    }
+
+    fn change(&self, change: impl Fn(Reading) -> Reading) {
         {
-            let mut reading = lock(&self.reading);
-            *reading = change(*reading);
+            let mut readings = lock(&self.shared.readings);
+            if let Some(account) = &self.account {
+                let changed = change(readings.of(Some(account)));
+                readings.own.insert((**account).to_owned(), changed);
+            } else {
+                readings.service = change(readings.service);
+                for own in readings.own.values_mut() {
+                    *own = change(*own);
+                }
+            }
         }
-        if let Some(work) = self.moved.get() {
+        if let Some(work) = self.shared.moved.get() {
             work();
         }
     }

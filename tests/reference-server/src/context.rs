@@ -92,9 +92,9 @@ impl<'a> Context<'a> {
         Ok(json(StatusCode::OK, &self.find(table)?.detail()))
     }
 
-    /// The service's current time.
+    /// The account's current time.
     pub fn now(&self) -> Timestamp {
-        self.state.clock.now()
+        self.tenant.clock.now()
     }
 
     /// Changes contacts and notifies webhooks.

@@ -15,6 +15,7 @@ pub mod unsubscribe;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::access;
@@ -39,7 +40,14 @@ pub fn health() -> Response<Bytes> {
 
 /// `GET /_/ready`
 pub fn ready(state: &State) -> Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_persistent()}))
+    problem::json(StatusCode::OK, &Ready { ready: true, keeps: state.is_persistent() })
+}
+
+#[derive(Serialize)]
+struct Ready {
+    ready: bool,
+    /// Whether its state survives a restart.
+    keeps: bool,
 }
 
 /// `POST /_/reset`: deletes everything of the tenant.

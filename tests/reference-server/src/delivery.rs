@@ -151,8 +151,8 @@ pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Tim
 
 /// Continues with an email whose hosted attachments were fetched, or failed to be.
 pub fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
-    let now = state.clock.now();
     let Some((tenant, email, mut draft)) = job.open() else { return };
+    let now = tenant.clock.now();
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
         Err(error) => fail(state, &tenant, &email, now, error.reason()),
         Ok(()) if attachments::check(&draft.attachments).is_err() => {

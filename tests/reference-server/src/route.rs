@@ -227,13 +227,15 @@ impl<'a> Call<'a> {
         self.request.uri().query()
     }
 
-    /// The time of the service's clock.
-    pub fn now(&self) -> Timestamp {
-        self.state.clock.now()
-    }
-
     pub fn canceled(&self) -> Cancellation {
         Cancellation::of(self.request)
+    }
+}
+
+impl AccountCall<'_> {
+    /// The account's current time.
+    pub fn now(&self) -> Timestamp {
+        self.tenant.clock.now()
     }
 }
 

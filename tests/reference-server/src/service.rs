@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use jiff::Timestamp;
 
 use self::due::DueWorker;
 use crate::access::account;
@@ -103,6 +104,9 @@ impl Service {
         let weak = Arc::downgrade(&service);
         service.state.clock.on_move(move || {
             if let Some(service) = weak.upgrade() {
+                if service.state.clock.has_own() {
+                    service.state.scheduler.reorder();
+                }
                 service.run_due();
                 if tokio::runtime::Handle::try_current().is_ok() {
                     outbound::run_all(&service);
@@ -127,24 +131,27 @@ impl Service {
     /// Handles one request of a mount. A request that changes something waits while too many changes are unwritten.
     #[doc(hidden)]
     pub fn reply(&self, mut request: Request<Bytes>) -> Reply {
-        let started = Instant::now();
         without_doubled_slashes(request.uri_mut());
         let found = self.find(request.method(), request.uri().path());
-        let _guard = is_change(&found).then(|| self.state.snapshot_lock.enter());
-        self.reply_to(&request, &found, started)
+        self.reply_found(&request, &found)
     }
 
-    /// Handles one request of a mount, or returns it if it would have to wait.
-    #[expect(clippy::result_large_err, reason = "the request itself")]
-    pub(crate) fn try_reply(&self, request: Request<Bytes>) -> Result<Reply, Request<Bytes>> {
+    /// The same once the route was found.
+    pub(crate) fn reply_found(&self, request: &Request<Bytes>, found: &Found) -> Reply {
         let started = Instant::now();
-        let found = self.find(request.method(), request.uri().path());
+        let _guard = is_change(found).then(|| self.state.snapshot_lock.enter());
+        self.reply_to(request, found, started)
+    }
+
+    /// The same, unless the request would have to wait.
+    pub(crate) fn try_reply(&self, request: &Request<Bytes>, found: &Found) -> Option<Reply> {
+        let started = Instant::now();
         let lock = &self.state.snapshot_lock;
-        let guard = if is_change(&found) { lock.try_enter() } else { None };
-        if guard.is_none() && (is_change(&found) || self.has_due() && lock.is_closed()) {
-            return Err(request);
+        let guard = if is_change(found) { lock.try_enter() } else { None };
+        if guard.is_none() && (is_change(found) || lock.is_closed() && self.has_due()) {
+            return None;
         }
-        Ok(self.reply_to(&request, &found, started))
+        Some(self.reply_to(request, found, started))
     }
 
     fn reply_to(&self, request: &Request<Bytes>, found: &Found, started: Instant) -> Reply {
@@ -158,12 +165,13 @@ impl Service {
                 let problem = Problem::application(format!("The service failed: {text}"));
                 (Reply::Now(problem.into_response()), Allowance::uncounted(self.state.settings.rate_limit))
             });
-        self.finish_headers(reply.response_mut(), allowance);
+        let now = self.now_of(request);
+        self.finish_headers(reply.response_mut(), allowance, now);
         self.notify_of_evictions();
         if found.table.area == Area::Own {
             control::protect(reply.response_mut().headers_mut());
         } else {
-            self.record(request, &reply, started);
+            self.record(request, &reply, started, now);
         }
         reply
     }
@@ -192,7 +200,8 @@ impl Service {
     /// exchanges only, doesn't.
     pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
-        self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit));
+        let now = self.now_of(head);
+        self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit), now);
         if self.find(head.method(), head.uri().path()).table.area == Area::Own {
             control::protect(response.headers_mut());
         }
@@ -207,7 +216,7 @@ impl Service {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
-        self.finish_headers(&mut response, Allowance::uncounted(settings.rate_limit));
+        self.finish_headers(&mut response, Allowance::uncounted(settings.rate_limit), self.state.clock.now());
         response
     }
 
@@ -315,12 +324,23 @@ impl Service {
     ) -> Result<String, Problem> {
         let state = &self.state;
         if found.table.anonymous {
-            access::name_or_basic(state, request).unwrap_or_else(|| Ok(state.default_account()))
+            access::name_or_default(state, request)
         } else if route.effect == Effect::Reads {
             access::name_or_query(state, request)
         } else {
             access::name(state, request)
         }
+    }
+
+    /// The current time of the account of a request, or of the service if it has none.
+    fn now_of(&self, request: &Request<Bytes>) -> Timestamp {
+        let state = &self.state;
+        if !state.clock.has_own() {
+            return state.clock.now();
+        }
+        let credential = state.credential(request.headers()).map(|credential| credential.tenant.into_owned());
+        let account = credential.ok().or_else(|| access::name_or_basic(state, request)?.ok());
+        account.map_or_else(|| state.clock.now(), |account| state.clock.of(&account).now())
     }
 
     /// Checks the credential and the rate limit, responds and logs.
@@ -354,7 +374,7 @@ impl Service {
                         Ok(()) => {
                             if let Some(created_key) = created_key {
                                 tenant.api_keys.change(created_key.id, |key| {
-                                    key.last_used_at = Some(self.state.clock.now());
+                                    key.last_used_at = Some(tenant.clock.now());
                                 });
                                 self.state.snapshot_lock.touch();
                             }
@@ -398,7 +418,7 @@ impl Service {
 
     fn count(&self, tenant: &Arc<Tenant>, allowance: &mut Allowance) -> Result<(), Problem> {
         let Some(limit) = self.state.settings.rate_limit else { return Ok(()) };
-        let now = self.state.clock.now();
+        let now = tenant.clock.now();
         let (found, allowed) = self.state.tenants.meter(tenant, |meter| meter.count(limit, now));
         *allowance = found;
         allowed
@@ -418,13 +438,7 @@ impl Service {
             let Some(key) = key else { return Ok(None) };
             tenant
                 .keys
-                .begin(
-                    &route.method,
-                    route.scope_of_key(request),
-                    key,
-                    request.body(),
-                    self.state.clock.now(),
-                )
+                .begin(&route.method, route.scope_of_key(request), key, request.body(), tenant.clock.now())
                 .map(Some)
         });
         match lookup {
@@ -462,9 +476,14 @@ impl Service {
         response
     }
 
-    /// The service's clock. Moving it runs the jobs that become due.
+    /// The clock of all accounts. Moving it runs the jobs that become due.
     pub fn clock(&self) -> &Clock {
         &self.state.clock
+    }
+
+    /// The clock of one account, named by its API key. Moving it runs the jobs of this account that become due.
+    pub fn clock_of(&self, key: &str) -> Clock {
+        self.state.clock.of(&self.name_of(key))
     }
 
     /// The scripted faults.

@@ -23,12 +23,14 @@ pub mod requests;
 pub mod retention;
 pub mod tenant;
 pub mod tenants;
+pub mod uses;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
+use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use uuid::Uuid;
 
@@ -90,18 +92,19 @@ impl State {
         for host in &settings.allowed_hosts {
             links.allow(host);
         }
+        let clock = Clock::new(settings.clock);
         let links = Arc::new(match &settings.public_url {
             Some(address) => links.published_at(address),
             None => links,
         });
         Self {
-            clock: Clock::new(settings.clock),
-            scheduler: Scheduler::new(Job::is_needed),
+            scheduler: Scheduler::new(Job::is_needed, Job::due_on_own_clock),
             faults: Faults::new(settings.seed),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
             secrets: Ids::new(settings.seed, 2),
-            tenants: Tenants::new(&settings, Arc::clone(&links)),
+            tenants: Tenants::new(&settings, clock.clone(), Arc::clone(&links)),
+            clock,
             links,
             oauth,
             fetches: FetchQueue::new(settings.fetch_bytes()),
@@ -134,7 +137,12 @@ impl State {
 
     /// Resolves the credential of a request.
     pub fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
-        keys::read(headers, &self.tenants.api_key_index, &self.oauth, self.clock.now())
+        keys::read(headers, &self.tenants.api_key_index, &self.oauth, &self.clock)
+    }
+
+    /// The current time of the account of an email, or of the service if it no longer exists.
+    pub fn now_of_mail(&self, email: Uuid) -> Timestamp {
+        self.tenants.owner(email).map_or_else(|| self.clock.now(), |tenant| tenant.clock.now())
     }
 
     /// The account of requests that name none: that of the password, if there is one.

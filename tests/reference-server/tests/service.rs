@@ -11,6 +11,8 @@ mod restarts;
 #[path = "service/support.rs"]
 mod support;
 
+#[path = "service/account_clocks.rs"]
+mod account_clocks;
 #[path = "service/api_keys.rs"]
 mod api_keys;
 #[path = "service/attachments.rs"]

@@ -1,19 +1,19 @@
-//! `sandbox clock`: shows and controls the sandbox's clock.
+//! `sandbox clock`: shows and controls the clock of an account, or of all.
 
 use clap::Subcommand;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{control_client, unreachable};
+use super::{client, control_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::at;
 
-/// Show or control the sandbox's clock
+/// Show or control the account's clock
 ///
-/// When the command returns, everything that became due (scheduled emails, retries, expirations) has happened in order. All keys share one
-/// clock.
+/// When the command returns, everything that became due (scheduled emails, retries, expirations) has happened in order. Each account has a
+/// clock of its own; --all-accounts controls those of all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost sandbox clock\n  \
@@ -21,8 +21,12 @@ use crate::output::table::at;
     idempost sandbox clock advance 1h 30m\n  \
     idempost sandbox clock set 2026-03-02T12:00:00Z\n  \
     idempost sandbox clock scale 60\n  \
-    idempost sandbox clock set now")]
+    idempost sandbox clock set now\n  \
+    idempost sandbox clock advance 1h --all-accounts")]
 pub(crate) struct Args {
+    /// Control the clocks of all accounts. With --auth, the sandbox requires the password
+    #[arg(long, global = true)]
+    all_accounts: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -65,17 +69,18 @@ enum Command {
 
 /// Sends the command and prints the clock's state.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let all = args.all_accounts;
     let wanted = match &args.command {
         None => None,
-        Some(Command::Freeze) => Some(json!({ "freeze": true })),
-        Some(Command::Run) => Some(json!({ "run": true })),
-        Some(Command::Advance { by }) => Some(json!({ "advance": by.join(" ") })),
-        Some(Command::Set { to }) => Some(json!({ "set": to })),
-        Some(Command::Scale { scale }) => Some(json!({ "scale": number(scale)? })),
+        Some(Command::Freeze) => Some(json!({ "freeze": true, "all_accounts": all })),
+        Some(Command::Run) => Some(json!({ "run": true, "all_accounts": all })),
+        Some(Command::Advance { by }) => Some(json!({ "advance": by.join(" "), "all_accounts": all })),
+        Some(Command::Set { to }) => Some(json!({ "set": to, "all_accounts": all })),
+        Some(Command::Scale { scale }) => Some(json!({ "scale": number(scale)?, "all_accounts": all })),
     };
-    let client = control_client(context)?;
+    let client = if all { control_client(context)? } else { client(context)? };
     let call = match wanted {
-        None => client.request(Method::GET, "/_/clock"),
+        None => client.request(Method::GET, format!("/_/clock?all_accounts={all}")),
         Some(wanted) => client.request(Method::POST, "/_/clock").json(&wanted),
     };
     let clock = call.await.map_err(unreachable)?;

@@ -1,6 +1,7 @@
 'use strict';
 
 const { randomBytes } = require('node:crypto');
+const { Clock } = require('./clock.cjs');
 const { SandboxError } = require('./errors.cjs');
 const { milliseconds } = require('./fault.cjs');
 const { call, send } = require('./http.cjs');
@@ -16,9 +17,10 @@ class Inbox {
   #sandbox;
 
   /** @private Use `sandbox.inbox()`. */
-  constructor(sandbox, key) {
+  constructor(sandbox, key, clocks) {
     this.#sandbox = sandbox;
     this.key = key;
+    this.clock = new Clock((...request) => this.request(...request), false, clocks);
   }
 
   /** The variables that point an application to this inbox. */

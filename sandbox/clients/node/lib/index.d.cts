@@ -54,7 +54,7 @@ export class Sandbox {
   readonly smtp?: { host: string; port: number };
   /** The variables for an application that uses the default account. */
   readonly env: Environment;
-  /** The clock, which all keys share. */
+  /** The clocks of all keys. */
   readonly clock: Clock;
   /** Creates an inbox with a key of its own; with `key`, opens that of an application which has its key already. */
   inbox(options?: { key?: string }): Inbox;
@@ -64,7 +64,7 @@ export class Sandbox {
    */
   fail(rule: string, options?: FailOptions): Promise<Fault>;
   fail(options?: FailOptions): Promise<Fault>;
-  /** Removes the faults that this object added, and sets the clock back to the system's time if this object changed it. */
+  /** Removes the faults that this object added, and sets the clocks that it or its inboxes changed back to the system's time. */
   restore(): Promise<void>;
   /** Stops the sandbox if this object started it. */
   stop(): Promise<void>;
@@ -155,6 +155,8 @@ export interface WaitFilter extends Filter {
 export class Inbox {
   private constructor();
   readonly key: string;
+  /** The clock of this key. */
+  readonly clock: Clock;
   /** The variables for an application that sends to this inbox. */
   readonly env: Environment;
   /** A unique address, for an application whose key several tests share. */

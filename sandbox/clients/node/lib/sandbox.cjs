@@ -1,6 +1,7 @@
 'use strict';
 
 const { randomBytes } = require('node:crypto');
+const { Clock } = require('./clock.cjs');
 const { SandboxError } = require('./errors.cjs');
 const { call } = require('./http.cjs');
 const { Inbox } = require('./inbox.cjs');
@@ -14,7 +15,8 @@ class Sandbox {
   #stop;
   /** The rules that this object added. */
   #faults = new Set();
-  #clockChanged = false;
+  /** The clocks that were changed by this object or its inboxes. */
+  #clocks = new Set();
 
   /** @private Use `Sandbox.start` or `Sandbox.join`. */
   constructor({ url, key, smtp, timeout }, stop) {
@@ -23,9 +25,7 @@ class Sandbox {
     this.smtp = smtp;
     this.timeout = timeout;
     this.#stop = stop;
-    this.clock = new Clock(this, () => {
-      this.#clockChanged = true;
-    });
+    this.clock = new Clock((...request) => this.request(...request), true, this.#clocks);
   }
 
   static async start({ timeout, ...options } = {}) {
@@ -84,7 +84,7 @@ class Sandbox {
   }
 
   inbox({ key } = {}) {
-    return new Inbox(this, key ?? `${this.key}_${randomBytes(8).toString('hex')}`);
+    return new Inbox(this, key ?? `${this.key}_${randomBytes(8).toString('hex')}`, this.#clocks);
   }
 
   async fail(rule, options) {
@@ -112,10 +112,7 @@ class Sandbox {
         if (error.status !== 404) throw error;
       }
     }
-    if (this.#clockChanged) {
-      this.#clockChanged = false;
-      await this.request('POST', '/_/clock', { json: { set: 'now', scale: 1, run: true } });
-    }
+    for (const clock of this.#clocks) await clock.restore();
   }
 
   async stop() {
@@ -132,50 +129,6 @@ class Sandbox {
   request(method, path, options = {}) {
     return call(this.url, method, path, { key: this.key, ...options });
   }
-}
-
-/** The clock of a sandbox, which all of its keys share. */
-class Clock {
-  #sandbox;
-  #changed;
-
-  constructor(sandbox, changed) {
-    this.#sandbox = sandbox;
-    this.#changed = changed;
-  }
-
-  async show() {
-    return shown(await this.#sandbox.request('GET', '/_/clock'));
-  }
-
-  advance(by) {
-    return this.#change({ advance: by });
-  }
-
-  set(to) {
-    return this.#change({ set: to instanceof Date ? to.toISOString() : to });
-  }
-
-  freeze() {
-    return this.#change({ freeze: true });
-  }
-
-  run() {
-    return this.#change({ run: true });
-  }
-
-  scale(factor) {
-    return this.#change({ scale: factor });
-  }
-
-  async #change(json) {
-    this.#changed();
-    return shown(await this.#sandbox.request('POST', '/_/clock', { json }));
-  }
-}
-
-function shown({ now, frozen, scale, ahead_seconds: aheadSeconds }) {
-  return { now: new Date(now), frozen, scale, aheadSeconds };
 }
 
 module.exports = { Sandbox };

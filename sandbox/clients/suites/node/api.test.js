@@ -253,6 +253,18 @@ describe('the API', () => {
     assert.deepEqual([frozen, scale, Math.round(aheadSeconds / 60) + 0], [false, 1, 0]);
   });
 
+  test('the clock of an inbox concerns no other, and is restored', async () => {
+    const [inbox, other] = [sandbox.inbox(), sandbox.inbox()];
+    const scheduledAt = new Date(Date.now() + 3_600_000).toISOString();
+    for (const one of [inbox, other]) await resendOf(one).emails.send({ ...EMAIL, scheduledAt });
+    assert.ok((await inbox.clock.advance('1h 30m')).aheadSeconds > 5_000);
+    assert.equal((await inbox.waitFor()).subject, 'Welcome');
+    assert.deepEqual(await other.list(), []);
+    assert.equal(Math.round((await sandbox.clock.show()).aheadSeconds / 60) + 0, 0);
+    await sandbox.restore();
+    assert.equal(Math.round((await inbox.clock.show()).aheadSeconds / 60) + 0, 0);
+  });
+
   test('mails are received and events sent', async () => {
     const inbox = sandbox.inbox();
     const resend = resendOf(inbox);

@@ -249,6 +249,18 @@ def test_the_clock_moves_and_is_restored(sandbox, send):
     assert (state.frozen, state.scale) == (False, 1) and abs(state.ahead_seconds) < 60
 
 
+def test_the_clock_of_an_inbox_concerns_no_other_and_is_restored(sandbox, send):
+    inbox, other = sandbox.inbox(), sandbox.inbox()
+    for one in (inbox, other):
+        send(one, scheduled_at=(datetime.now(timezone.utc) + timedelta(hours=1)).isoformat())
+    assert inbox.clock.advance("1h 30m").ahead_seconds > 5_000
+    assert inbox.wait_for().subject == "Welcome"
+    assert other.list() == []
+    assert abs(sandbox.clock.show().ahead_seconds) < 60
+    sandbox.restore()
+    assert abs(inbox.clock.show().ahead_seconds) < 60
+
+
 def test_mails_are_received_and_events_sent(sandbox, send):
     inbox = sandbox.inbox()
     send(inbox)

@@ -92,7 +92,7 @@ pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
     let search = if body.search.is_empty() {
         Search::default()
     } else {
-        Search::of_mailpit(&body.search, call.state.clock.now())?
+        Search::of_mailpit(&body.search, call.now())?
     };
     for (folder, ids) in select(call, &body.ids, &search)? {
         mails::mark(call.state, &call.tenant, folder, &ids, !body.read);
@@ -235,7 +235,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
 fn searched(call: &AccountCall<'_>) -> Result<Search, Problem> {
     let search = parameter(call.query().unwrap_or_default(), "query")
         .ok_or_else(|| Problem::validation("Error: no search query"))?;
-    Search::of_mailpit(&search, call.state.clock.now())
+    Search::of_mailpit(&search, call.now())
 }
 
 /// The body of a change. Mailpit ignores the case of names; PyPI `mailpit-api-client` sends forms.

@@ -60,7 +60,7 @@ fn send(call: &AccountCall<'_>) -> Result<String, Problem> {
     if !message.tags.is_empty() {
         return Err(Problem::validation("`Tags` must be empty: tags of the sandbox have names and values."));
     }
-    let (state, tenant, now) = (call.state, &call.tenant, call.state.clock.now());
+    let (state, tenant, now) = (call.state, &call.tenant, call.now());
     let draft = Draft::parse(state, message.fields().to_string().as_bytes(), tenant, now)?;
     delivery::check_sender(state, tenant, &draft.from)?;
     let email = delivery::accept(state, tenant, draft, now);

@@ -29,7 +29,7 @@ export function address(path, parameters = {}) {
 }
 
 // What concerns all accounts. With a password these routes need it, and the browser sends it if the page sends no other credential.
-const OF_ALL = /^\/_\/(tenants|clock|faults)\b/;
+const OF_ALL = /^\/_\/(tenants|faults)\b/;
 
 /** `where` is a path of the sandbox, or an address. */
 async function ask(method, where, body) {

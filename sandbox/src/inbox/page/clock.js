@@ -1,4 +1,4 @@
-// The clock dialog: shows, moves, stops and accelerates the sandbox's clock.
+// The clock dialog: shows, moves, stops and accelerates the account's clock.
 
 import { get, post } from "./api.js";
 import { byId, fill, h, toast } from "./dom.js";
@@ -13,7 +13,7 @@ const days = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short"
 let clock = null;
 let read = 0;
 
-/** The current time of the sandbox, in milliseconds. */
+/** The current time of the account, in milliseconds. */
 function time() {
   const start = Date.parse(clock.now);
   return clock.frozen ? start : start + (Date.now() - read) * clock.scale;
@@ -48,7 +48,7 @@ export function clockTool() {
   fill(dialog,
     h("form", { method: "dialog" }, h("h2", { id: "clock-title" }, "Clock"), h("button.round.close", { "aria-label": "Close" }, "×")),
     face,
-    h("p.soft", null, "The sandbox's time, for every account. Moving it runs everything that becomes due: scheduled emails are sent, webhook deliveries are retried."),
+    h("p.soft", null, "This account's time; other accounts keep theirs. Moving it runs everything of the account that becomes due: scheduled emails are sent, webhook deliveries are retried."),
     h("div.group", { role: "group", "aria-label": "Move forward" }, STEPS.map(([by, words]) => h("button", { type: "button", "data-by": by, autofocus: by === "1m", onclick: () => change({ advance: by }) }, words))),
     h("div.stack", null,
       h("label", null, "Speed", pace),

@@ -1,6 +1,8 @@
-//! The service's clock over HTTP: `GET /_/clock` reads it, `POST` moves, stops or accelerates it.
+//! The clocks over HTTP: `GET /_/clock` reads the account's clock, `POST` moves, stops or accelerates it.
 //!
-//! There is one clock for the whole service. The jobs that become due by a move have run, in order, when the response arrives.
+//! An account's clock concerns that account only, so parallel tests with a key each don't disturb one another. With `all_accounts`, those of all
+//! accounts change; if the sandbox has a password, this needs it. The jobs that become due by a move have run, in order, when the response
+//! arrives.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -8,33 +10,56 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use serde_json::{Value, json};
 
+use crate::access::{self, password};
+use crate::clock::Clock;
 use crate::control::body::Body;
-use crate::state::State;
+use crate::route::Call;
 use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
-use crate::wire::problem;
+use crate::wire::problem::{self, Problem};
+use crate::wire::query::Parameters;
 use crate::wire::timestamp::iso;
 
-const FIELDS: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
+const FIELDS: &str = "`set`, `advance`, `scale`, `freeze`, `run`, `all_accounts`";
+const CHANGES: [&str; 5] = ["set", "advance", "scale", "freeze", "run"];
 /// The maximum speed: a day in less than a second.
 const MAX_SCALE: f64 = 100_000.0;
 const MIN_SCALE: f64 = 0.001;
 
-pub fn show(state: &State) -> Response<Bytes> {
-    let clock = &state.clock;
+/// The clock of the account, or with `?all_accounts=true` the one that accounts without their own follow.
+pub fn show(call: &Call<'_>) -> Answer {
+    let all_accounts = Parameters::of(call.query()).flag("all_accounts")?;
+    clock(call, all_accounts).map(|clock| response(&clock))
+}
+
+fn clock(call: &Call<'_>, all_accounts: bool) -> Result<Clock, Problem> {
+    let clock = &call.state.clock;
+    if all_accounts {
+        return Ok(clock.clone());
+    }
+    access::name_or_default(call.state, call.request).map(|account| clock.of(&account))
+}
+
+fn response(clock: &Clock) -> Response<Bytes> {
     let (now, real) = (clock.now(), Timestamp::now());
     let ahead = (now.duration_since(real).as_secs_f64() * 1_000.0).round() / 1_000.0;
-    let clock = json!({"object": "clock", "now": iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead});
+    let clock = json!({
+        "object": "clock", "now": iso(now), "frozen": clock.is_frozen(), "scale": clock.scale(), "ahead_seconds": ahead,
+        "all_accounts": !clock.is_own(),
+    });
     problem::json(StatusCode::OK, &clock)
 }
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
-pub fn change(state: &State, body: &[u8]) -> Answer {
-    let mut body = Body::read(body)?;
-    let clock = &state.clock;
+pub fn change(call: &Call<'_>) -> Answer {
+    let mut body = Body::read(call.request.body())?;
+    let clock = clock(call, body.flag("all_accounts"))?;
     let both = body.has("set") && body.has("advance");
-    if !["set", "advance", "scale", "freeze", "run"].iter().any(|field| body.has(field)) {
-        body.wrong(format!("The body must have at least one of {FIELDS}."));
+    if !CHANGES.iter().any(|field| body.has(field)) {
+        body.wrong(format!(
+            "The body must have at least one of {}.",
+            CHANGES.map(|field| format!("`{field}`")).join(", ")
+        ));
     }
     let set = body.text("set").and_then(|text| instant(&text, &mut body));
     if both {
@@ -47,6 +72,13 @@ pub fn change(state: &State, body: &[u8]) -> Answer {
         body.wrong("Only one of `freeze` and `run` may be given.");
     }
     body.finish(FIELDS)?;
+    if let Some(account) = clock.account() {
+        // The clock lives as long as the account.
+        let _guard = call.state.snapshot_lock.enter();
+        call.state.tenants.tenant(account);
+    } else if let Some(refusal) = password::refusal(call.state, call.request) {
+        return Ok(refusal);
+    }
     if freeze {
         clock.freeze();
     }
@@ -62,7 +94,7 @@ pub fn change(state: &State, body: &[u8]) -> Answer {
     if run {
         clock.resume();
     }
-    Ok(show(state))
+    Ok(response(&clock))
 }
 
 fn instant(text: &str, body: &mut Body) -> Option<Timestamp> {

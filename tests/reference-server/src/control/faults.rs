@@ -19,7 +19,7 @@ use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
 use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
-use crate::wire::query::{Parameters, word};
+use crate::wire::query::Parameters;
 
 /// The maximum number of rules of an account, and of those for all accounts.
 const MAX_RULES: usize = 1_000;
@@ -33,19 +33,18 @@ const ACTION_FIELDS: [&str; 8] =
     ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
 const FIELDS: &str = "`method`, `path`, `smtp`, `all_accounts`, `action`, `status`, `code`, `name`, `message`, `body`, `retry_after`, `bytes`, \
     `delay_ms`, `times`, `percent`, `always`, `after`";
-const SWITCHES: [(&str, bool); 2] = [("true", true), ("false", false)];
 /// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
 /// The rules that the account meets: its own, and those for all accounts.
 pub fn index(call: &Call<'_>) -> Answer {
-    let name = account(call)?;
+    let name = access::name_or_default(call.state, call.request)?;
     let data: Vec<_> = call.state.faults.list_of(&name).iter().map(shown).collect();
     Ok(problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false})))
 }
 
 pub fn add(call: &Call<'_>) -> Answer {
-    let (name, faults) = (account(call)?, &call.state.faults);
+    let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let (rule, all_accounts) = read(call.request.body(), call.routes)?;
     let rule = if all_accounts {
         if let Some(refusal) = password::refusal(call.state, call.request) {
@@ -70,7 +69,7 @@ pub fn show(call: &Call<'_>) -> Answer {
 
 pub fn remove(call: &Call<'_>) -> Answer {
     let found = find(call)?;
-    if found.added_by != Some(account(call)?)
+    if found.added_by != Some(access::name_or_default(call.state, call.request)?)
         && let Some(refusal) = password::refusal(call.state, call.request)
     {
         return Ok(refusal);
@@ -84,31 +83,23 @@ pub fn remove(call: &Call<'_>) -> Answer {
 
 /// Removes the rules that the account added, or with `?all_accounts=true` those of all.
 pub fn clear(call: &Call<'_>) -> Answer {
-    let (name, faults) = (account(call)?, &call.state.faults);
-    let query = Parameters::of(call.query());
-    let all_accounts = query.text("all_accounts").map(|text| word("all_accounts", text, &SWITCHES));
-    let deleted = match all_accounts.transpose()? {
-        Some(true) => {
-            if let Some(refusal) = password::refusal(call.state, call.request) {
-                return Ok(refusal);
-            }
-            let deleted = faults.pending();
-            faults.clear();
-            deleted
+    let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
+    let deleted = if Parameters::of(call.query()).flag("all_accounts")? {
+        if let Some(refusal) = password::refusal(call.state, call.request) {
+            return Ok(refusal);
         }
-        _ => faults.clear_of(&name),
+        let deleted = faults.pending();
+        faults.clear();
+        deleted
+    } else {
+        faults.clear_of(&name)
     };
     Ok(problem::json(StatusCode::OK, &json!({"deleted": deleted})))
 }
 
-/// The account of a request. The password names the default one.
-fn account(call: &Call<'_>) -> Result<String, Problem> {
-    access::name_or_basic(call.state, call.request).unwrap_or_else(|| Ok(call.state.default_account()))
-}
-
 /// The rule that the path names, if the account meets it.
 fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
-    let (name, id) = (account(call)?, call.parameter(0));
+    let (name, id) = (access::name_or_default(call.state, call.request)?, call.parameter(0));
     let found = call.state.faults.list_of(&name).into_iter().find(|one| one.id.to_string() == id);
     found.ok_or_else(|| unknown(id))
 }

@@ -47,7 +47,7 @@ fn kinds(state: &State) -> Vec<&'static str> {
 pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let kinds: Vec<_> = kinds(state).into_iter().map(|kind| (kind, kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
-    let now = state.clock.now();
+    let now = tenant.clock.now();
     let delivery = notify(state, tenant, now, kind, None, || {
         let mut data = sample::data(state, kind, now);
         sample::merge(&mut data, &Value::Object(patch));
@@ -68,7 +68,7 @@ pub fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<B
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(request, &TRIGGERS, "detail")?;
-    record_event(state, tenant, &email, state.clock.now(), event, Some(&Value::Object(detail)));
+    record_event(state, tenant, &email, tenant.clock.now(), event, Some(&Value::Object(detail)));
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
     Ok(problem::json(StatusCode::CREATED, &answer))

@@ -98,7 +98,7 @@ impl UnsubscribeRequest {
 
     /// Unsubscribes an address; one without a contact becomes one. Repeating it has no further effect.
     pub fn apply(&self, state: &State, address: &str) -> Result<(), Problem> {
-        let at = state.clock.now();
+        let at = self.tenant.clock.now();
         let contacts = ContactService { state, tenant: &self.tenant, at };
         let unsubscribe = |contact: &mut Contact| match self.topic {
             Some(topic) => contact.topics.insert(topic, Subscription::OptOut) != Some(Subscription::OptOut),

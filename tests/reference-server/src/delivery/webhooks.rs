@@ -2,7 +2,7 @@
 //!
 //! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
 //! attempt is made at once; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
-//! service's clock. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
+//! account's clock. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
 //!
 //! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
 //! (The specification doesn't define this.)
@@ -109,7 +109,7 @@ pub fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
         return None;
     }
     tenant.deliveries.mark_changed(job.delivery.id);
-    let now = state.clock.now();
+    let now = tenant.clock.now();
     let headers = sign::headers(&job.delivery, &webhook.secrets_at(now));
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
 }
@@ -123,12 +123,13 @@ pub fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
         response: posted.response,
         sent_at,
     };
-    let now = state.clock.now();
+    let tenant = job.tenant.upgrade();
+    let now = tenant.as_ref().map_or_else(|| state.clock.now(), |tenant| tenant.clock.now());
     if let Some(due) = job.delivery.finish(attempt, job.planned, now) {
         let delivery = Arc::downgrade(&job.delivery);
         state.scheduler.schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery });
     }
-    if let Some(tenant) = job.tenant.upgrade() {
+    if let Some(tenant) = tenant {
         tenant.deliveries.mark_changed(job.delivery.id);
         state.tenants.resize_event(job.delivery.id, job.delivery.size());
         state.event_bus.publish(

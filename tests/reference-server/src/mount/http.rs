@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use self::live::StreamBody;
 use self::writing::Writing;
 use crate::reply::Reply;
-use crate::route::Cost;
+use crate::route::{Cost, Found};
 use crate::service::{Service, outbound, without_doubled_slashes};
 use crate::state::State;
 use crate::state::faults::Wire;
@@ -175,10 +175,10 @@ async fn answer(
 ) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
     without_doubled_slashes(request.uri_mut());
     let (reply, upgrade) = match read(&service, request).await? {
-        Read::Complete(mut request, body) => {
+        Read::Complete(mut request, found, body) => {
             let wants_upgrade = request.headers().contains_key(header::UPGRADE);
             let upgrade = wants_upgrade.then(|| hyper::upgrade::on(&mut request));
-            let reply = handle(&service, request).await;
+            let reply = handle(&service, request, found).await;
             drop(body);
             (reply, upgrade)
         }
@@ -268,8 +268,8 @@ fn replaced(mut response: Response<Bytes>, later: Response<Bytes>) -> Response<B
 
 /// The result of reading a request.
 enum Read {
-    /// With the memory that the body and its processing take.
-    Complete(Request<Bytes>, Reserved),
+    /// With its route, and the memory that the body and its processing take.
+    Complete(Request<Bytes>, Found, Reserved),
     /// Only the head, which is enough to reject the request.
     Rejected(Request<Bytes>),
     /// Only the head: the body exceeds the limit or the memory, or timed out.
@@ -280,10 +280,13 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     let (settings, in_flight) = (service.settings(), &service.state().in_flight);
     let (mut parts, body) = request.into_parts();
     let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
-    let route = service.find(&parts.method, parts.uri.path()).route;
-    let limit = route.map_or(settings.body_limit, |route| route.body_limit(settings));
+    let found = service.find(&parts.method, parts.uri.path());
+    let limit = found.route.as_ref().map_or(settings.body_limit, |route| route.body_limit(settings));
     let announced = body.size_hint().exact().map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let mut reserved = Reserved::default();
+    if announced == Some(0) {
+        return Ok(Read::Complete(Request::from_parts(parts, Bytes::new()), found, reserved));
+    }
     if announced.is_none_or(|bytes| bytes > UNCOUNTED) {
         // The service reads no large body for a client without access.
         let head = Request::from_parts(parts, Bytes::new());
@@ -311,7 +314,7 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
                     // It may be kept, and its memory is counted by its length.
                     body.shrink_to_fit();
                 }
-                return Ok(Read::Complete(Request::from_parts(parts, body.into()), reserved));
+                return Ok(Read::Complete(Request::from_parts(parts, body.into()), found, reserved));
             }
             // Other frames are trailers.
             Ok(Some(Ok(frame))) => {
@@ -330,15 +333,14 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     }
 }
 
-async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Reply {
-    let route = service.find(request.method(), request.uri().path()).route;
-    let is_quick = route.map_or(true, |route| route.cost == Cost::Quick);
-    if is_quick && request.body().len() < LARGE {
-        match service.try_reply(request) {
-            Ok(reply) => return reply,
-            // It waits for the disk, or for a slow request: other requests don't.
-            Err(waiting) => request = waiting,
-        }
+async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: Found) -> Reply {
+    let is_quick = found.route.as_ref().map_or(true, |route| route.cost == Cost::Quick);
+    // One that waits for the disk, or for a slow request, doesn't delay others.
+    if is_quick
+        && request.body().len() < LARGE
+        && let Some(reply) = service.try_reply(&request, &found)
+    {
+        return reply;
     }
     // It is never closed.
     let _slot = service.state().in_flight.slow.acquire().await;
@@ -347,7 +349,7 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Reply {
     let cancellation = Cancellation::default();
     let _gone = cancellation.on_drop();
     request.extensions_mut().insert(cancellation);
-    tokio::task::spawn_blocking(move || service.reply(request))
+    tokio::task::spawn_blocking(move || service.reply_found(&request, &found))
         .await
         .unwrap_or_else(|error| Reply::Now(Problem::application(error.to_string()).into_response()))
 }

@@ -50,7 +50,6 @@ fn decide(
     if !form.get("token").is_some_and(proves) || !cookie(request).is_some_and(|token| proves(&token)) {
         return forged();
     }
-    let now = state.clock.now();
     let issuer = state.links.issuer(request);
     let back = |answer: &[(&str, &str)]| {
         after_form(redirect_to_client(&waiting.redirect_uri, answer, waiting.state.as_deref(), &issuer))
@@ -72,7 +71,7 @@ fn decide(
             };
             let Some(decided) = state.oauth.take_request(name) else { return gone() };
             let code = format!("{CODE_PREFIX}{}", state.next_secret().simple());
-            if !state.oauth.insert_code(&code, decided, tenant, now) {
+            if !state.oauth.insert_code(&code, decided, tenant, &state.clock) {
                 let answer = [
                     ("error", "server_error"),
                     ("error_description", "The sandbox's --max-memory for OAuth state is used up."),

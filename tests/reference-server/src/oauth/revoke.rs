@@ -28,12 +28,11 @@ fn end(state: &State, request: &Request<Bytes>) -> Result<(), Refusal> {
             "Only refresh tokens can be revoked; access tokens become invalid with their grant.",
         ));
     }
-    let now = state.clock.now();
-    if jwt::looks_like_one(token) && state.oauth.verify(token, now).is_some() {
+    if jwt::looks_like_one(token) && state.oauth.verify(token, &state.clock).is_some() {
         return Err(Refusal::unsupported_token_type(
             "Access tokens can't be revoked; they become invalid with their grant. Revoke the refresh token.",
         ));
     }
-    state.oauth.revoke_token(token, &client.client_id, now);
+    state.oauth.revoke_token(token, &client.client_id, &state.clock);
     Ok(())
 }

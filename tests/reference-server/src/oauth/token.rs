@@ -68,16 +68,14 @@ fn code(state: &State, parameters: &Parameters, client: &OAuthClient) -> Result<
         }
         Ok(())
     };
-    let now = state.clock.now();
     let refresh_token = client.may("refresh_token").then(|| refresh_token(state));
-    state.oauth.redeem(code, &client.client_id, matches, state.next_id(), refresh_token, now)
+    state.oauth.redeem(code, &client.client_id, matches, state.next_id(), refresh_token, &state.clock)
 }
 
 fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Refreshed, Refusal> {
     let token = parameters.need("refresh_token")?;
     let scopes = parameters.get("scope").map(words).transpose()?;
-    let now = state.clock.now();
-    state.oauth.rotate(token, client_id, scopes, refresh_token(state), now)
+    state.oauth.rotate(token, client_id, scopes, refresh_token(state), &state.clock)
 }
 
 /// The maximum number of scopes in a request: there are two distinct ones.
@@ -132,5 +130,6 @@ pub fn access_token(state: &State, refreshed: &Refreshed, issuer: &str) -> Strin
     // The tenant's name is an API key, which holders of the token must not learn.
     let subject = state.links.sign("oauth subject", refreshed.grant.tenant.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);
-    state.oauth.sign(refreshed, issuer, subject, state.next_id(), state.clock.now())
+    let now = state.clock.of(&refreshed.grant.tenant).now();
+    state.oauth.sign(refreshed, issuer, subject, state.next_id(), now)
 }

@@ -92,8 +92,8 @@ pub(super) struct Links<'a> {
 }
 
 impl<'a> Links<'a> {
-    pub(super) fn now(state: &'a State, folder: Folder, email: Uuid) -> Self {
-        let expires_at = state.clock.now().checked_add(LIFETIME).unwrap_or(Timestamp::MAX);
+    pub(super) fn at(now: Timestamp, state: &'a State, folder: Folder, email: Uuid) -> Self {
+        let expires_at = now.checked_add(LIFETIME).unwrap_or(Timestamp::MAX);
         Self { state, folder, email, expires_at }
     }
 
@@ -135,7 +135,7 @@ pub(super) fn target(state: &State, folder: Folder, token: &str) -> Result<Targe
     let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
         refused("invalid_link", "This download URL is not signed by this service, or was modified.")
     })?;
-    if state.clock.now().as_millisecond() >= until {
+    if state.now_of_mail(email).as_millisecond() >= until {
         return Err(refused("expired_link", "This download URL has expired; request the attachment again."));
     }
     let tenant = state.tenants.owner(email).ok_or_else(gone)?;

@@ -70,7 +70,7 @@ pub fn arrive(
         return Err(NotReceived::UnknownDomains(unknown));
     }
     let id = state.next_id();
-    let received = Received::read(id, state.clock.now(), welcome, authentication, raw, || state.next_id())
+    let received = Received::read(id, tenant.clock.now(), welcome, authentication, raw, || state.next_id())
         .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
     let size = received.size();
@@ -137,7 +137,7 @@ pub fn show(context: &Context<'_>) -> Answer {
             None => html_format = HtmlFormat::Cid,
         }
     }
-    let links = links(context.state, &email);
+    let links = links(context, &email);
     Ok(json(
         StatusCode::OK,
         &Record {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::clock::saturating_add;
+use crate::clock::{Now, saturating_add};
 use crate::delivery::{self, broadcast, imports, inboxes, webhooks};
 use crate::lock::lock;
 use crate::model::domain::Domain;
@@ -78,7 +78,7 @@ impl Service {
     /// Runs all due jobs. Every move of the clock does this too; a long-running mount calls it periodically, so that scheduled emails are
     /// sent on time. Requests are handled in between.
     pub fn run_due(&self) {
-        let now = self.state.clock.now();
+        let now = self.state.clock.due();
         loop {
             let _guard = self.state.snapshot_lock.enter();
             let turn = self.due_worker.acquire();
@@ -93,7 +93,7 @@ impl Service {
 
     /// Runs due jobs before a request: all of them, unless there are many, another thread is running them, or a snapshot waits for a request.
     pub(crate) fn run_some_due(&self) {
-        let now = self.state.clock.now();
+        let now = self.state.clock.due();
         if !self.state.scheduler.is_due(now) && !self.due_worker.is_busy() {
             return;
         }
@@ -106,11 +106,11 @@ impl Service {
 
     /// Whether any job is due.
     pub(crate) fn has_due(&self) -> bool {
-        self.state.scheduler.is_due(self.state.clock.now())
+        self.state.scheduler.is_due(self.state.clock.due())
     }
 
     /// Runs one batch and returns whether due jobs remain. Jobs that are scheduled meanwhile run as well if they are due.
-    fn batch(&self, now: Timestamp) -> bool {
+    fn batch(&self, now: Now) -> bool {
         let (started, mut small) = (Instant::now(), MIN_SMALL);
         while small > 0 || started.elapsed() < BATCH {
             let Some((key, job)) = self.state.scheduler.take_due(now) else { return false };

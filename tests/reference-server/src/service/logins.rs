@@ -17,7 +17,7 @@ impl Service {
             .map_or_else(|| tenant.to_owned(), |credential| credential.tenant.into_owned());
         let scopes = scope.split(' ').map(str::to_owned).collect();
         let refresh_token = token::refresh_token(&self.state);
-        let now = self.state.clock.now();
+        let now = self.state.clock.of(&tenant).now();
         let issued = self.state.oauth.grant(
             &client,
             &tenant,

@@ -28,7 +28,7 @@ impl Service {
         let user_agent = request.headers().get(header::USER_AGENT);
         let entry = Entry {
             id: self.state.next_request_id(),
-            created_at: self.state.clock.now(),
+            created_at: tenant.clock.now(),
             endpoint: request.uri().path().to_owned(),
             method: request.method().clone(),
             response_status: response.status().as_u16(),
@@ -39,8 +39,13 @@ impl Service {
         self.state.tenants.log(tenant, entry);
     }
 
-    /// Adds the headers that every response has. A scripted response's own headers take precedence.
-    pub(super) fn finish_headers(&self, response: &mut Response<Bytes>, allowance: Allowance) {
+    /// Adds the headers that every response has, at the current time of its account. A scripted response's own headers take precedence.
+    pub(super) fn finish_headers(
+        &self,
+        response: &mut Response<Bytes>,
+        allowance: Allowance,
+        now: Timestamp,
+    ) {
         let headers = response.headers_mut();
         headers.reserve(HEADERS);
         let mut id = Uuid::encode_buffer();
@@ -50,7 +55,6 @@ impl Service {
             headers.entry(X_REQUEST_ID).or_insert(id);
         }
         // Of a clock that shows the system's time, the mount adds it.
-        let now = self.state.clock.now();
         if now.duration_since(Timestamp::now()).abs() >= SignedDuration::from_secs(1)
             && let Ok(date) = HeaderValue::try_from(now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
         {
@@ -58,12 +62,12 @@ impl Service {
         }
     }
 
-    /// Records an exchange that started at `started`.
-    pub(super) fn record(&self, request: &Request<Bytes>, reply: &Reply, started: Instant) {
+    /// Records an exchange that started at `started`. `now` is the current time of its account.
+    pub(super) fn record(&self, request: &Request<Bytes>, reply: &Reply, started: Instant, now: Timestamp) {
         let (response, delay) = (reply.response(), reply.delay());
         let recorded = RecordedRequest {
             number: 0,
-            received_at: self.state.clock.now(),
+            received_at: now,
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),

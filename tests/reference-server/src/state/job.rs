@@ -45,6 +45,28 @@ pub enum Job {
 }
 
 impl Job {
+    /// The system's time at which the job is due, if its account doesn't follow the service's clock.
+    pub fn due_on_own_clock(due: Timestamp, job: &Self) -> Option<Timestamp> {
+        job.tenant().upgrade()?.clock.system_at(due)
+    }
+
+    fn tenant(&self) -> &Weak<Tenant> {
+        match self {
+            Self::SendEmail { tenant, .. }
+            | Self::RecordEvent { tenant, .. }
+            | Self::RetryDelivery { tenant, .. }
+            | Self::ResumeRun { tenant, .. }
+            | Self::NotifyAutomations { tenant, .. }
+            | Self::CheckDomain { tenant, .. }
+            | Self::AdvanceClaim { tenant, .. }
+            | Self::DeleteThread { tenant, .. }
+            | Self::DeleteExpired { tenant }
+            | Self::SendBroadcast { tenant, .. }
+            | Self::ContinueBroadcast(BroadcastJob { tenant, .. }) => tenant,
+            Self::ContinueImport(job) => &job.tenant,
+        }
+    }
+
     /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait.
     pub fn is_needed(due: Timestamp, job: &Self) -> bool {
         match job {

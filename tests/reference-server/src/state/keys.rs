@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::sync::RwLock;
 
 use http::{HeaderMap, header};
-use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
+use crate::clock::Clock;
 use crate::lock::{read as look, write};
 use crate::model::credential::{Credential, Permission};
 use crate::model::oauth::{CODE_PREFIX, REFRESH_TOKEN_PREFIX, jwt};
@@ -29,7 +29,7 @@ pub fn read<'a>(
     headers: &'a HeaderMap,
     index: &ApiKeyIndex,
     logins: &OAuthStore,
-    now: Timestamp,
+    clock: &Clock,
 ) -> Result<Credential<'a>, Problem> {
     let value = headers.get(header::AUTHORIZATION).ok_or_else(Problem::missing_api_key)?;
     let value = value.to_str().map_err(|_| Problem::invalid_api_key())?;
@@ -39,7 +39,7 @@ pub fn read<'a>(
         return Err(Problem::missing_api_key());
     }
     if jwt::looks_like_one(key) {
-        let (claims, tenant) = logins.verify(key, now).ok_or_else(Problem::invalid_access_token)?;
+        let (claims, tenant) = logins.verify(key, clock).ok_or_else(Problem::invalid_access_token)?;
         return Ok(Credential::of_token(&claims, tenant));
     }
     if is_of_a_login(key) {

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::lock::lock;
 use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::events::{TokenEvent, TokenEventKind};
@@ -16,7 +17,7 @@ use crate::model::oauth::{CODE, REFRESH_TOKEN};
 use crate::store::budget::Budget;
 use crate::store::counted::Counted;
 use crate::store::dirty::Dirty;
-use crate::store::expiring::Expiring;
+use crate::store::expiring::{Expires as _, Expiring};
 use crate::store::ledger::Persist as _;
 use crate::store::table::Rows;
 use crate::wire::paging::{Page, Window};
@@ -321,11 +322,18 @@ impl OAuthStore {
     }
 
     /// Stores the code of an approved request. Returns false if there is no memory for it.
-    pub fn insert_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
+    pub fn insert_code(&self, code: &str, request: Request, tenant: String, clock: &Clock) -> bool {
         let mut inner = lock(&self.inner);
-        inner.codes.evict_expired(now);
-        let stored = Code { request, tenant, until: later(now, CODE), redeemed: None };
-        if inner.bytes() + Expiring::size(code, &stored) > self.max_bytes {
+        let is_expired = |code: &Code| clock.of(&code.tenant).now() >= code.expires_at();
+        inner.codes.evict_first_while(is_expired);
+        let until = later(clock.of(&tenant).now(), CODE);
+        let stored = Code { request, tenant, until, redeemed: None };
+        let size = Expiring::size(code, &stored);
+        if inner.bytes() + size > self.max_bytes {
+            // Those of an account whose clock was set back can precede expired ones of others.
+            inner.codes.retain(|code| !is_expired(code));
+        }
+        if inner.bytes() + size > self.max_bytes {
             return false;
         }
         inner.codes.insert(code.to_owned(), stored);
@@ -343,11 +351,12 @@ impl OAuthStore {
         matches: impl FnOnce(&Request) -> Result<(), Refusal>,
         id: Uuid,
         refresh_token: Option<String>,
-        now: Timestamp,
+        clock: &Clock,
     ) -> Result<Refreshed, Refusal> {
         let mut inner = lock(&self.inner);
         let unknown = || Refusal::invalid_grant("The code is invalid, expired or already used.");
         let found = inner.codes.get(code).cloned().ok_or_else(unknown)?;
+        let now = clock.of(&found.tenant).now();
         if found.request.client_id != client_id {
             return Err(unknown());
         }
@@ -409,13 +418,14 @@ impl OAuthStore {
         client_id: &str,
         scopes: Option<Vec<String>>,
         next: String,
-        now: Timestamp,
+        clock: &Clock,
     ) -> Result<Refreshed, Refusal> {
         let mut inner = lock(&self.inner);
         let unknown = || Refusal::invalid_grant("The refresh token is invalid, expired or revoked.");
         let (id, generation) = *inner.tokens.get(shown).ok_or_else(unknown)?;
         let grant =
             inner.grants.get(id).filter(|grant| grant.client_id == client_id).cloned().ok_or_else(unknown)?;
+        let now = clock.of(&grant.tenant).now();
         if generation != grant.generation {
             inner.record_event(
                 now,
@@ -449,10 +459,11 @@ impl OAuthStore {
     }
 
     /// Revokes the grant of a client's refresh token; an unknown token is no error.
-    pub fn revoke_token(&self, token: &str, client_id: &str, now: Timestamp) {
+    pub fn revoke_token(&self, token: &str, client_id: &str, clock: &Clock) {
         let mut inner = lock(&self.inner);
         let Some(&(id, _)) = inner.tokens.get(token) else { return };
-        if inner.grants.get(id).is_some_and(|grant| grant.client_id == client_id) {
+        if let Some(grant) = inner.grants.get(id).filter(|grant| grant.client_id == client_id) {
+            let now = clock.of(&grant.tenant).now();
             inner.revoke(id, now, "revoked_by_client");
         }
     }
@@ -469,12 +480,14 @@ impl OAuthStore {
         lock(&self.inner).grants.page_of(window, [tenant.to_owned()], |grant| grant.tenant == tenant)
     }
 
-    /// Verifies an access token and returns its claims and tenant: signed by this service, not expired, and its grant not revoked.
-    pub fn verify(&self, token: &str, now: Timestamp) -> Option<(Claims, String)> {
-        let claims = self.key().verify(token, now)?;
+    /// Verifies an access token and returns its claims and tenant: signed by this service, not expired by the clock of its
+    /// account, and its grant not revoked.
+    pub fn verify(&self, token: &str, clock: &Clock) -> Option<(Claims, String)> {
+        let claims = self.key().verify(token)?;
         let inner = lock(&self.inner);
         let grant = inner.grants.get(claims.grant).filter(|grant| grant.revoked.is_none())?;
-        Some((claims, grant.tenant.clone()))
+        let now = clock.of(&grant.tenant).now();
+        (now.as_second() < claims.exp).then(|| (claims, grant.tenant.clone()))
     }
 
     pub fn events(&self) -> Vec<TokenEvent> {
@@ -528,6 +541,11 @@ fn open(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ClockStart;
+
+    fn clock() -> Clock {
+        Clock::new(ClockStart::Frozen(NOW))
+    }
 
     fn changed(store: &OAuthStore) -> Vec<(u64, Option<usize>)> {
         let mut changed = Vec::new();
@@ -550,7 +568,7 @@ mod tests {
         assert!(store.changed_clients().is_some());
         assert_eq!(changed(&store).len(), 100);
 
-        assert!(store.rotate(&format!("{}-1", ids[7]), "app", None, "next".to_owned(), now).is_ok());
+        assert!(store.rotate(&format!("{}-1", ids[7]), "app", None, "next".to_owned(), &clock()).is_ok());
         store.revoke(ids[9], "tenant", now).unwrap();
         lock(&store.inner).remove_grant(ids[11]);
         assert!(store.changed_clients().is_none());
@@ -577,7 +595,7 @@ mod tests {
         let last = ids[999];
         for generation in 1..2_000 {
             let (old, new) = (format!("{last}-{generation}"), format!("{last}-{}", generation + 1));
-            assert!(store.rotate(&old, "app", None, new, now).is_ok(), "{generation}");
+            assert!(store.rotate(&old, "app", None, new, &clock()).is_ok(), "{generation}");
         }
         assert!(!kept(ids[998]) && kept(last));
         let inner = lock(&store.inner);
@@ -614,7 +632,7 @@ mod tests {
                 store.insert_request("name", code().request, NOW)
             }),
             ("a code", Expiring::size("name", &code()), &|store| {
-                store.insert_code("name", code().request, code().tenant, NOW)
+                store.insert_code("name", code().request, code().tenant, &clock())
             }),
             ("a client", Counted::size("app", &client()), &|store| store.register(client(), NOW).is_ok()),
         ];
@@ -632,7 +650,7 @@ mod tests {
         assert_eq!(bytes(), expected);
 
         assert!(store.insert_request("name", code().request, NOW));
-        assert!(store.insert_code("code", code().request, code().tenant, NOW));
+        assert!(store.insert_code("code", code().request, code().tenant, &clock()));
         expected += Expiring::size("name", &code().request) + Expiring::size("code", &code());
         assert_eq!(bytes(), expected);
 
@@ -644,7 +662,7 @@ mod tests {
         expected += grants + 2 * Counted::size("token 1", &(id, 1_u64)) + EVENT_BYTES;
         assert_eq!(bytes(), expected);
         for (shown, next) in [("token 1", "token 2"), ("token 2", "token 3")] {
-            assert!(store.rotate(shown, "app", None, next.to_owned(), NOW).is_ok());
+            assert!(store.rotate(shown, "app", None, next.to_owned(), &clock()).is_ok());
             expected += 2 * Counted::size(next, &(id, 2_u64)) + EVENT_BYTES;
             assert_eq!(bytes(), expected);
         }

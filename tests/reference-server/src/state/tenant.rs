@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::lock::lock;
 use crate::model::api_key::ApiKey;
 use crate::model::automation::Automation;
@@ -36,6 +37,7 @@ use crate::model::webhook_delivery::Deliveries;
 use crate::state::idempotency::Keys;
 use crate::state::inboxes::InboxTables;
 use crate::state::ratelimit::Meter;
+use crate::state::uses::Used;
 use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
 use crate::store::mails::Mails;
@@ -49,6 +51,7 @@ const READ_STEP: usize = 1_000;
 #[derive(Debug)]
 pub struct Tenant {
     pub name: String,
+    pub clock: Clock,
     pub emails: Mutex<Ledger<Arc<Email>>>,
     /// Taken only under the lock of the emails.
     pub email_index: Mutex<EmailIndex>,
@@ -86,6 +89,7 @@ pub struct Tenant {
 impl Tenant {
     pub fn new(
         name: &str,
+        clock: Clock,
         max_records: usize,
         max_deliveries: usize,
         budget: &Arc<Budget>,
@@ -93,6 +97,7 @@ impl Tenant {
     ) -> Self {
         Self {
             name: name.to_owned(),
+            clock,
             emails: Mutex::new(Ledger::new()),
             email_index: Mutex::default(),
             captured: Mutex::new(Mails::new()),
@@ -225,6 +230,11 @@ impl Tenant {
             && self.webhooks.is_empty()
     }
 
+    /// Whether it has neither data nor a clock of its own.
+    pub fn is_unused(&self) -> bool {
+        self.is_empty() && !self.clock.is_own()
+    }
+
     /// Finds a domain of the tenant by its name.
     pub fn domain(&self, name: &str) -> Option<Arc<Domain>> {
         self.domains.by_key(name)
@@ -234,5 +244,11 @@ impl Tenant {
     /// its own, since it has its own records.
     pub fn may_send_from(&self, domain: &str) -> bool {
         self.domain(domain).is_some_and(|domain| domain.may_send())
+    }
+}
+
+impl Used for Tenant {
+    fn last_used(&self) -> &AtomicU64 {
+        &self.last_used
     }
 }

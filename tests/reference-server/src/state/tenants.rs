@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 
 use uuid::Uuid;
 
+use crate::clock::Clock;
 use crate::lock::{lock, read, write};
 use crate::model::log::Entry;
 use crate::settings::Settings;
@@ -15,19 +16,18 @@ use crate::state::ratelimit::Meter;
 use crate::state::requests::Requests;
 use crate::state::retention::Retention;
 use crate::state::tenant::Tenant;
+use crate::state::uses::Uses;
 use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
-
-/// The number of outdated uses that are kept at least.
-const MIN_USES: usize = 1_024;
 
 /// The tenants by name, and the bounds on their memory.
 #[derive(Debug)]
 pub struct Tenants {
     index: RwLock<Index>,
+    clock: Clock,
     links: Arc<Links>,
-    uses: Mutex<Uses>,
+    uses: Mutex<Uses<Tenant>>,
     /// The names of evicted tenants that had data, for the listeners.
     evicted: Mutex<VecDeque<String>>,
     /// Of keys without a tenant.
@@ -76,62 +76,11 @@ impl Index {
     }
 }
 
-/// The uses of tenants, oldest first. Each tenant has one entry per use, of which the newest counts, so a use and the search for the least
-/// recently used tenant take constant time on average.
-#[derive(Debug, Default)]
-struct Uses {
-    last: u64,
-    order: VecDeque<(u64, Weak<Tenant>)>,
-    /// The number of entries upon which all but the newest of each tenant are removed.
-    compact_at: usize,
-}
-
-/// Whether this is the newest use of a tenant that still exists.
-fn is_newest((number, tenant): &(u64, Weak<Tenant>)) -> bool {
-    tenant.upgrade().is_some_and(|tenant| tenant.last_used.load(Ordering::Relaxed) == *number)
-}
-
-impl Uses {
-    fn add(&mut self, tenant: &Arc<Tenant>) {
-        self.last += 1;
-        tenant.last_used.store(self.last, Ordering::Relaxed);
-        let entry = (self.last, Arc::downgrade(tenant));
-        match self.order.back_mut() {
-            Some(back) if back.1.ptr_eq(&entry.1) => *back = entry,
-            _ => self.order.push_back(entry),
-        }
-        if self.order.len() > self.compact_at {
-            self.order.retain(is_newest);
-            self.compact_at = 2 * self.order.len() + MIN_USES;
-        }
-    }
-
-    /// Takes the least recently used tenant without data. A request may be about to add some: it shares the tenant, unlike the index and this
-    /// call, which is why the index must be locked.
-    fn take_empty(&mut self) -> Option<Arc<Tenant>> {
-        let is_empty = |entry: &(u64, Weak<Tenant>)| {
-            let tenant = entry.1.upgrade().filter(|_| is_newest(entry));
-            tenant.is_some_and(|tenant| Arc::strong_count(&tenant) == 2 && tenant.is_empty())
-        };
-        let place = self.order.iter().position(is_empty)?;
-        self.order.remove(place)?.1.upgrade()
-    }
-
-    /// Takes the least recently used tenant.
-    fn take_oldest(&mut self) -> Option<Arc<Tenant>> {
-        while let Some(entry) = self.order.pop_front() {
-            if is_newest(&entry) {
-                return entry.1.upgrade();
-            }
-        }
-        None
-    }
-}
-
 impl Tenants {
-    pub fn new(settings: &Settings, links: Arc<Links>) -> Self {
+    pub fn new(settings: &Settings, clock: Clock, links: Arc<Links>) -> Self {
         Self {
             index: RwLock::default(),
+            clock,
             links,
             uses: Mutex::default(),
             evicted: Mutex::default(),
@@ -200,10 +149,7 @@ impl Tenants {
 
     /// Orders the restored tenants by their last use, and evicts those beyond the limit.
     pub fn order(&self) {
-        let uses = |tenant: &Arc<Tenant>| (tenant.last_used.load(Ordering::Relaxed), Arc::downgrade(tenant));
-        let order: VecDeque<_> = self.all().iter().rev().map(uses).collect();
-        let last = order.back().map_or(0, |(last, _)| *last);
-        *lock(&self.uses) = Uses { last, order, compact_at: 0 };
+        *lock(&self.uses) = Uses::new(self.all().iter().rev());
         self.evict();
     }
 
@@ -228,7 +174,9 @@ impl Tenants {
                 return;
             }
             let mut uses = lock(&self.uses);
-            let Some(oldest) = uses.take_empty().or_else(|| uses.take_oldest()) else { return };
+            let Some(oldest) = uses.take_empty(Tenant::is_unused).or_else(|| uses.take_oldest()) else {
+                return;
+            };
             let evicted = index.remove_same(&oldest, &self.links);
             drop((uses, index));
             // After the locks were released: a tenant can have many records.
@@ -260,7 +208,7 @@ impl Tenants {
 
     fn empty(&self, name: &str) -> Arc<Tenant> {
         let (records, events) = (self.record_limit, self.webhook_event_limit);
-        Arc::new(Tenant::new(name, records, events, &self.budget, &self.answers))
+        Arc::new(Tenant::new(name, self.clock.of(name), records, events, &self.budget, &self.answers))
     }
 
     /// Deletes everything of one tenant.
@@ -275,16 +223,18 @@ impl Tenants {
     pub fn reset(&self) {
         *write(&self.index) = Index::default();
         // Each entry keeps the memory of its tenant.
-        lock(&self.uses).order.clear();
+        *lock(&self.uses) = Uses::default();
         lock(&self.meters).clear();
         lock(&self.mails).clear();
         lock(&self.logs).clear();
         lock(&self.events).clear();
         self.requests.clear();
         self.api_key_index.clear();
+        self.clock.forget_all();
     }
 
     fn forget(&self, tenant: &Tenant) {
+        tenant.clock.forget();
         for key in tenant.api_keys.all() {
             self.api_key_index.remove(&key.token);
         }
@@ -396,11 +346,17 @@ fn remove_events(evicted: Vec<(Uuid, Weak<Tenant>)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ClockStart;
+
+    fn tenants(keep_tenants: usize, links: &Arc<Links>) -> Tenants {
+        let settings = Settings { keep_tenants, ..Settings::default() };
+        Tenants::new(&settings, Clock::new(ClockStart::Real), Arc::clone(links))
+    }
 
     #[test]
     fn tags_find_existing_tenants_for_their_purpose_only() {
         let links = Arc::new(Links::new(None));
-        let tenants = Tenants::new(&Settings { keep_tenants: 2, ..Settings::default() }, Arc::clone(&links));
+        let tenants = tenants(2, &links);
         let found = |name: &str| {
             let by = |purpose| tenants.by_tag(purpose, links.tag(purpose, name)).map(|one| one.name.clone());
             let [link, account] = TagPurpose::ALL.map(by);
@@ -420,17 +376,13 @@ mod tests {
     }
 
     #[test]
-    fn uses_need_bounded_memory_and_evict_the_least_recent() {
-        let links = Arc::new(Links::new(None));
-        let tenants = Tenants::new(&Settings { keep_tenants: 3, ..Settings::default() }, links);
+    fn the_least_recently_used_tenant_is_evicted() {
+        let tenants = tenants(3, &Arc::new(Links::new(None)));
         for name in ["a", "b", "c"] {
             tenants.tenant(name);
         }
-        for _ in 0..10 * MIN_USES {
-            tenants.tenant("a");
-            tenants.find_or_empty("b");
-        }
-        assert!(lock(&tenants.uses).order.len() <= 2 * MIN_USES);
+        tenants.tenant("a");
+        tenants.find_or_empty("b");
         tenants.tenant("d");
         let stored = || ["a", "b", "c", "d", "e", "f"].map(|name| tenants.find(name).is_some());
         assert_eq!(stored(), [true, true, false, true, false, false]);

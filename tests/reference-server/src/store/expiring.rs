@@ -46,9 +46,13 @@ impl<V: Expires + Size> Expiring<V> {
     }
 
     pub fn evict_expired(&mut self, now: Timestamp) {
-        while let Some((_, name)) = self.order.first().filter(|(at, _)| *at <= now) {
-            let name = name.clone();
-            self.remove(&name);
+        self.evict_first_while(|value| value.expires_at() <= now);
+    }
+
+    /// Removes the value that expires first, as long as this holds for it.
+    pub fn evict_first_while(&mut self, is_expired: impl Fn(&V) -> bool) {
+        while self.order.first().and_then(|(_, name)| self.values.get(name)).is_some_and(&is_expired) {
+            self.evict_first();
         }
     }
 

@@ -22,6 +22,12 @@ impl<'a> Parameters<'a> {
         self.0.iter().rev().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
 
+    /// A switch, off by default.
+    pub fn flag(&self, name: &str) -> Result<bool, Problem> {
+        let given = self.text(name).map(|text| word(name, text, &[("true", true), ("false", false)]));
+        Ok(given.transpose()?.unwrap_or(false))
+    }
+
     /// The different items of a list.
     fn list(&self, name: &str) -> Option<Vec<&str>> {
         let values = self.0.iter().filter(|(found, _)| found == name);

@@ -5,7 +5,7 @@ use idempost_reference_server::{Service, Settings};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email_with};
+use crate::support::{KEY, Sandbox, email_with};
 
 fn change(sandbox: &Sandbox, body: &Value) -> Value {
     let answer = sandbox.post("/_/clock", body);
@@ -19,6 +19,7 @@ fn a_frozen_clock_is_read_and_moved() {
     let shown = sandbox.get("/_/clock").json();
     assert_eq!((&shown["object"], &shown["now"]), (&json!("clock"), &json!("2026-03-02T12:00:00.000Z")));
     assert_eq!((&shown["frozen"], &shown["scale"]), (&json!(true), &json!(1.0)));
+    assert_eq!(shown["all_accounts"], true);
     for (body, now) in [
         (json!({"advance": "1h"}), "2026-03-02T13:00:00.000Z"),
         (json!({"advance": "1 hour 30 minutes"}), "2026-03-02T14:30:00.000Z"),
@@ -31,7 +32,7 @@ fn a_frozen_clock_is_read_and_moved() {
         (json!({"set": "2026-03-02T12:00:00Z", "freeze": true, "scale": 60}), "2026-03-02T12:00:00.000Z"),
     ] {
         assert_eq!(change(&sandbox, &body)["now"], now, "{body}");
-        assert_eq!(sandbox.service.clock().now(), now.parse::<Timestamp>().unwrap());
+        assert_eq!(sandbox.service.clock_of(KEY).now(), now.parse::<Timestamp>().unwrap());
     }
     assert_eq!(sandbox.get("/_/clock").json()["scale"], 60.0);
 }
@@ -145,7 +146,7 @@ fn an_invalid_change_reports_every_problem_and_changes_nothing() {
             assert!(answer.text().replace("\\\"", "\"").contains(part), "{body}: {}", answer.text());
         }
     }
-    assert_eq!(sandbox.service.clock().now(), before);
+    assert_eq!(sandbox.service.clock_of(KEY).now(), before);
     assert_eq!(sandbox.ask(Method::DELETE, "/_/clock").send("").status, 405);
     assert_eq!(sandbox.ask(Method::GET, "/_/clock").no_key().send("").status, 401);
 }

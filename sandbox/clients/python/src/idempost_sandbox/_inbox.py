@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from ._times import rfc3339, seconds
+from ._clock import Clock
 from ._errors import SandboxError, WaitTimeout
 from ._http import call, send
 from ._mail import Mail, Summary, fields, mail
@@ -23,6 +24,7 @@ class Server(Protocol):
 
     url: str
     timeout: float | str
+    _clocks: builtins.set[Clock]
 
     def _env_of(self, key: str) -> dict[str, str]: ...
 
@@ -35,6 +37,8 @@ class Inbox:
     def __init__(self, sandbox: Server, key: str) -> None:
         self._sandbox = sandbox
         self.key = key
+        #: The clock of this key.
+        self.clock = Clock(self._request, sandbox._clocks, all_accounts=False)
 
     @property
     def env(self) -> dict[str, str]:

@@ -4,27 +4,19 @@ import os
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
+from ._clock import Clock
 from ._errors import SandboxError
 from ._http import call
 from ._inbox import Inbox
 from ._program import Program
-from ._times import parsed, rfc3339, seconds
+from ._times import seconds
 
 DEFAULT_KEY = "sb_local"
 DEFAULT_TIMEOUT = 10.0
-
-
-@dataclass(frozen=True)
-class ClockState:
-    now: datetime
-    frozen: bool
-    scale: float
-    ahead_seconds: float
 
 
 @dataclass(frozen=True)
@@ -60,11 +52,11 @@ class Sandbox:
         self.smtp = smtp
         #: Default of the timeout of ``wait_for``: seconds, or text such as ``2m``.
         self.timeout = timeout
-        #: The clock, which all keys share.
-        self.clock = Clock(self)
+        self._clocks: set[Clock] = set()
+        #: The clocks of all keys.
+        self.clock = Clock(self._request, self._clocks, all_accounts=True)
         self._program = program
         self._faults: set[str] = set()
-        self._clock_changed = False
 
     @classmethod
     def start(
@@ -183,12 +175,11 @@ class Sandbox:
         return Fault(fault["id"], fault["client_gets"]["summary"], self)
 
     def restore(self) -> None:
-        """Removes the faults that this object added, and sets the clock back to the system's time if this object changed it."""
+        """Removes the faults that this object added, and sets the clocks that it or its inboxes changed back to the system's time."""
         for id in list(self._faults):
             self._remove_fault(id)
-        if self._clock_changed:
-            self._clock_changed = False
-            self._request("POST", "/_/clock", body={"set": "now", "scale": 1, "run": True})
+        for clock in list(self._clocks):
+            clock._restore()
 
     def stop(self) -> None:
         """Stops the sandbox if this object started it."""
@@ -226,42 +217,6 @@ class Sandbox:
 
     def _request(self, method: str, path: str, **options: Any) -> Any:
         return call(self.url, method, path, key=self.key, **options)
-
-
-class Clock:
-    """The clock of a sandbox. What becomes due by a change has happened when the call returns."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-
-    def show(self) -> ClockState:
-        return _shown(self._sandbox._request("GET", "/_/clock"))
-
-    def advance(self, by: str) -> ClockState:
-        """Advances the clock: ``90s``, ``1h 30m``, ``2 days``."""
-        return self._change({"advance": by})
-
-    def set(self, to: datetime | str) -> ClockState:
-        """Sets the clock; ``now`` is the system's time."""
-        return self._change({"set": to if isinstance(to, str) else rfc3339(to)})
-
-    def freeze(self) -> ClockState:
-        return self._change({"freeze": True})
-
-    def run(self) -> ClockState:
-        return self._change({"run": True})
-
-    def scale(self, factor: float) -> ClockState:
-        """Runs the clock this many times as fast as real time."""
-        return self._change({"scale": factor})
-
-    def _change(self, body: dict[str, Any]) -> ClockState:
-        self._sandbox._clock_changed = True
-        return _shown(self._sandbox._request("POST", "/_/clock", body=body))
-
-
-def _shown(clock: dict[str, Any]) -> ClockState:
-    return ClockState(parsed(clock["now"]), clock["frozen"], clock["scale"], clock["ahead_seconds"])
 
 
 def _selection(rule: str) -> dict[str, str]:

@@ -21,14 +21,22 @@ use crate::wire::problem::Problem;
 pub fn index(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let files = stored(&context.tenant, &email);
-    attachments::page(context, &Links::now(context.state, Folder::Sent, email.id), items(&email, &files))
+    attachments::page(
+        context,
+        &Links::at(context.now(), context.state, Folder::Sent, email.id),
+        items(&email, &files),
+    )
 }
 
 /// `GET /emails/{email_id}/attachments/{attachment_id}`.
 pub fn show(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let files = stored(&context.tenant, &email);
-    attachments::one(context, &Links::now(context.state, Folder::Sent, email.id), items(&email, &files))
+    attachments::one(
+        context,
+        &Links::at(context.now(), context.state, Folder::Sent, email.id),
+        items(&email, &files),
+    )
 }
 
 /// Resolves a signed URL, if it is valid and not expired.

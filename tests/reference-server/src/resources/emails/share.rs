@@ -50,7 +50,7 @@ pub fn open(state: &State, token: &str) -> Result<Uuid, Problem> {
     let (email, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
         refused("invalid_link", "This link is not signed by this service, or was modified.")
     })?;
-    if state.clock.now().as_millisecond() >= until {
+    if state.now_of_mail(email).as_millisecond() >= until {
         return Err(refused("expired_link", "This link has expired; share the email again."));
     }
     Ok(email)

@@ -14,18 +14,18 @@ use crate::wire::problem::Problem;
 /// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.
 pub fn index(context: &Context<'_>) -> Answer {
     let email = named(context)?;
-    attachments::page(context, &links(context.state, &email), items(&email))
+    attachments::page(context, &links(context, &email), items(&email))
 }
 
 /// `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
 pub fn show(context: &Context<'_>) -> Answer {
     let email = named(context)?;
-    attachments::one(context, &links(context.state, &email), items(&email))
+    attachments::one(context, &links(context, &email), items(&email))
 }
 
 /// Creates the download URLs of an email: of its attachments by their IDs, of the raw message by the nil ID.
-pub(super) fn links<'a>(state: &'a State, email: &Received) -> Links<'a> {
-    Links::now(state, Folder::Received, email.id)
+pub(super) fn links<'a>(context: &Context<'a>, email: &Received) -> Links<'a> {
+    Links::at(context.now(), context.state, Folder::Received, email.id)
 }
 
 fn items(email: &Received) -> Vec<(Uuid, AttachmentItem<'_>)> {
