@@ -45,7 +45,7 @@ impl Page {
         let Some(list) = self.inbox else {
             let mut flags = Flags::default();
             let rule =
-                format!("{service} has no page for this record: a sandbox has one for emails and templates");
+                format!("{service} has no page for this record: a sandbox only has pages for emails and templates");
             flags.wrong("unsupported", rule, "--web", "");
             return flags.finish().map(|()| String::new());
         };

@@ -250,7 +250,7 @@ async fn walk(
             break;
         }
         if left == 0 {
-            context.out.note(&format!("only {read} items were searched; to search all of them: --all"));
+            context.out.note(&format!("only {read} items were searched; to search all: --all"));
             break;
         }
     }

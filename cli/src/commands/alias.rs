@@ -84,7 +84,7 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
     let mut flags = Flags::default();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.starts_with('-') || name.is_empty() || !name.chars().all(is_word) {
-        flags.wrong("charset", "an alias has letters, digits, - and _, and no - at the start", "NAME", name);
+        flags.wrong("charset", "an alias consists of letters, digits, - and _, and doesn't start with -", "NAME", name);
     } else if root.find_subcommand(name).is_some() {
         flags.wrong("exclusive", format!("`{name}` is a command of the program"), "NAME", name);
     }

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Include the response's status and headers
     #[arg(short = 'i', long)]
     include: bool,
-    /// Fetch all pages of a list and show them as one
+    /// Fetch all pages and show them as one list
     #[arg(long)]
     all: bool,
     #[command(flatten)]

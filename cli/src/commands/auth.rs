@@ -89,7 +89,7 @@ fn refused(error: &AuthError) -> Fail {
                 hint: Some(format!("try again: {LOGIN}")),
             },
             OAuthErrorCode::InvalidScope => {
-                auth(format!("the service rejected the scope: {text}"), "ask for another one: --scope SCOPE")
+                auth(format!("the service rejected the scope: {text}"), "request another one: --scope SCOPE")
             }
             OAuthErrorCode::InvalidClient | OAuthErrorCode::UnauthorizedClient => auth(
                 format!("the service rejected this OAuth client: {text}"),

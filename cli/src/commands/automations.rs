@@ -29,7 +29,7 @@ impl Noun for Automations {
             "Create an automation",
             &Parse(NewAutomation::from_json, |client, _, automation| client.automations().create(automation)),
         )
-        .detail("The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type` and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported at once, with their location in the file.\n\nPrints the ID. Without a status the automation is disabled: events don't start runs.")
+        .detail("The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type` and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported together, with their location in the file.\n\nPrints the ID. Without a status the automation is disabled: events don't start runs.")
         .fields(&[
             Field::place_or_flag("name", "NAME", "Display name of the automation").named("named").optional(),
             STATUS, STEPS_JSON, CONNECTIONS_JSON,

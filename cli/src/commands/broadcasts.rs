@@ -64,7 +64,7 @@ impl Noun for Broadcasts {
             "broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id",
         ]),
         Verb::new("send", "Send a draft to the contacts of its segment, now or later", &Run(Takes::DryRun, |given, context| Box::pin(send(given, context))))
-            .detail("Asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question. Only a draft can be sent, and only once.\n\nThe service has no idempotency key for this operation. If the response is lost, the request isn't retried: exit code 9 says to check first.")
+            .detail("Asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question. Only a draft can be sent, and only once.\n\nThe service has no idempotency key for this operation. If the response is lost, the request isn't retried; after exit code 9, check first.")
             .ids(BROADCAST)
             .fields(&[Field::new("scheduled_at", "TIME", "Time to send: ISO 8601, or a phrase such as `in 1 hour`").detail(UNCHANGED)])
             .waits(confirm_send::SENT, "Wait until the broadcast is sent")
@@ -96,7 +96,7 @@ impl Noun for Broadcasts {
             Field::new("type", "TYPE", "What happened: sent, delivered, opened, clicked, bounced, complained, unsubscribed or suppressed")
                 .choices(RecipientType::KNOWN)
                 .required(),
-            Field::new("email", "TEXT", "Only addresses that contain this text"),
+            Field::new("email", "TEXT", "Only addresses that contain TEXT"),
             Field::new("bounce_type", "TYPE", "Only bounces of this type: permanent, transient or undetermined").choices(BounceType::KNOWN),
         ])
         .fill(|given, body| match given.text("bounce_type") {

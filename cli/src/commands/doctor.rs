@@ -149,7 +149,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
 /// Checks the base URL and the credential, as far as possible offline.
 async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     if context.global.has_sandbox() {
-        return checks.push(check("base url", State::Ok, "this command's own sandbox".to_owned(), None));
+        return checks.push(check("base url", State::Ok, "the sandbox of this command".to_owned(), None));
     }
     checks.push(match &settings.base_url {
         Some(set) => check("base url", State::Ok, format!("{} ({})", set.value, set.source), None),
@@ -332,10 +332,10 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
 /// The state of the quota of which the least is left; the items are what is left, and the limit.
 fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
     if quotas.iter().any(|(left, _)| *left == 0) {
-        return (State::Error, Some("no email can be sent until the quota resets: idempost usage"));
+        return (State::Error, Some("the quota is exhausted: no email can be sent until it resets; see idempost usage"));
     }
     if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
-        return (State::Warning, Some("a tenth or less of a quota is left: idempost usage"));
+        return (State::Warning, Some("at most a tenth of a quota is left; see idempost usage"));
     }
     (State::Ok, None)
 }

@@ -119,7 +119,7 @@ impl Noun for Emails {
                 lifetime.into_iter().fold(client.emails().share(given.ids[0]), Call::expires_in)
             }),
         )
-        .detail("The email was sent or received. The link works in a browser without a login until it expires, and can't be revoked. Prints its URL.")
+        .detail("Works for sent and received emails. The link opens in a browser without a login until it expires, and can't be revoked. Prints its URL.")
         .ids(&[Field::place("id", "ID", "ID of the email")])
         .fields(&[Field::new("for", "DURATION", "How long the link is valid, such as 30m or 2h; at most 48h [default: 48h]")])
         .fill(|given, body| {

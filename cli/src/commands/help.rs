@@ -30,7 +30,7 @@ static TOPICS: &[Topic] = &[
         about: "tables, JSON, --jq and pipes",
         text: include_str!("help/formatting.md"),
     },
-    Topic { name: "input", about: "where values can be read from", text: include_str!("help/input.md") },
+    Topic { name: "input", about: "sources of values: files, pipes, commands", text: include_str!("help/input.md") },
     Topic {
         name: "json-schema",
         about: "JSON objects defined by this program",

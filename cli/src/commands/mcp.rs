@@ -35,7 +35,7 @@ const TOKEN: &str = "IDEMPOST_MCP_TOKEN";
 /// Serve the commands as tools to AI applications (Model Context Protocol)
 ///
 /// The application starts this command and speaks to it over standard input and output, or connects to the URL of --http. Each tool is a command of this program with the same
-/// arguments; without --allow there are only those that read. Their values are literal: none names a local file or runs a command, not even as
+/// arguments; without --allow, only reading commands. Their values are literal: none names a local file or runs a command, not even as
 /// `@PATH` or `-`. Secrets in results are replaced.
 ///
 /// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
@@ -46,7 +46,7 @@ const TOKEN: &str = "IDEMPOST_MCP_TOKEN";
     {\"mcpServers\": {\"idempost\": {\"command\": \"idempost\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
 )]
 pub(crate) struct Args {
-    /// Also offer tools that change something: send, or manage, which includes send
+    /// Also offer tools that make changes: send, or manage, which includes send
     ///
     /// send: emails, broadcasts, replies, forwards and custom events. manage: everything else too, such as deleting contacts or domains.
     #[arg(long, value_name = "ACCESS")]
@@ -94,7 +94,7 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
         Fail::Usage(Diagnostics::one(Problem::new("", "unknown", rule), Some(origin)))
     })?;
     let program = std::env::current_exe()
-        .map_err(|error| Fail::local("couldn't find the program's own file", error))?;
+        .map_err(|error| Fail::local("couldn't find the program's executable", error))?;
     let runner = call::Runner::new(program, common_arguments(context)?);
     let server = server::Server::new(catalog, runner, args.confirm);
     match args.http.port() {

@@ -117,7 +117,7 @@ pub(crate) struct ServerArgs {
     ///
     /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments, loaded
     /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries of the largest account are evicted first;
-    /// records beyond their share are rejected. A request body may have 1/8 of it. Requests, responses and SMTP messages in flight may
+    /// records beyond their share are rejected. A request body may use 1/8 of it. Requests, responses and SMTP messages in flight may
     /// take another 3/16; the program itself and its connections need additional memory.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,

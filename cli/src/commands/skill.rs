@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Print instructions for AI assistants that write code or scripts with this program
 ///
 /// They are a skill in the common format (SKILL.md), for the version of this program. Only --install writes it to a file: idempost/SKILL.md in a folder of
-/// skills. It asks before it replaces a file with other content.
+/// skills. Asks before replacing a file with different content.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost skill\n  \
@@ -56,7 +56,7 @@ async fn install(folder: &Path, text: &str, context: &Context) -> Result<(), Fai
     let found = files::read(&path, MAX_BYTES, false).map_err(failed)?;
     if found.as_deref() != Some(text.as_bytes()) {
         if found.is_some() {
-            let question = format!("{} exists and has other content. Replace it?", path.display());
+            let question = format!("{} exists with different content. Replace it?", path.display());
             confirm_locally(&question, context).await?;
         }
         // Not a private file: it belongs to the project.
@@ -91,7 +91,7 @@ fn index(root: &clap::Command) -> String {
     let codes: Vec<_> = EXIT_CODES.iter().map(|row| format!("{} {}", row.code, row.name)).collect();
     let _ = write!(
         index,
-        "\n## Exit codes\n\n{}. `idempost help exit-codes` says what to do after each.\n",
+        "\n## Exit codes\n\n{}. `idempost help exit-codes` lists what to do after each.\n",
         codes.join(", ")
     );
     index

@@ -36,11 +36,11 @@ impl Noun for Suppressions {
                 None => client.suppressions().list(),
             }),
         )
-        .detail("Permanent bounces and spam complaints add addresses by themselves.")
+        .detail("Permanent bounces and spam complaints add addresses automatically.")
         .fields(&[Field::new(
             "origin",
             "ORIGIN",
-            "Only addresses added by this: bounce, complaint or manual",
+            "Only addresses of this origin: bounce, complaint or manual",
         )
         .choices(SuppressionOrigin::KNOWN)])
         .examples(&["suppressions list --origin bounce", "suppressions list --all --columns email"]),

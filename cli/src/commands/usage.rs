@@ -8,7 +8,7 @@ use crate::diagnostics::Fail;
 
 /// Show the usage and the quotas of the account
 ///
-/// Each address in to, cc and bcc of an email counts. A credential that may only send is sufficient.
+/// Each address in to, cc and bcc of an email counts. Sending access is sufficient.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  idempost usage\n  idempost usage --jq .emails.daily.used")]
 pub(crate) struct Args {}

@@ -81,7 +81,7 @@ impl Embedded {
         let _ = tokio::time::timeout(GRACE, awaited).await;
         let captured = std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner));
         if captured.is_empty() && self.accepted().iter().any(|body| body.get("scheduled_at").is_some()) {
-            out.note("nothing was captured: the email is scheduled, and the sandbox ends with this command");
+            out.note("nothing was captured: the email is scheduled, but the sandbox ends with this command");
         }
         tell(&captured, out);
         // Stops even if the receiver is gone.

@@ -17,7 +17,7 @@ use crate::input::flags::Choices;
     after_help = "Examples:\n  idempost auth refresh --scope emails:send\n  idempost auth refresh --scope full_access"
 )]
 pub(crate) struct Args {
-    /// Scope to ask for: emails:send or full_access; repeatable
+    /// Scope to request: emails:send or full_access; repeatable
     #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = Choices(&["emails:send", "full_access"]), hide_possible_values = true)]
     scopes: Vec<String>,
     /// Print the page's URL without opening a browser, if a login is needed

@@ -69,7 +69,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     drop(progress);
     if unknown > 0 {
         context.out.warn(&format!(
-            "unsubscribed is `{UNKNOWN}` in {unknown} of {count} rows: the service sent no true or false; set it before an import"
+            "unsubscribed is `{UNKNOWN}` in {unknown} of {count} rows, since the service sent neither true nor false; set it before an import"
         ));
     }
     sink.finish(count, "contacts", context)

@@ -73,11 +73,11 @@ fn login(overview: &Overview) -> Check {
     let (state, rest) = match (&metadata.pending, left) {
         (Some(_), Some(_)) => (
             State::Warning,
-            "the last token refresh has no known outcome; the access token is still valid".to_owned(),
+            "the outcome of the last token refresh is unknown; the access token is still valid".to_owned(),
         ),
         (Some(_), None) => (
             State::Warning,
-            "the last token refresh has no known outcome; the next request retries it".to_owned(),
+            "the outcome of the last token refresh is unknown; the next request retries it".to_owned(),
         ),
         (None, Some(left)) => (State::Ok, format!("access token valid for {} min", left.as_secs() / 60)),
         (None, None) => (State::Ok, "access token is refreshed by the next request".to_owned()),

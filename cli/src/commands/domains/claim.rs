@@ -66,7 +66,7 @@ impl Noun for Claim {
 const DOMAIN: &[Field] = &[Field::place("id", "ID", "ID of the domain created for the claim")];
 /// The state to wait for.
 const COMPLETED: &str = "completed";
-const WAIT: &str = "Wait until the claim is completed; exits with 3 if it ends otherwise";
+const WAIT: &str = "Wait until the claim is completed; exits with 3 if it fails";
 
 async fn create(claim: NewDomainClaim, plan: Plan, given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let unknown = given.unknown();

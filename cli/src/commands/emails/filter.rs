@@ -19,7 +19,7 @@ pub(super) const TO: Field =
 pub(super) const FROM: Field = Field::new("from", "TEXT", "Part of the sender's address or name");
 pub(super) const SUBJECT: Field = Field::new("subject", "TEXT", "Part of the subject");
 pub(super) const STATUS: Field =
-    Field::new("status", "EVENT", "Last event, such as delivered or bounced; several separated by commas")
+    Field::new("status", "EVENT", "Last event, such as delivered or bounced; comma-separated")
         .list(&Kind::Choice(LastEvent::KNOWN))
         .delimited();
 pub(super) const SINCE: Field = Field::new(

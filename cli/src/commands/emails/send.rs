@@ -24,7 +24,7 @@ use crate::output::progress::Upload;
 /// Send one email
 ///
 /// The email comes from flags, or from a JSON object (--input) that flags override, so every field of the API is available.
-/// All validation errors are reported at once; nothing is sent then.
+/// All validation errors are reported together, and nothing is sent.
 ///
 /// Prints the ID of the accepted email. Accepted isn't delivered: use --wait to wait for delivery.
 ///
@@ -160,7 +160,7 @@ pub(crate) struct Args {
     /// Needs neither a credential nor a base URL.
     #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
-    /// Leave validation to the service, in case its limits have changed
+    /// Skip local validation, in case the service's limits have changed
     #[arg(long, hide_short_help = true)]
     no_validate: bool,
 }

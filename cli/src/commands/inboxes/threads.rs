@@ -36,7 +36,7 @@ pub(super) const CONDITIONS: &[Field] = &[
     filter("bcc", "TEXT", "Part of a Bcc address; repeatable"),
     Field::new("has_attachment", "", "Only emails with attachments").switch(),
     Field::new("since", "DATE", "Only emails since this date (UTC) or ISO 8601 time"),
-    Field::new("until", "DATE", "Only emails until this date, included as a whole, or ISO 8601 time"),
+    Field::new("until", "DATE", "Only emails until the end of this date (UTC) or until this ISO 8601 time"),
     FOLDER,
     LABEL,
     READ,

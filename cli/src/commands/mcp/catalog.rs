@@ -49,7 +49,7 @@ impl Catalog {
         let size = serde_json::to_string(&catalog.records()).map_or(usize::MAX, |text| text.len());
         if size > MAX_LIST {
             let rule = format!(
-                "must be fewer groups: their tools would take {size} bytes of a model's context, and {MAX_LIST} is the limit"
+                "must be fewer groups: their tools would take {size} bytes of a model's context; the limit is {MAX_LIST}"
             );
             return Err((rule, only.join(",")));
         }
@@ -141,13 +141,13 @@ impl Catalog {
             format!("List further commands, or describe the arguments of one. Groups: {}", groups.join(", "));
         let mut records = vec![
             ToolRecord::new(COMMANDS, describe, object(one)).with_annotations(annotations(Access::Read)),
-            ToolRecord::new(READ, "Run a further command that only reads", object(both.clone()))
+            ToolRecord::new(READ, "Run another command that only reads", object(both.clone()))
                 .with_annotations(annotations(Access::Read)),
         ];
         let access = self.further.values().map(|tool| tool.access).max();
         if let Some(access @ (Access::Send | Access::Manage)) = access {
             records.push(
-                ToolRecord::new(CHANGE, "Run a further command that changes something", object(both))
+                ToolRecord::new(CHANGE, "Run another command that makes a change", object(both))
                     .with_annotations(annotations(access)),
             );
         }

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Recipients, at most 50; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", add = Required, num_args = 1..)]
     to: Vec<String>,
-    /// Attach the complete original to an email of your own
+    /// Attach the complete original to a new email
     #[arg(long)]
     wrap: bool,
     #[command(flatten)]

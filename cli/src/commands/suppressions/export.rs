@@ -22,7 +22,7 @@ const COLUMNS: [&str; 5] = ["email", "origin", "created_at", "source_id", "id"];
     idempost suppressions export --output-file suppressed.csv\n  \
     idempost suppressions export --format ndjson --origin complaint")]
 pub(crate) struct Args {
-    /// Only addresses added by this: bounce, complaint or manual
+    /// Only addresses of this origin: bounce, complaint or manual
     #[arg(long, value_name = "ORIGIN", value_parser = Choices(SuppressionOrigin::KNOWN), hide_possible_values = true)]
     origin: Option<String>,
     /// Format: csv or ndjson

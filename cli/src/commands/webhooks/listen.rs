@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Path that deliveries arrive on; with --secret-file [default: /]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// Public URL that leads to this machine, for a new webhook
+    /// Public URL that forwards to this machine, for a new webhook
     #[arg(long, value_name = "URL", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     public_url: Option<String>,
     /// Show the signing secret of the new webhook

@@ -99,19 +99,19 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
     let none = |message: String| Fail::Auth {
         message,
-        hint: Some("begin one: idempost auth login --no-browser".to_owned()),
+        hint: Some("start one: idempost auth login --no-browser".to_owned()),
     };
     let bytes = credentials.unfinished().map_err(|error| of_store(&error))?;
     let name = profile::shown(context)?;
-    let bytes = bytes.ok_or_else(|| none(format!("there is no login of profile `{name}` to finish")))?;
-    let unreadable = || none("the login that was begun is unreadable".to_owned());
+    let bytes = bytes.ok_or_else(|| none(format!("profile `{name}` has no unfinished login")))?;
+    let unreadable = || none("the unfinished login is unreadable".to_owned());
     let unfinished: Unfinished = serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
     let request = serde_json::to_vec(&unfinished.request).unwrap_or_default();
     let request = AuthorizationRequest::from_json(&request).map_err(|_| unreadable())?;
     if Timestamp::now().duration_since(unfinished.begun_at) > LIFETIME {
         credentials.take_unfinished().map_err(|error| of_store(&error))?;
         return Err(none(
-            "the login was begun more than 10 minutes ago, and its code has expired".to_owned(),
+            "the login was started more than 10 minutes ago, and its code has expired".to_owned(),
         ));
     }
     check_base_url(&unfinished.target.base_url, context)?;
@@ -167,7 +167,7 @@ fn check_base_url(begun: &Url, context: &Context) -> Result<(), Fail> {
     use crate::settings::Source;
     match &context.settings()?.base_url {
         Some(set) if !matches!(set.source, Source::File { .. }) && set.value.origin() != begun.origin() => {
-            Err(wrong(format!("the login was begun at {begun}, but {} is {}", set.source, set.value)))
+            Err(wrong(format!("the login was started at {begun}, but {} is {}", set.source, set.value)))
         }
         _ => Ok(()),
     }

@@ -71,7 +71,7 @@ impl Columns {
             };
             let same = |known: &Field| *known != Field::Nothing && *known == field;
             if all.iter().any(|(_, known)| same(known)) {
-                wrong(flags, "exclusive", format!("{at}: another column is `{target}` too"));
+                wrong(flags, "exclusive", format!("{at}: another column is also `{target}`"));
             }
             all.push((column, field));
         }
@@ -79,7 +79,7 @@ impl Columns {
             wrong(
                 flags,
                 "required",
-                format!("{name}:1: no column is `email`; name it with --map COLUMN=email"),
+                format!("{name}:1: the column `email` is missing; to map another column to it: --map COLUMN=email"),
             );
         }
         Some(Self { all })
