@@ -53,8 +53,7 @@ pub(crate) struct Args {
     allow: Option<Access>,
     /// Offer only the tools of these groups, comma-separated: emails,domains
     ///
-    /// By default, the tools that a sender needs are listed, and all others are found and run through three more: commands, read_command and
-    /// change_command.
+    /// By default, the tools that most senders need are listed; three more find and run all others: commands, read_command and change_command.
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     only: Vec<String>,
     /// When to ask the user before a change: always or never

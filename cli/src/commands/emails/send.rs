@@ -63,8 +63,8 @@ pub(crate) struct Args {
     subject: Option<String>,
     /// Plain-text body, - reads standard input; derived from the HTML by default
     ///
-    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'. If nothing gives a body and standard input is
-    /// a pipe or a file, it is the text.
+    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'. Without any body, the text is
+    /// read from standard input if that is a pipe or a file.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
     text: Option<String>,
     /// Plain-text body from a file; - reads standard input

@@ -48,8 +48,8 @@ pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
     let text = lines.collect::<Vec<_>>().join("\n");
     match text.chars().count() {
         length if length > MAX_QUESTION => Err(format!(
-            "the request doesn't fit a question to the user ({length} characters; {MAX_QUESTION} is the limit), so it can't be confirmed; \
-             nothing was done. Make it shorter, such as by fewer recipients"
+            "the request is too long to show to the user ({length} characters; the limit is {MAX_QUESTION}), so it can't be confirmed; \
+             nothing was done. Shorten it, for example with fewer recipients"
         )),
         _ => Ok(text),
     }

@@ -8,8 +8,8 @@ use crate::input::flags::{Flags, Required};
 
 /// Forward a received email
 ///
-/// Sends a copy with the same subject, bodies and attachments. With --wrap, the complete original is attached as `forwarded_message.eml` instead, and
-/// the email has a body of your own: use it for reports, and for email that you don't want to pass on as yours.
+/// Sends a copy with the same subject, bodies and attachments. With --wrap, the complete original is attached as `forwarded_message.eml` to a new
+/// email with your own body: use it for reports, and for email that shouldn't look like yours.
 ///
 /// Prints the ID of the accepted email. If the response is lost, the error shows the idempotency key: retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]
