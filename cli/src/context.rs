@@ -57,7 +57,6 @@ enum Stored {
 /// A service that overrides the configured one.
 #[derive(Debug, Clone)]
 pub(crate) struct Service {
-    /// Its base URL.
     pub(crate) base_url: String,
     /// An API key that it accepts.
     pub(crate) api_key: String,

@@ -294,7 +294,6 @@ impl Verb {
         self.operation.augment(self, command)
     }
 
-    /// The command of a row.
     fn of_row(&self, command: clap::Command) -> clap::Command {
         let command = match self.help_end() {
             Some(text) => command.after_help(text),

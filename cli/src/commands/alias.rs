@@ -56,7 +56,6 @@ pub(crate) enum Command {
 const COLUMNS: &[Column] =
     &[Column::new("name", "NAME", Kind::Text), Column::new("command", "COMMAND", Kind::Shrinks)];
 
-/// Runs the command.
 pub(crate) fn run(command: &Command, root: &clap::Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Set { name, command } => set(name, command, root, context),

@@ -49,7 +49,6 @@ impl Command {
     }
 }
 
-/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Login(args) => login::run(args, context).await,

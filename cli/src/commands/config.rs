@@ -26,7 +26,6 @@ pub(crate) enum Command {
     Edit(edit::Args),
 }
 
-/// Runs the command.
 pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => list::run(&args, context),

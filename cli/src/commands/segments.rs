@@ -103,7 +103,6 @@ pub(crate) const TABLE: Table = Table {
     nothing: "no segments",
 };
 
-/// Columns of the metrics by segment.
 const METRICS: &[Column] = &[
     Column::new("name", "NAME", table::Kind::Shrinks),
     Column::new("all_contacts", "CONTACTS", table::Kind::Text),

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use super::stored::Record;
 
-/// The version of the format.
 const FORMAT_VERSION: u32 = 1;
 
 /// A key, as stored in the keyring.

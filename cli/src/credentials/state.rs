@@ -33,7 +33,6 @@ pub(super) struct State {
 /// The public metadata of a credential.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CredentialMetadata {
-    /// The kind of credential.
     pub(crate) kind: CredentialKind,
     /// The origin that the secrets may be sent to.
     pub(crate) origin: String,
@@ -67,13 +66,10 @@ pub(crate) struct CredentialMetadata {
     pub(crate) ended: Option<Ended>,
 }
 
-/// The kind of credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CredentialKind {
-    /// A login.
     Login,
-    /// An API key.
     ApiKey,
 }
 

@@ -18,7 +18,6 @@ use super::stored::{Record, StoredCredential};
 use super::{TIMEOUT, file, lock, private_file};
 use crate::signals::{self, CriticalSection};
 
-/// The store of a profile.
 #[derive(Debug, Clone)]
 pub(crate) struct ProfileStore {
     pub(super) place: Place,

@@ -19,7 +19,6 @@ const FORMAT_VERSION: u32 = 1;
 pub(crate) enum StoredCredential {
     /// A login with tokens that are refreshed.
     Login(Box<TokenRecord>),
-    /// An API key.
     ApiKey(StoredKey),
 }
 
@@ -28,7 +27,6 @@ pub(crate) enum StoredCredential {
 pub(crate) struct StoredKey {
     /// The only origin that the key may be sent to.
     pub(crate) origin: String,
-    /// The key.
     pub(crate) key: SecretString,
     /// When it was stored.
     pub(crate) since: Timestamp,

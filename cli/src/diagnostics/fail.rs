@@ -24,7 +24,6 @@ pub(crate) enum Kind {
     Rejected,
     /// Requires an action: on the credential, the account, its domain or the connection.
     Auth,
-    /// Not found.
     NotFound,
     /// Rate limited.
     Limited,
@@ -45,7 +44,6 @@ pub(crate) enum Kind {
 /// One row of the exit code table.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// The kind.
     pub(crate) kind: Kind,
     /// The number.
     pub(crate) code: u8,
@@ -119,7 +117,6 @@ impl Kind {
         self.row().name
     }
 
-    /// The exit code.
     pub(crate) fn exit_code(self) -> u8 {
         self.row().code
     }
@@ -147,83 +144,61 @@ pub(crate) enum Fail {
     Repeatable(idempost::Error),
     /// A call failed that may have been executed, and that the same command could execute twice.
     UnknownOutcome {
-        /// The error.
         error: idempost::Error,
         /// What may have happened, and how to check.
         unknown_outcome: String,
     },
     /// Something on this machine failed.
     Local {
-        /// The message.
         message: String,
         /// The cause.
         source: Option<Box<dyn StdError + Send + Sync>>,
-        /// The hint.
         hint: Option<String>,
     },
     /// There is no credential to send.
     Auth {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// Something that should exist on this machine doesn't.
     NotFound {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// A server isn't reachable: a sandbox, or the service during a login.
     Unavailable {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// A wait ended in failure, or the service accepted nothing.
     Rejected {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// A wait timed out.
     Pending {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// Some of the items failed.
     Partial {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// The outcome of some of the items is unknown.
     Unknown {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// A quota is exhausted, or the job was paused.
     Limited {
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// A signal stopped a job that can be continued.
     Stopped {
-        /// The signal.
         signal: Signal,
-        /// The message.
         message: String,
-        /// The hint.
         hint: Option<String>,
     },
     /// A signal stopped the program.

@@ -48,7 +48,6 @@ pub(crate) struct Addresses {
 enum Places {
     /// The lines of the rows.
     Rows { source: Source, text: Arc<str>, spans: Vec<Range<usize>> },
-    /// The JSON pointers in the documents.
     Json { documents: Documents, pointers: Vec<String> },
 }
 

@@ -22,7 +22,6 @@ pub(crate) const TEXT_LIMIT: u64 = 64 * 1024 * 1024;
 pub(crate) enum Source {
     /// Standard input.
     Stdin,
-    /// A file.
     File(PathBuf),
 }
 

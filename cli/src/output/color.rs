@@ -6,7 +6,6 @@ use anstyle::{AnsiColor, Style};
 pub(crate) const FAILURE: Style = AnsiColor::Red.on_default().bold();
 /// `warning:` and states that may still succeed or fail.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
-/// Success.
 pub(crate) const SUCCESS: Style = AnsiColor::Green.on_default();
 /// `help:` and suggested commands.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();

@@ -106,7 +106,6 @@ impl Drop for Seen {
     }
 }
 
-/// The trace of a response.
 pub(crate) fn response(
     status: StatusCode,
     all: &HeaderMap,

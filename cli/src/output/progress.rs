@@ -104,7 +104,6 @@ pub(super) fn bar(template: &str, total: Option<u64>, target: ProgressDrawTarget
     bar
 }
 
-/// The progress of one upload.
 #[derive(Debug)]
 pub(crate) struct Upload(Shown);
 

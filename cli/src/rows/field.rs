@@ -61,7 +61,6 @@ pub(super) enum Form {
     Attachments,
 }
 
-/// The ID of a resource.
 pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")];
 
 /// The time between two requests of a list that is followed.

@@ -42,7 +42,6 @@ pub(crate) trait Operation: Sync {
         verb.of_row(command)
     }
 
-    /// Runs it.
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a>;
 }
 
@@ -108,7 +107,6 @@ pub(crate) struct ShowAs<T>(
     pub(crate) fn(&Value) -> Vec<String>,
 );
 
-/// A list.
 pub(crate) struct Pages<T>(pub(crate) Paging, pub(crate) fn(&Client, &Given<'_>) -> List<T>);
 
 /// Selects items of a list.
@@ -181,7 +179,6 @@ pub(crate) struct Run(pub(crate) Takes, pub(crate) for<'a> fn(Given<'a>, &'a Con
 /// A command with a life of its own: its arguments and its function.
 pub(crate) struct Own<A>(pub(crate) for<'a> fn(A, &'a Context) -> Done<'a>);
 
-/// The response of an operation.
 pub(crate) trait Response: DeserializeOwned + Send + 'static {}
 
 impl<T: DeserializeOwned + Send + 'static> Response for T {}

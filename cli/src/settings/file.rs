@@ -20,7 +20,6 @@ const TABLES: [&str; 4] = ["default_profile", "defaults", "profiles", "aliases"]
 /// The parsed file with positions.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigFile {
-    /// Its path.
     pub(crate) path: PathBuf,
     /// Its whole text.
     pub(crate) text: Arc<str>,

@@ -15,7 +15,6 @@ pub(crate) struct ConfigKey {
     pub(crate) name: &'static str,
     /// Its type.
     pub(crate) kind: Kind,
-    /// Its default.
     pub(crate) default: Option<&'static str>,
     /// The environment variable that overrides the file.
     pub(crate) env: Option<&'static str>,

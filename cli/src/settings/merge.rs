@@ -50,7 +50,6 @@ pub(crate) struct Settings {
     pub(crate) cacert: Option<Setting<PathBuf>>,
     /// A file with the client's certificate and its key.
     pub(crate) client_cert: Option<Setting<PathBuf>>,
-    /// The proxy.
     pub(crate) proxy: Option<Setting<Url>>,
     /// The credential, if one was given that applies.
     pub(crate) credential: Option<Setting<Credential>>,
@@ -95,7 +94,6 @@ pub(crate) struct Settings {
 pub(crate) struct PassedOver {
     /// The variable with the credential.
     pub(crate) variable: String,
-    /// The profile.
     pub(crate) profile: Setting<String>,
 }
 

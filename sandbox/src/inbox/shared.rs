@@ -26,7 +26,6 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
 
-/// The page.
 pub(super) fn page(state: &State, token: &str) -> Answer {
     let mail = open(state, token)?;
     let fields = Fields::of(&mail);

@@ -115,7 +115,6 @@ pub(super) fn ids(tenant: &Tenant) -> impl Iterator<Item = Uuid> + use<> {
     emails.into_iter().filter(|email| State::of(email).is_some()).map(|email| email.id)
 }
 
-/// Finds an unsent email by ID.
 pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> {
     emails.get(id).filter(|email| State::of(email).is_some()).cloned()
 }

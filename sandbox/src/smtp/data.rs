@@ -11,7 +11,6 @@ enum State {
     /// CRLF: the start of a line.
     LineStart,
     Text,
-    /// CR.
     Cr,
     /// CRLF, dot.
     Dot,

@@ -19,7 +19,6 @@ const LABEL: Field = filter("label", "ID", "Only threads with this label; repeat
 const READ: Field = Field::new("read", "", "Only threads that were read").switch().conflicts("unread");
 const UNREAD: Field = Field::new("unread", "", "Only threads that weren't read").switch();
 
-/// The filters of threads.
 pub(super) const FILTERS: &[Field] = &[FOLDER, LABEL, READ, UNREAD];
 
 /// The conditions of a search, before the filters.

@@ -85,7 +85,6 @@ enum Start {
     Oldest,
 }
 
-/// Runs the watch.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan(&args)?;
     let columns = TABLE.columns(context)?;

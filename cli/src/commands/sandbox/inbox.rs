@@ -207,7 +207,6 @@ const MORE_UNSENT: &[Column] = &[
     Column::new("last_event", "LAST EVENT", Kind::State),
 ];
 
-/// Runs the command.
 pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => list(&args, context).await,

@@ -66,10 +66,9 @@ impl Target {
                 ..Diagnostics::one(Problem::new("", "url", rule.to_owned()), Some(origin))
             })
         };
-        let url = Url::parse(text).map_err(|error| wrong(&format!("not a valid URL: {error}")))?;
-        if !matches!(url.scheme(), "smtp" | "smtps") {
-            return Err(wrong("the URL must start with smtp:// or smtps://"));
-        }
+        let is_smtp = |url: &Url| matches!(url.scheme(), "smtp" | "smtps");
+        let url = Url::parse(text).ok().filter(is_smtp);
+        let url = url.ok_or_else(|| wrong(&format!("{flag} must be smtp://HOST:PORT or smtps://HOST:PORT")))?;
         if url.host_str().is_none_or(str::is_empty) {
             return Err(wrong("the URL has no host"));
         }
@@ -201,11 +200,11 @@ mod tests {
         for (text, expected) in [
             ("http://me:hidden@mail.acme.test", "smtp://"),
             ("smtp://", "no host"),
-            ("smtp://me:hidden@", "not a valid URL"),
+            ("smtp://me:hidden@", "smtp://HOST:PORT"),
             ("me:hidden@mail.acme.test", "smtp://"),
-            ("hidden", "not a valid URL"),
+            ("hidden", "smtp://HOST:PORT"),
             ("smtp://me:hidden@mail.acme.test?tls=maybe", "required or opportunistic"),
-            ("smtp://me:hidden@mail.acme.test:hidden", "not a valid URL"),
+            ("smtp://me:hidden@mail.acme.test:hidden", "smtp://HOST:PORT"),
         ] {
             let Err(Fail::Usage(report)) = Target::read("--smtp", text, AllowList::default()) else {
                 panic!("{text} was accepted")

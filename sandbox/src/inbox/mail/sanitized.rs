@@ -58,7 +58,6 @@ const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; im
 pub(in crate::inbox) enum Colors {
     /// Its own. Whether these are light or dark depends on the color scheme of the frame.
     Own,
-    /// Inverted.
     Inverted,
 }
 

@@ -36,7 +36,6 @@ struct Events {
     tenant: Arc<str>,
 }
 
-/// The handshake.
 pub(super) fn handshake(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let headers = call.request.headers();
     let has = |name, wanted: &str| {

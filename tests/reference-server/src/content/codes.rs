@@ -73,7 +73,6 @@ fn beginning(body: &str) -> &str {
     &body[..body.floor_char_boundary(MAX_READ)]
 }
 
-/// The codes of a subject and a body.
 fn codes(subject: &str, body: &Visible) -> Vec<String> {
     let text = Text::of(subject, body);
     let mut found: HashMap<&str, Found> = HashMap::new();

@@ -28,7 +28,6 @@ const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
 const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
 /// The actions at a stage of an SMTP session.
 const SMTP_ACTIONS: [&str; 5] = ["answer", "drop", "lose", "stall", "slow"];
-/// The fields of actions.
 const ACTION_FIELDS: [&str; 8] =
     ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
 const FIELDS: &str = "`method`, `path`, `smtp`, `all_accounts`, `action`, `status`, `code`, `name`, `message`, `body`, `retry_after`, `bytes`, \

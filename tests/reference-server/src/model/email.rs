@@ -110,7 +110,6 @@ impl Clone for Email {
     }
 }
 
-/// The progress of an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Progress {
     last_event: (Timestamp, Event),

@@ -157,7 +157,6 @@ fn read_email(field: &Field<'_>) -> Checked<String> {
     })
 }
 
-/// Reads the name of an event.
 fn read_name(field: &Field<'_>) -> Checked<String> {
     let name = non_empty(field)?;
     if name.starts_with(RESERVED_PREFIX) {

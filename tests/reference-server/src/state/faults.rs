@@ -298,7 +298,6 @@ impl Faults {
         self.add_by(None, rule)
     }
 
-    /// Adds a rule of an account.
     pub(crate) fn add_by(&self, account: Option<String>, rule: Rule) -> u64 {
         let mut script = lock(&self.script);
         script.added += 1;

@@ -16,7 +16,6 @@ use crate::diagnostics::{Fail, Kind};
 use crate::literal::permit_local;
 use crate::output::progress::Rows;
 
-/// The outcome of one row.
 enum RowOutcome {
     Written,
     Skipped,

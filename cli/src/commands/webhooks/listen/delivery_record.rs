@@ -29,7 +29,6 @@ pub(super) struct DeliveryRecord {
 }
 
 impl DeliveryRecord {
-    /// A rejected delivery.
     pub(super) fn rejected(status: StatusCode, why: impl Into<String>) -> Self {
         Self {
             at: Timestamp::now(),

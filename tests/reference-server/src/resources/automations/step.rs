@@ -177,7 +177,6 @@ pub(super) fn delete_contact(contacts: ContactService<'_>, id: Uuid) -> Done {
     Ok(None)
 }
 
-/// Adds the contact to a segment.
 pub(super) fn add_to_segment(contacts: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
     contacts.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
     let added = contacts.change(id, |contact| contact.join(segment));

@@ -51,7 +51,6 @@ pub(super) struct Outgoing {
     pub(super) text: Option<Arc<str>>,
     pub(super) attachments: Vec<Attachment>,
     pub(super) headers: Vec<(String, String)>,
-    /// The email that it answers.
     pub(super) answers: Option<Arc<InboxEmail>>,
 }
 

@@ -14,7 +14,6 @@ use crate::state::fetches::{FetchError, FetchJob, Fetched};
 use crate::state::http_clients::public::NotPublic;
 use crate::state::in_flight::Reserved;
 
-/// The timeout of one file.
 const FILE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of all files of an email.
 const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
