@@ -8,7 +8,7 @@ use tokio::process::{Child, Command};
 use crate::literal::permit_local;
 use crate::processes;
 
-/// How many bytes of the command's standard error are quoted.
+/// The number of quoted bytes of the command's standard error.
 const MAX_QUOTED_BYTES: usize = 1_000;
 
 /// A running shell command. Dropping it kills the command and all its child processes.
@@ -90,7 +90,7 @@ impl Drop for Shell {
             // It may have just exited.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
         }
-        // Before the shell is killed: afterwards nothing leads to its children.
+        // Before the shell is killed: afterwards, its children can't be found.
         #[cfg(windows)]
         if let Some(id) = self.child.id() {
             let mut kill = std::process::Command::new("taskkill");

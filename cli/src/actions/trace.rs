@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::context::{Context, Identity};
 use crate::output::http_trace::{failure, headers, response, shown};
 
-/// Executes the call that `make` builds, with the trace that `-v` selects.
+/// Executes the call that `make` builds, and traces it according to `-v`.
 pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn() -> Call<T>,

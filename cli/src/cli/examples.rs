@@ -1,4 +1,4 @@
-//! Examples in help texts, folded so that a terminal of 80 columns doesn't wrap them: what wraps can't be pasted.
+//! Examples in help texts, folded at 80 columns, since a wrapped line can't be pasted.
 
 /// The columns of the narrowest usual terminal.
 const WIDTH: usize = 80;

@@ -1,4 +1,4 @@
-//! `alias`: names for command lines, kept in the configuration file.
+//! `alias`: names for command lines, stored in the configuration file.
 
 use std::ffi::OsString;
 
@@ -30,10 +30,10 @@ pub(crate) enum Command {
         idempost alias set welcome 'emails send --from hi@acme.test --template welcome --to $1'\n  \
         idempost welcome ada@example.com --dry-run")]
     Set {
-        /// Its name: letters, digits, - and _
+        /// Name: letters, digits, - and _
         #[arg(value_name = "NAME")]
         name: String,
-        /// The command line that it stands for, without `idempost`
+        /// Command line to run, without `idempost`
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
     },
@@ -97,7 +97,7 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
     Ok(())
 }
 
-/// The command that a command line starts with, and the words that name it. The error is the rule that the line violates.
+/// Returns the command that a command line names, and the naming words; or the rule that the line violates.
 pub(crate) fn target<'a>(
     line: &str,
     root: &'a clap::Command,
@@ -118,7 +118,7 @@ pub(crate) fn target<'a>(
     Ok((command, path))
 }
 
-/// All aliases and their command lines, in the order of the file. A file that can't be read has none.
+/// All aliases and their command lines, in the order of the file. Empty if the file can't be read.
 pub(crate) fn all(env: &Env) -> Vec<(String, String)> {
     let path = paths::config_file(env).ok().flatten();
     let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());

@@ -112,7 +112,7 @@ async fn create(key: NewApiKey, plan: Plan, given: Given<'_>, context: &Context)
     Ok(())
 }
 
-/// Revokes a key that couldn't be shown: it would stay valid although its value is lost.
+/// Revokes a key that couldn't be shown, since its value is lost.
 async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
     let cause = match cause {
         Fail::BrokenPipe => "standard output was closed".to_owned(),

@@ -36,7 +36,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the profile named by the command may not exist yet.
+    /// Whether the command accepts a profile that doesn't exist yet.
     pub(crate) fn makes_profile(&self) -> bool {
         matches!(self, Self::Login(_))
     }

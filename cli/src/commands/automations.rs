@@ -213,7 +213,7 @@ fn definition(given: &Given<'_>, body: &mut Body) {
 
 /// Renders a record, with its lists of objects as tables below it.
 fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<String> {
-    /// Wide enough for any configuration meant for people.
+    /// Wide enough for any readable configuration.
     const WIDTH: usize = 1_000;
     let mut rest = document.clone();
     let mut below = Vec::new();

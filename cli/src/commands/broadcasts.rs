@@ -250,7 +250,7 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     .await
 }
 
-/// Asks for confirmation with a summary. Without a terminal, the error that asks for --yes has it, if the broadcast can be read.
+/// Asks for confirmation with a summary. Without a terminal, the error contains the summary if the broadcast can be read.
 async fn ask(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
     if context.global.yes {
         return Ok(());

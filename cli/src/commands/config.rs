@@ -71,7 +71,7 @@ fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
     })
 }
 
-/// The profile that a change applies to: from the flag, the environment or the file's default; `None` stands for `[defaults]`.
+/// The profile to change: from the flag, the environment or the file's default; `None` for `[defaults]`.
 fn profile(context: &Context, file: Option<&ConfigFile>) -> Option<String> {
     let named =
         context.global.profile.clone().or_else(|| context.env.get("IDEMPOST_PROFILE").map(str::to_owned));

@@ -18,7 +18,7 @@ use crate::output::terminal::safe;
 use crate::output::{color, report, snippet};
 use crate::settings::{Setting, Settings, keys, paths};
 
-/// With more clock skew than this, signatures and schedules fail.
+/// Beyond this clock skew, signatures and schedules fail.
 const MAX_CLOCK_SKEW: i64 = 60;
 /// A service that takes longer is reported as unreachable.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -139,7 +139,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     for found in &settings.warnings {
         checks.push(check("config", State::Warning, found.problem.message.clone(), found.hint.as_deref()));
     }
-    // Others may read it: it holds no secrets. But write access decides where the credential is sent.
+    // It contains no secrets, so others may read it; but with write access, they could redirect the credential.
     if let Some(mode) = paths::mode(&path).filter(|mode| mode & 0o022 != 0) {
         let message = format!("{shown} is writable by others (mode {mode:03o})");
         checks.push(check("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}"))));
@@ -315,7 +315,7 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
     }
 }
 
-/// Checks the quotas of emails. Services without `GET /usage` have none to report.
+/// Checks the quotas of emails. Services without `GET /usage` report no quotas.
 async fn usage(client: &Client, checks: &mut Vec<Check>) {
     let asked = client.usage().get().retry(RetryPolicy::never()).timeout(TIMEOUT);
     let Ok(usage) = asked.await else { return };
@@ -329,7 +329,7 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
     checks.push(check("usage", state, message, hint));
 }
 
-/// The state of the quota of which the least is left; the items are what is left, and the limit.
+/// The state of the scarcest quota. Items are pairs of remainder and limit.
 fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
     if quotas.iter().any(|(left, _)| *left == 0) {
         return (State::Error, Some("the quota is exhausted: no email can be sent until it resets; see idempost usage"));

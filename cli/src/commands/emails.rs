@@ -20,7 +20,7 @@ use crate::rows::operation::{Act, Checked, Filtered, Own, Show, Tail};
 use crate::rows::{Noun, Verb, Verbs};
 use crate::settings::keys;
 
-// The commands, and the ones of `received` under their path in the API. No doc comment, which would replace the description.
+// The commands, including those of `received` under their API path. No doc comment: it would replace the description.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `inboxes`: the mail of an address in threads, in beta. (`sandbox inbox` is another thing: the mails that the sandbox captured.)
+//! `inboxes`: the mail of an address in threads, in beta. (Unlike `sandbox inbox`: the mails captured by the sandbox.)
 
 mod threads;
 

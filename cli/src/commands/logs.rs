@@ -81,7 +81,7 @@ const TABLE: Table = Table {
     nothing: "no requests yet",
 };
 
-/// Which entries to show.
+/// The entries to show.
 #[derive(Debug)]
 struct Filter {
     /// The first and last status, inclusive.

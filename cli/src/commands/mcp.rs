@@ -65,7 +65,7 @@ pub(crate) struct Args {
     http: http::Args,
 }
 
-/// What a tool may do, and what the user allows.
+/// The effect of a tool, and the user's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Access {
     #[value(skip)]
@@ -102,7 +102,7 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
     }
 }
 
-/// The global flags of this command that its tools use too.
+/// The global flags that this command passes to its tools.
 fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
     let global = &context.global;
     if global.api_key_file.as_deref() == Some("-") {

@@ -42,7 +42,7 @@ const KEY: &str = "sb_local";
 const REMOTE: &str = "IDEMPOST_SANDBOX_URL";
 /// The variable with the password of a sandbox.
 const PASSWORD: &str = "IDEMPOST_SANDBOX_AUTH";
-/// The variable from which all of them read the API key.
+/// The variable from which all of Resend's clients read the API key.
 const VENDOR_API_KEY: &str = "RESEND_API_KEY";
 
 /// The variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python. Ruby's
@@ -232,13 +232,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 /// A client for the running sandbox: at [`REMOTE`], at the configured base URL, or at the default port.
 ///
-/// The base URL must be a loopback address: it might be that of the real service, which must not receive these requests and doesn't have these
-/// routes. A sandbox on another machine has a variable of its own, and gets no other credential than a sandbox key.
+/// The base URL must be a loopback address, since the real service must not receive these requests. A sandbox on another machine has its own
+/// variable, and gets only sandbox keys.
 fn client(context: &Context) -> Result<Client, Fail> {
     connect(context, context.builder()?, key(context)?)
 }
 
-/// The same for what concerns all accounts, such as the clock: at [`REMOTE`] this needs the password itself.
+/// Like [`client`], for requests that affect all accounts, such as the clock: at [`REMOTE`] these need the password.
 fn control_client(context: &Context) -> Result<Client, Fail> {
     let key = match remote_password(context) {
         Some(password) => format!("sb_{password}"),
@@ -252,8 +252,8 @@ fn remote_password(context: &Context) -> Option<&str> {
     context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD))
 }
 
-/// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
-/// password, if there is one, and the default key is that of the first account.
+/// The configured API key if it is a sandbox key, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
+/// password, if any, and the default key is the first account's.
 fn key(context: &Context) -> Result<String, Fail> {
     let configured = match context.credential()?.map(|credential| &credential.value) {
         Some(Credential::ApiKey(key)) => Some(key.expose_secret()).filter(|key| key.starts_with("sb_")),
@@ -268,7 +268,7 @@ fn key(context: &Context) -> Result<String, Fail> {
     Ok(configured.filter(fits).map_or_else(|| first.clone(), str::to_owned))
 }
 
-/// The same for a command that waits: `--timeout` limits the whole wait, not each request.
+/// Like [`client`], for a command that waits: `--timeout` limits the whole wait, not each request.
 fn patient_client(context: &Context) -> Result<Client, Fail> {
     connect(context, context.builder()?.timeout(Duration::MAX), key(context)?)
 }

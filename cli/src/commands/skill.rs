@@ -1,4 +1,4 @@
-//! `skill`: what an AI assistant has to know before it writes code or scripts that use this program.
+//! `skill`: instructions for AI assistants that write code or scripts with this program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::files;
 
 /// The skill. `{version}` and `{exit-codes}` are filled in.
 const SKILL: &str = include_str!("skill/SKILL.md");
-/// The folder of the skill, which its front matter names too.
+/// The folder of the skill, also named in its front matter.
 const NAME: &str = "idempost";
-/// Where assistants look for the skills of a project.
+/// The folder of a project's skills.
 const FOLDER: &str = ".agents/skills";
 /// A larger file can't be a skill.
 const MAX_BYTES: u64 = 1 << 20;

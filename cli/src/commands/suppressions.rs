@@ -1,4 +1,4 @@
-//! `suppressions`: addresses that the service sends no emails to.
+//! `suppressions`: addresses that receive no emails.
 
 mod check;
 mod export;

@@ -1,4 +1,4 @@
-//! `usage`: what the account has used of its quotas.
+//! `usage`: the account's usage and quotas.
 
 use idempost::usage::{EmailQuota, Usage};
 

@@ -1,4 +1,4 @@
-//! Validates the flags and builds the request; reports all problems at once.
+//! Validates the flags and builds the request; reports all problems together.
 
 use std::collections::BTreeSet;
 

@@ -1,13 +1,12 @@
 //! `auth login`: through a browser, by a pasted redirect URL, or with an API key from standard input.
 //!
-//! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged nothing has
-//! changed anywhere, and Ctrl-C exits at once; afterwards it waits until the login is stored.
+//! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged, Ctrl-C exits
+//! immediately and leaves no trace; afterwards it waits until the login is stored.
 //!
-//! Without a terminal and a browser, one command prints the page's URL, and another one finishes the login with the URL that the page redirects to.
-//! In the device flow, the user enters a code on a page that any device can open.
+//! Without a terminal and a browser, one command prints the page's URL, and another finishes the login with the redirect's URL. In the device
+//! flow, the user enters a code on any device.
 //!
-//! A second login doesn't revoke the grant of the first one: some services keep one grant per user and client, and revoking it would end the
-//! new login.
+//! A second login doesn't revoke the first grant: some services keep one grant per user and client, so that would also end the new login.
 
 mod client;
 mod countdown;
@@ -114,7 +113,7 @@ pub(crate) struct Args {
 /// A validated login.
 struct Plan {
     target: Target,
-    /// The settings that flags set, to save with the login.
+    /// The settings from flags, saved with the login.
     saves: Vec<(String, String)>,
     scopes: Vec<String>,
     client_id: Option<String>,
@@ -138,7 +137,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let metadata = if args.with_token {
         store_key(&plan, &credentials, store, context).await?
     } else {
-        // The redirect's URL can't be pasted, and no port is forwarded to.
+        // Without a terminal, nobody can paste the redirect's URL.
         let alone = !args.device && args.port.is_none() && !context.out.terminal.stdin;
         if alone && browser::reason_not_to_open(args.no_browser, context).is_some() {
             return unfinished::begin(&plan, store, &credentials, context).await;
@@ -156,7 +155,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     print_result(&plan, store, metadata, context)
 }
 
-/// Revokes a login that was logged out but not revoked: the new one takes its place, and with it the only copy of its tokens.
+/// Revokes an unrevoked earlier login, since the new one overwrites its tokens.
 async fn revoke_earlier(credentials: &Credentials, context: &Context) -> Result<(), Fail> {
     let ended = credentials.overview().ok().flatten().and_then(|overview| overview.metadata.ended);
     if ended.is_none_or(|ended| ended.reason != EndReason::LoggedOut) {
@@ -327,7 +326,7 @@ async fn store_key(
     let key = {
         let _hidden = terminal.then(Hidden::begin);
         if terminal {
-            // Not a note, which --quiet would hide: a prompt is always shown.
+            // A prompt, unlike a note, is shown even with --quiet.
             write_stderr("API key (input is hidden): ");
         }
         credential::read_key(terminal)
@@ -341,7 +340,7 @@ async fn store_key(
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
 
-/// A granted authorization whose code isn't redeemed yet.
+/// A granted authorization with an unused code.
 struct Grant {
     server: AuthorizationServer,
     authorization: AuthorizationRequest,
@@ -349,7 +348,7 @@ struct Grant {
 }
 
 impl Grant {
-    /// Redeems the code and stores the login. From here on the tokens exist only in this process, so signals wait until they are stored.
+    /// Redeems the code and stores the login. The tokens exist only in this process until they are stored, so signals wait.
     async fn store_in(self, store: ProfileStore) -> Result<TokenRecord, Fail> {
         let held = signals::hold();
         let saving = tokio::spawn(async move {
@@ -469,7 +468,7 @@ fn metadata(record: &TokenRecord) -> Value {
     })
 }
 
-/// Stores whatever scope was granted, and warns if it differs from the requested one.
+/// Warns if the granted scope differs from the requested one.
 fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     let more: Vec<_> =
         record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
@@ -489,7 +488,7 @@ fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     }
 }
 
-/// Writes the settings with which the next command finds the login: the base URL, wherever it came from, and the chosen store.
+/// Writes the settings that later commands need to find the login: the base URL and the store.
 fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let name = profile::shown(context)?;
@@ -510,12 +509,12 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
     if values.is_empty() {
         return Ok(());
     }
-    // The defaults of other profiles stay.
+    // Preserves the defaults of other profiles.
     let target = match profile::named(context)? {
         None if written(None).is_some_and(|kept| kept != *base_url) => Some(name),
         named => named,
     };
-    // What belonged to another base URL doesn't stay.
+    // Removes settings of another base URL.
     let stale = if values.iter().any(|(name, _)| *name == "base_url") { &server::BOUND[..] } else { &[] };
     let path = profile::write(target, stale, &values, context).inspect_err(|_| {
         context
@@ -554,7 +553,7 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
     if let Some(credential) = &settings.credential {
         let by = settings.profile.as_ref().map(|profile| &profile.source);
         match (&credential.source, by) {
-            // The profile takes precedence wherever it is named like this.
+            // `--profile` takes precedence.
             (Source::Env(_), Some(Source::Flag(_))) => {}
             (Source::Env(variable), Some(by @ Source::Env(_))) => context.out.warn(&format!(
                 "{variable} and {by} are both set and name two accounts from now on: unset one of them"

@@ -68,7 +68,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// A profile that consisted only of its login no longer exists, and can't stay the default.
+/// A profile with nothing but a login no longer exists, so it can't stay the default.
 fn forget(context: &Context) -> Result<(), Fail> {
     let Some(file) = &context.settings()?.file else { return Ok(()) };
     let gone = |file: &ConfigFile| {
@@ -104,7 +104,7 @@ async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Op
         return Ok(None);
     }
     let name = profile.unwrap_or(DEFAULT);
-    // Unreadable credentials are treated as a login: the session then reports why.
+    // Unreadable credentials count as a login, whose session reports the reason.
     if matches!(&stored, Ok(Some(stored)) if stored.metadata.kind == CredentialKind::ApiKey) {
         credentials.remove().await.map_err(|error| of_store(&error))?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));

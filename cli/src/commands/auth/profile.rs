@@ -1,4 +1,4 @@
-//! The settings of a login that are stored in the configuration file, where people can see them.
+//! The settings of a login in the configuration file.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) fn is_written(context: &Context) -> Result<bool, Fail> {
     Ok(settings.file.as_ref().is_some_and(|file| file.profiles().contains(&name)))
 }
 
-/// Writes settings to this profile, or to `[defaults]`, in place of those that it removes.
+/// Writes settings to this profile or `[defaults]`, and removes others.
 pub(super) fn write(
     profile: Option<&str>,
     removed: &[&str],

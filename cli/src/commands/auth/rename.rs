@@ -48,7 +48,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let of = |name: &str| Credentials::of(&context.env, Some(name)).map_err(|error| of_store(&error));
     let (from, to) = (of(old)?, of(new)?);
     let (held, names) = (signals::hold(), (old.clone(), new.clone()));
-    // A signal during the move waits for its end, so that credentials never stay in two places.
+    // Signals wait until the move is complete, so that credentials never stay in two places.
     let moving = tokio::spawn(async move {
         let _held = held;
         moved(&config, &from, &to, &names.0, &names.1).await
@@ -71,7 +71,7 @@ async fn moved(
     let copied = from.copy_to(to).await.map_err(|error| of_store(&error))?;
     let configured = config.update(|text| {
         let mut renamed = file::renamed(text, old, new)?;
-        // Without this, commands that name no profile would fall back to `default`.
+        // Otherwise commands without a profile would fall back to `default`.
         if is_default {
             renamed = file::with(&renamed, None, "default_profile", new)?;
         }

@@ -1,4 +1,4 @@
-//! `auth status` and `whoami`: who commands act as, and the state of that login.
+//! `auth status` and `whoami`: the identity of commands, and the state of its login.
 
 use std::time::SystemTime;
 

@@ -70,7 +70,7 @@ pub(super) async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail>
         Some(timeout) => until_ended(id, run, timeout, context).await,
         None => Ok(()),
     };
-    // A failed run is shown too: its steps say why.
+    // Also shows a failed run, since its steps contain the reason.
     if matches!(ended, Ok(()) | Err(Fail::Rejected { .. })) {
         let document = document(&trace::execute(context, || client.automations().run(id, run)).await?);
         context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 
 /// Prints one setting; exits with 5 if it isn't set, so that scripts can tell.
 pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
-    // The list shows the active profile, whatever selected it.
+    // The list shows the active profile.
     let name =
         if args.key == "profile" || known(&args.key)?.is_none() { "profile" } else { args.key.as_str() };
     let mut rows = rows(context)?;

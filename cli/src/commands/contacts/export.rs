@@ -14,11 +14,11 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::progress::Rows;
 
-/// Fields that every contact has; a property with such a name can't have its own column.
+/// Fields of every contact; a property with such a name is omitted.
 const FIELDS: [&str; 4] = ["email", "first_name", "last_name", "unsubscribed"];
-/// The value of `unsubscribed` if the service sends none that is readable. An import rejects it: a blank would subscribe a new contact.
+/// The value of an unreadable `unsubscribed`. Imports reject it, whereas a blank would subscribe a new contact.
 const UNKNOWN: &str = "unknown";
-/// How many contacts are fetched concurrently for their properties.
+/// The number of concurrent requests for properties.
 const READS: usize = 8;
 
 /// Export contacts as CSV, newest first

@@ -87,7 +87,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// What to do if a contact already has the address.
+/// How to handle an existing contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnConflict {
     Update,

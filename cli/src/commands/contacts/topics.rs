@@ -19,7 +19,7 @@ pub(super) const TABLE: Table = Table {
     nothing: "no topics yet",
 };
 
-/// The entries of `--topics`, without a subscription those that are malformed.
+/// The entries of `--topics`; malformed ones have no subscription.
 fn read_topics(text: &str) -> Vec<(String, Option<Subscription>)> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -116,7 +116,7 @@ async fn until_completed(timeout: Duration, id: &str, context: &Context) -> Resu
     Ok(())
 }
 
-/// A bad end has the service's reason.
+/// Includes the service's reason for a failure.
 fn end(claim: &DomainClaim) -> End {
     let status = claim.status.as_ref().map_or("unknown", DomainClaimStatus::as_str);
     if status == COMPLETED {

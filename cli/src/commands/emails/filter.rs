@@ -28,10 +28,10 @@ pub(super) const SINCE: Field = Field::new(
     "Only emails created since then: a time, a date (UTC) or an age, such as 2h or 7d",
 );
 
-/// Which emails to show; all conditions must match.
+/// The emails to show; all conditions must match.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Filter {
-    /// Names of text fields, and what one of them contains, in lower case.
+    /// Names of text fields, and the text that one of them must contain, in lower case.
     parts: Vec<(&'static [&'static str], String)>,
     status: Vec<String>,
     since: Option<Timestamp>,
@@ -53,7 +53,7 @@ pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects>
     (filter != Filter::default()).then(|| Box::new(move |email: &Value| filter.check(email)) as _)
 }
 
-/// The text fields of `--to`, `--from` and `--subject`, and what one of them has to contain.
+/// The text fields of `--to`, `--from` and `--subject`, and the required text.
 fn parts(texts: [Option<&str>; 3]) -> Vec<(&'static [&'static str], String)> {
     let fields: [&[&str]; 3] = [&["to", "cc", "bcc"], &["from"], &["subject"]];
     fields.into_iter().zip(texts).filter_map(|(fields, text)| Some((fields, text?.to_lowercase()))).collect()

@@ -1,4 +1,4 @@
-//! `emails metrics`: how many emails were sent, delivered, opened and so on.
+//! `emails metrics`: numbers of emails by event.
 
 use idempost::{
     BroadcastId, DomainId, EmailId,
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     broadcast_id: Vec<String>,
 }
 
-/// Every column, of which a table shows the requested ones.
+/// All columns; a table shows the requested ones.
 const COLUMNS: &[Column] = &[
     Column::new("period", "PERIOD", Kind::Id),
     Column::new("domain_name", "DOMAIN", Kind::Shrinks),

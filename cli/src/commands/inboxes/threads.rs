@@ -66,7 +66,7 @@ macro_rules! filtered {
     }};
 }
 
-/// The values of a filter, if it is given.
+/// The values of a filter, if set.
 fn texts(given: &Given<'_>, id: &str) -> impl Iterator<Item = Vec<String>> + use<> {
     Some(given.texts(id)).filter(|texts| !texts.is_empty()).into_iter()
 }

@@ -1,4 +1,4 @@
-//! The tools that are listed, and those that an application finds on demand: a list of all would fill the context of a model.
+//! Listed tools, and tools found on demand: a list of all would fill a model's context.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Access;
 use super::tools::Tool;
 
-/// The groups that are listed by default: what a sender needs.
+/// The groups listed by default: what most senders need.
 const SENDER: [&str; 5] = ["emails", "received", "domains", "templates", "doctor"];
 /// The tool that describes further commands.
 pub(super) const COMMANDS: &str = "commands";
@@ -30,8 +30,8 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// Lists the tools of these groups alone; of none, those of a sender, and keeps the others on demand. The error is the rule that the groups
-    /// violate, and what was found.
+    /// Lists only the tools of these groups; without any, the default ones, with the others on demand. The error is the rule that the groups
+    /// violate, and their names.
     pub(super) fn new(tools: Vec<Tool>, only: &[String]) -> Result<Self, (String, String)> {
         let groups: BTreeSet<_> = tools.iter().map(|tool| tool.group().to_owned()).collect();
         if let Some(unknown) = only.iter().find(|name| !groups.contains(*name)) {
@@ -66,7 +66,7 @@ impl Catalog {
         self.records().into_iter().find(|record| record.name == name)
     }
 
-    /// The tool that a call means, with its own arguments; `None` if there is no such tool. The error is the rule that the arguments violate.
+    /// Resolves a call to a tool and its arguments; `None` if there is no such tool. The error is the rule that the arguments violate.
     pub(super) fn find(
         &self,
         name: &str,
@@ -169,7 +169,7 @@ fn record(tool: &Tool) -> ToolRecord {
         .with_annotations(annotations(tool.access))
 }
 
-/// What differs from the protocol's defaults: a tool changes something, may destroy it, and reaches the outside.
+/// Annotations that differ from the protocol's defaults: mutating, destructive, open world.
 fn annotations(access: Access) -> ToolAnnotations {
     let not_destructive = (access == Access::Send).then_some(false);
     ToolAnnotations::from_raw(None, (access == Access::Read).then_some(true), not_destructive, None, None)

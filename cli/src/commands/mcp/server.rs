@@ -21,17 +21,17 @@ use super::tools::Tool;
 use super::{Access, Confirm, fence, question};
 use crate::diagnostics::Fail;
 
-/// The name of the question, and of its only field.
+/// The name of the question and of its field.
 const CONFIRM: &str = "confirm";
-/// The maximum number of unanswered questions. One more forgets them all; their answers are then asked for again.
+/// The maximum number of unanswered questions. Beyond this, all are forgotten, and their questions asked again.
 const MAX_PENDING: usize = 100;
 
-/// What all sessions share.
+/// The state that sessions share.
 pub(super) struct Server {
     catalog: Catalog,
     runner: Runner,
     confirm: Confirm,
-    /// The calls whose question is with the user, by the state that the application returns with the answer.
+    /// The calls that wait for an answer, by the state that the application returns with it.
     pending: Mutex<HashMap<String, Pending>>,
 }
 
@@ -42,7 +42,7 @@ struct Pending {
     arguments: Map<String, Value>,
 }
 
-/// What to do before a change.
+/// The decision before a change.
 enum Gate {
     Run,
     Ask,
@@ -128,7 +128,7 @@ impl Server {
                 failed(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
             }
             Ran::Failed(error) => failed(error),
-            // Structured content would stand outside of the fence.
+            // Structured content would be outside the fence.
             Ran::Done(value) if tool.returns_content() => {
                 CallToolResult::success(vec![ContentBlock::text(fence::enclose(&value))]).into()
             }
@@ -215,7 +215,7 @@ impl Server {
     }
 }
 
-/// What follows from an answer.
+/// The effect of an answer.
 fn decision(answer: Option<ElicitResult>) -> Gate {
     let Some(answer) = answer else { return Gate::Ask };
     let confirmed = answer.content.as_ref().and_then(|content| content.get(CONFIRM)).and_then(Value::as_bool);

@@ -1,4 +1,4 @@
-//! The two fallback flags, one for strings and one for numbers, and the type that follows from them.
+//! The fallback flags, for strings and for numbers, and the type that they imply.
 
 use serde_json::{Number, Value};
 
@@ -30,7 +30,7 @@ pub(super) fn update(given: &Given<'_>, body: &mut Body) {
     }
 }
 
-/// Sets type and fallback of a new property, which must match.
+/// Sets the type and fallback of a new property.
 pub(super) fn create(given: &Given<'_>, body: &mut Body) {
     let fallback = read(given, body);
     let kind = match (given.text("type"), &fallback) {
@@ -45,7 +45,7 @@ pub(super) fn create(given: &Given<'_>, body: &mut Body) {
             body.flags.wrong("type", "--type must be string or number", "--type", other);
             Some("string")
         }
-        // The file can have the type.
+        // The file can set the type.
         (None, _) if body.get("type").is_some() => None,
         (None, Some(Value::Number(_))) => Some("number"),
         (None, Some(_)) => Some("string"),

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     selection: Selection,
 }
 
-// The flags of both commands that list attachments; no doc comment, which would replace the command's own.
+// The flags of both commands that list attachments. No doc comment: it would replace the command's.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Selection {

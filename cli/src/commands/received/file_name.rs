@@ -2,10 +2,10 @@
 
 use crate::output::terminal::is_hostile;
 
-/// Maximum length in bytes; leaves space for a number everywhere.
+/// Maximum length in bytes; leaves space for a number.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Maximum length of an extension in bytes, with its dot. A longer text after a dot is part of the name.
+/// Maximum length of an extension in bytes, with its dot. Longer text after a dot belongs to the name.
 const MAX_EXTENSION_BYTES: usize = 50;
 
 /// Names that Windows treats as devices: with any extension, with spaces before it, and some with a number, which may be superscript.

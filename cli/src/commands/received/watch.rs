@@ -90,7 +90,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let columns = TABLE.columns(context)?;
     let client = context.client()?;
     let mut cursor = if context.global.has_sandbox() {
-        // This command's own sandbox ends with it, and so does everything a cursor could refer to.
+        // The sandbox of `--sandbox` ends with the command, so a cursor would be useless.
         Cursor::in_memory()
     } else {
         Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Start::Cursor, context)?
@@ -200,7 +200,7 @@ impl Watch<'_> {
             let id = at(row, "/id");
             let email = match trace::execute(self.context, || self.client.received().get(id.as_str())).await {
                 Ok(email) => mutation::document(&email),
-                // The email was just deleted: use what the list had.
+                // The email was just deleted: use the list item.
                 Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
                 Err(error) => return Err(error.into()),
             };

@@ -3,7 +3,7 @@
 use crate::actions::dry_run::quoted;
 use crate::settings::env::Env;
 
-/// A shell whose commands are printed.
+/// A shell to print commands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shell {
     Posix,
@@ -41,7 +41,7 @@ impl Shell {
     }
 }
 
-/// Quotes a value, if necessary, in a way that shells and dotenv files share: the latter can't escape a single quote.
+/// Quotes a value if necessary, for both shells and dotenv files, which can't escape a single quote.
 pub(super) fn word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/@%+,".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
@@ -54,7 +54,7 @@ pub(super) fn word(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// Quotes a value for PowerShell, where typographic quotes end a string too.
+/// Quotes a value for PowerShell, where typographic quotes also end a string.
 fn literal(text: &str) -> String {
     let doubled = text.chars().flat_map(|c| {
         let is_quote = matches!(c, '\'' | '\u{2018}'..='\u{201b}');

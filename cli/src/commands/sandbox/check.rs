@@ -1,4 +1,4 @@
-//! `sandbox check`: what recipients of an email would see wrong, as an exit code.
+//! `sandbox check`: reports problems that recipients would see, with an exit code.
 
 use http::{Method, StatusCode};
 use idempost::{Client, Error};
@@ -14,7 +14,7 @@ use crate::input::source::{Source, TEXT_LIMIT};
 use crate::output::table::{Column, Kind, at};
 use crate::settings::keys::nearest;
 
-/// The values of `--fail-on`, from the strictest.
+/// The values of `--fail-on`, strictest first.
 const LEVELS: &[&str] = &["note", "warning", "error", "never"];
 
 /// Check an email: unsupported HTML, links, missing text, leftover placeholders

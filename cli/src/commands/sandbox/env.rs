@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     context.out.result(&lines, &Value::Object(document))
 }
 
-/// Sets variables in a dotenv file. A variable that is set already is replaced where it stands, without its `export` and its comment.
+/// Sets variables in a dotenv file. An existing variable is replaced in its line, without `export` and comment.
 fn write(path: &Path, variables: &[(&str, String)]) -> std::io::Result<()> {
     let before = files::read(path, MAX_FILE, false)?.unwrap_or_default();
     let before = String::from_utf8(before)
@@ -87,7 +87,7 @@ fn changed(before: &str, variables: &[(&str, String)]) -> String {
         if !variables.iter().any(|(known, _)| Some(*known) == name) {
             after.push_str(line);
         } else if let Some(at) = missing.iter().position(|(known, _)| Some(*known) == name) {
-            // Further lines for the same variable are removed: which one counts depends on the program that reads the file.
+            // Duplicate lines are removed: readers disagree on which one counts.
             let (name, value) = missing.remove(at);
             after.extend([name, "=", &word(value), &line[content.len()..]]);
         }
@@ -102,7 +102,7 @@ fn changed(before: &str, variables: &[(&str, String)]) -> String {
     after
 }
 
-/// The lines of a dotenv file; a line whose value opens a quote goes on to the line that closes it.
+/// The lines of a dotenv file; a quoted value may span several.
 fn entries(text: &str) -> Vec<&str> {
     let (mut entries, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
@@ -144,7 +144,7 @@ mod tests {
         let before = format!("{key}RESEND_API_KEY='first\nsecond' # secret\nA=it's\n# \"open\nB=1\n");
         let after = format!("{key}RESEND_API_KEY=sb_local\nA=it's\n# \"open\nB=1\n");
         assert_eq!(changed(&before, &variables), after);
-        // Nothing closes the quote: a line is a line.
+        // The quote isn't closed, so the value ends with the line.
         assert_eq!(changed("RESEND_API_KEY=\"re\nB=1\n", &variables), "RESEND_API_KEY=sb_local\nB=1\n");
     }
 

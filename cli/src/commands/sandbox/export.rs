@@ -118,7 +118,7 @@ async fn all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Ma
         query.push(("limit", MAX_CHUNK_MAILS.to_string()));
         query.extend(mails.last().map(|mail| ("after", mail.id.clone())));
         let page = match messages(client, &query).await {
-            // The oldest are evicted first: if the last mail of a page is gone, so are all before it.
+            // Eviction starts with the oldest: if the last mail of a page is gone, so are all before it.
             Err(Fail::Sdk(Error::Api(error))) if error.status.as_u16() == 422 && !mails.is_empty() => break,
             page => page?,
         };

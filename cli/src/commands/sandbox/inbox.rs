@@ -1,4 +1,4 @@
-//! `sandbox inbox`: captured emails, newest first, for people and tests.
+//! `sandbox inbox`: captured emails, newest first.
 
 mod change;
 
@@ -150,7 +150,7 @@ pub(crate) struct WaitArgs {
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 /// The pause after a lost connection.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The maximum number of links that an error names, and of the characters of each.
+/// The maximum number of links in an error, and of characters per link.
 const MAX_NAMED: usize = 10;
 const MAX_NAME: usize = 60;
 
@@ -262,7 +262,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
             call = call.query(*name, value);
         }
         let timeout = left.min(MAX_TIMEOUT).as_secs_f64().to_string();
-        // 408 is the end of a wait, and not retried.
+        // 408 ends the wait and isn't retried.
         match call.query("timeout", timeout).retry(RetryPolicy::never()).await {
             Ok(mail) => break mail,
             Err(Error::Api(error)) if error.status == StatusCode::REQUEST_TIMEOUT => {
@@ -273,7 +273,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
                     });
                 }
             }
-            // A proxy in between cuts connections that are silent for long.
+            // A proxy may cut idle connections.
             Err(error) if is_cut(&error) && !left.is_zero() => sleep(PAUSE.min(left)).await,
             Err(error) => return Err(unreachable(error)),
         }
@@ -288,7 +288,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// Whether the connection ended before the response, or a proxy says so.
+/// Whether the connection was cut before the response, directly or by a proxy.
 fn is_cut(error: &Error) -> bool {
     match error {
         Error::Unreachable(lost) | Error::OutcomeUnknown(lost) => {
@@ -414,7 +414,7 @@ fn show_mail(mail: &Value, context: &Context) -> Result<(), Fail> {
     context.out.result(&[human(mail)], mail)
 }
 
-/// Renders an email for people: headers, then text.
+/// Renders an email: headers, then text.
 fn human(mail: &Value) -> String {
     let tags = mail["tags"].as_array().into_iter().flatten();
     let tags = tags.map(|tag| format!("{}={}", at(tag, "/name"), at(tag, "/value"))).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! The real SMTP server that mails leave to: `--smtp`, `--smtp-release` and `--smtp-allow`.
+//! The real SMTP server for forwarded and released mails: `--smtp`, `--smtp-release` and `--smtp-allow`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 /// Timeout of each SMTP step.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The flags for mails that leave.
+/// The flags for forwarded and released mails.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RelayArgs {
     /// Forward every captured email to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
@@ -124,7 +124,7 @@ pub(super) enum SendError {
 }
 
 impl SendError {
-    /// Whether the same mail may be accepted later.
+    /// Whether a retry can succeed.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::Smtp(error) if !(error.is_permanent() || error.is_client() || error.is_tls()))
     }
@@ -141,7 +141,7 @@ pub(super) fn relay_error(error: &SendError) -> RelayError {
 }
 
 impl RelayArgs {
-    /// The server, if a flag or variable names one.
+    /// The server set by a flag or variable.
     pub(super) fn target(&self) -> Result<Option<Target>, Fail> {
         let given = |url: &Option<String>| url.clone().filter(|url| !url.is_empty());
         let (flag, url) = match (given(&self.smtp), given(&self.smtp_release)) {

@@ -59,7 +59,7 @@ pub(super) fn limit(context: &Context) -> Result<Duration, Fail> {
     Ok(context.settings()?.timeout.as_ref().map_or(DEFAULT_TIMEOUT, |timeout| timeout.value))
 }
 
-/// The end of the wait; an unlimited one ends in a year.
+/// The deadline; without a limit, in a year.
 pub(super) fn deadline(limit: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(limit).unwrap_or(now + Duration::from_hours(365 * 24))

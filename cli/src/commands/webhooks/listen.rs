@@ -35,7 +35,7 @@ use crate::signals::Signals;
 
 /// Maximum number of deliveries waiting to be printed.
 const QUEUE_LENGTH: usize = 256;
-/// How long deliveries in progress may take when the program stops.
+/// The grace period for deliveries in progress when the program stops.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Receive webhook deliveries on this machine until Ctrl-C; verify and forward them
@@ -100,7 +100,7 @@ struct Plan {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (port, print_secret, write_secret) = (args.port, args.print_secret, args.write_secret.clone());
     let plan = plan(args, context)?;
-    // Signal handlers are installed before anything exists that must be undone.
+    // Signal handlers are installed before anything that needs a cleanup.
     let mut signals = Signals::listen()?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -123,7 +123,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let registration =
         Registration::create(context, public_url.as_ref(), &here, &events, &mut signals).await?;
     let result = async {
-        // An unusable secret came from the service: nothing to correct here.
+        // The service sent an unusable secret, so there is nothing to correct.
         let verifier = WebhookVerifier::new(&registration.secret)
             .map_err(|error| Fail::local("the service returned no usable signing secret", error))?;
         let verifier = match tolerance {
@@ -201,7 +201,7 @@ async fn serve(
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let mut writer = Writer::start();
     let zone = TimeZone::system();
-    // --jq applies to verified deliveries only, and a delivery it fails on doesn't stop the listener.
+    // --jq applies to verified deliveries only; a failing filter doesn't stop the listener.
     let show = |one: &delivery_record::DeliveryRecord| {
         if one.id.is_none() && context.out.filters() {
             context.out.warn(&one.line(&zone));
@@ -213,7 +213,7 @@ async fn serve(
             .inspect_err(|fail| context.out.warn(&report::message(fail)))
             .ok()
     };
-    // Dropped once the line is written: then the delivery is answered.
+    // Dropping it, once the line is written, acknowledges the delivery.
     let mut printing = None;
     loop {
         tokio::select! {

@@ -6,13 +6,13 @@ use crate::commands::auth::failed;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// The client ID that services may have registered for this program in advance.
+/// The client ID that services may have preregistered for this program.
 const DEFAULT_CLIENT_ID: &str = "idempost-cli";
 /// The redirect URIs; the port is chosen at run time (RFC 8252, 7.3).
 const REDIRECTS: [&str; 2] = ["http://127.0.0.1/callback", "http://[::1]/callback"];
 
-/// Returns the ID that was given; otherwise that of the profile's last login, or the default one, if the server knows it; otherwise registers
-/// a client. A new ID is stored with the login, and so belongs to one server and one profile; a login that is abandoned leaves none.
+/// Returns the given ID, or else the last login's or the default one if the server knows it, or else registers a client. A new ID is stored with
+/// the login, for one server and profile; an abandoned login leaves none.
 pub(super) async fn resolve(
     server: &AuthorizationServer,
     given: Option<&str>,
@@ -29,7 +29,7 @@ pub(super) async fn resolve(
     register(server).await
 }
 
-/// The client IDs that the server may know: that of the profile's last login there, and the default one.
+/// The client IDs that the server may know: the last login's and the default one.
 pub(super) fn known(server: &AuthorizationServer, context: &Context) -> Result<Vec<String>, Fail> {
     let last = context.credentials()?.overview().ok().flatten().map(|last| last.metadata);
     let last = last.filter(|last| {

@@ -1,4 +1,4 @@
-//! A login in the device flow: the user enters a code on a page that any device can open (RFC 8628).
+//! A login with the device flow (RFC 8628).
 
 use idempost::auth::{
     AuthError, AuthorizationServer, DeviceAuthorization, OAuthErrorCode, Scope, Session, TokenRecord,
@@ -33,7 +33,7 @@ pub(super) async fn log_in(plan: &Plan, store: ProfileStore, context: &Context) 
     Ok(record)
 }
 
-/// Requests the code as the client that was given, or as the first one that the server knows, or as a newly registered one.
+/// Requests the code with the given client ID, the first one that the server knows, or a newly registered one.
 async fn begin(
     server: &AuthorizationServer,
     plan: &Plan,

@@ -25,7 +25,7 @@ impl Paste {
         Self { _hidden: Hidden::for_lines(), lines: lines() }
     }
 
-    /// Waits for the redirect URL of this login. Rejects anything else with the reason and keeps waiting.
+    /// Waits for the redirect URL of this login. Reports why other text is rejected, and keeps waiting.
     pub(super) async fn code(
         mut self,
         authorization: &AuthorizationRequest,
@@ -64,7 +64,7 @@ pub(super) fn rejection(authorization: &AuthorizationRequest, error: CallbackErr
 /// Lines of standard input; `None` stands for a line that is too long.
 fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
     let (send, lines) = mpsc::unbounded_channel();
-    // On its own thread: the program may exit while a read is blocked.
+    // On a separate thread, since the program may exit while a read is blocked.
     std::thread::spawn(move || {
         loop {
             let mut line = Vec::new();

@@ -1,6 +1,6 @@
-//! A login in two commands, for sessions without a terminal: one prints the consent page's URL, another one takes the URL that the page redirects to.
+//! A login in two commands, for sessions without a terminal: the first prints the consent page's URL, the second takes the redirect's URL.
 //!
-//! In between, the `state` and the PKCE verifier are in a private file beside the credentials, as long as the service accepts the code.
+//! In between, a private file contains `state` and PKCE verifier, as long as the service accepts the code.
 
 use std::io::Read as _;
 
@@ -30,13 +30,13 @@ struct Unfinished {
     /// The settings that flags set, to save with the login.
     saves: Vec<(String, String)>,
     store: StoreKind,
-    /// Whether the store has to be written to the configuration file.
+    /// Whether to write the store to the configuration file.
     chosen: bool,
     scopes: Vec<String>,
     request: Value,
 }
 
-/// Prints the URL of the consent page, and stores what another command needs to finish the login.
+/// Prints the URL of the consent page, and stores the unfinished login.
 pub(super) async fn begin(
     plan: &Plan,
     store: StoreKind,
@@ -154,7 +154,7 @@ fn wrong(rule: String) -> Fail {
     Fail::Usage(Diagnostics {
         found: vec![crate::diagnostics::Diagnostic {
             problem: Problem::new("", "callback", rule),
-            // Without the value, which contains a code.
+            // Omits the value, which contains a code.
             origin: None,
             hint: None,
         }],

@@ -181,7 +181,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// Creates the file at once, so that an unwritable path is reported before anything is sent.
+    /// Creates the file immediately, so that an unwritable path is reported before anything is sent.
     fn new(path: &std::path::Path, csv: &Csv) -> Result<Self, Fail> {
         let name = path.display().to_string();
         let mut options = File::options();
@@ -200,7 +200,7 @@ impl Refusals {
         let mut record = record.clone();
         record.push_field(reason.as_bytes());
         let written = self.writer.write_byte_record(&record).map_err(std::io::Error::other);
-        // Flushed at once: an interruption must not lose rejected rows.
+        // Flushed immediately: an interruption must not lose rejected rows.
         let written = written.and_then(|()| self.writer.flush());
         written.map_err(|error| Fail::local(format!("couldn't write {}", self.name), error))
     }

@@ -1,4 +1,4 @@
-//! Builds the email from flags and documents, and reports all problems at once.
+//! Builds the email from flags and documents, and reports all problems together.
 
 use idempost::{Email, IdempotencyKey, problem::Problems};
 use serde_json::{Value, json};
@@ -176,7 +176,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if !no_validate && let Err(problems) = Problems::merge(shape_errors, email.check()) {
         builder.add_problems(problems);
     }
-    // The client would reject them too, but knows no flags.
+    // The client would reject them too, but can't name the flags.
     if let Err(problems) = context.settings()?.recipients.apply(&mut builder.value()) {
         builder.add_further(problems);
     }
@@ -190,7 +190,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let message = match edited {
         Some((field, draft)) => {
             if dry_run.is_none() {
-                // What prevents the send is reported before the user writes.
+                // Reports other problems before the user writes.
                 context.client()?;
             }
             let suffix = if field == "html" { ".html" } else { ".txt" };
@@ -201,7 +201,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     Ok(Plan { message, contents, key, key_given, recipients, unchecked: no_validate, dry_run, wait })
 }
 
-/// Returns all problems, with missing fields listed apart: they have no place to point to.
+/// Returns all problems; missing fields are listed separately, since they have no position.
 fn report(builder: BodyBuilder) -> Result<(), Fail> {
     if builder.is_clean() {
         return Ok(());
@@ -266,7 +266,7 @@ fn body(
     }
 }
 
-/// The body to edit and its text so far; a placeholder stands for a missing one.
+/// The body to edit and its current text; a placeholder replaces a missing one.
 fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'static str, String)>, Fail> {
     let origin = flag_origin("--edit", 1, "--edit");
     let exclusive = if context.settings()?.no_input.value {
@@ -289,7 +289,7 @@ fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'stati
     Ok(Some((field, draft)))
 }
 
-/// Sets the text to what is piped into the program.
+/// Sets the text from a pipe.
 fn piped(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
     let Some(source) = stdin.piped() else { return };
     let read = source.text();

@@ -1,4 +1,4 @@
-//! The output for a delivery: a line for people, an object for programs.
+//! The output for a delivery: a line, or JSON.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Writes standard output on its own thread: a blocked reader must not keep the program from exiting and thereby from deleting the
-//! webhook.
+//! Writes standard output on a thread: a blocked reader must not keep the program from deleting the webhook and exiting.
 
 use std::sync::mpsc;
 
