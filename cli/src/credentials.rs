@@ -54,7 +54,7 @@ use crate::output::report;
 pub(crate) use crate::settings::StoreKind;
 use crate::settings::env::Env;
 
-/// How long a login or logout waits for a token refresh in progress.
+/// The timeout of a login or logout that waits for a token refresh.
 const TIMEOUT: Duration = Duration::from_secs(75);
 
 /// The hint if a login is needed.
@@ -93,11 +93,11 @@ pub(crate) struct Overview {
     pub(crate) metadata: CredentialMetadata,
 }
 
-/// A profile with its credential's metadata, or the reason why that can't be read.
+/// A profile with its credential's metadata, or the reason that it is unreadable.
 pub(crate) type Listed = (String, Result<Overview, StoreError>);
 
 impl Credentials {
-    /// The credentials of a profile. If there is no folder for them, the error names the invalid variable.
+    /// The credentials of a profile. Without a folder for them, the error names the invalid variable.
     pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
         Place::of(env, profile).map(|place| Self { place, peeked: Arc::default() })
     }
@@ -164,7 +164,7 @@ impl Credentials {
         run_blocking(move || credentials.api_key_here()).await
     }
 
-    /// The same, blocking, for the construction of a client.
+    /// The blocking variant, for the construction of a client.
     pub(crate) fn api_key_here(&self) -> Result<Option<StoredKey>, StoreError> {
         Ok(match self.store(None).peek()? {
             Some(StoredCredential::ApiKey(key)) => Some(key),
@@ -184,7 +184,7 @@ impl Credentials {
         locked.with(move |locked_profile| locked_profile.write(StoredCredential::ApiKey(key))).await
     }
 
-    /// Stores a login that another command finishes, in place of an earlier one.
+    /// Stores an unfinished login, replacing an earlier one.
     pub(crate) async fn store_unfinished(&self, bytes: Vec<u8>) -> Result<(), StoreError> {
         let place = self.place.clone();
         run_blocking(move || {
@@ -196,7 +196,7 @@ impl Credentials {
         .await
     }
 
-    /// The login that another command began and this one may finish.
+    /// The unfinished login of an earlier command.
     pub(crate) fn unfinished(&self) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
         private_file::check_folder(self.place.folder())?;
         private_file::read(&self.place.file(place::FileKind::Login))

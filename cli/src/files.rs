@@ -12,7 +12,8 @@ use crate::literal::permit_local;
 /// Maximum number of files with the same base name in a folder.
 const MAX_OF_A_NAME: usize = 1_000;
 
-/// A file under construction. Its content appears with [`commit`](Self::commit), complete or not at all; a device or pipe receives it at once.
+/// A file under construction. Its content appears completely with [`commit`](Self::commit), or not at all; a device or pipe receives it
+/// immediately.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// The temporary file, and its destination.
@@ -35,7 +36,7 @@ impl Output {
         let path = target(path)?;
         let file = NamedTempFile::new_in(folder(&path))?;
         if let Some(existing) = existing {
-            // Root writes the file of a user, who has to be able to read it afterwards. For anyone else, this changes nothing.
+            // Root may replace a user's file, which the user must still be able to read. For anyone else, this changes nothing.
             #[cfg(unix)]
             {
                 use std::os::unix::fs::{MetadataExt as _, fchown};
@@ -48,7 +49,7 @@ impl Output {
         Ok(Self::Staged(file, path))
     }
 
-    /// The same outside the runtime's thread: opening a pipe blocks until it has a reader, and signals must still end the command.
+    /// The async variant: opening a pipe blocks until it has a reader, and signals must still end the command.
     pub(crate) async fn open(path: &Path) -> io::Result<Self> {
         let path = path.to_owned();
         tokio::task::spawn_blocking(move || Self::create(&path))
@@ -88,7 +89,7 @@ impl Write for Output {
     }
 }
 
-/// Writes a file as a whole; creates its folder (0700) if it doesn't exist.
+/// Writes a complete file; creates its folder (0700) if it doesn't exist.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     create_dir(folder(path))?;
     let mut output = Output::create(path)?;
@@ -126,7 +127,7 @@ pub(crate) fn write_new(
     Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_OF_A_NAME} files with this name exist")))
 }
 
-/// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set: neither has to end.
+/// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set, since they may never end.
 pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Vec<u8>>> {
     let refused = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
     let metadata = match std::fs::metadata(path) {

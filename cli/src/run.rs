@@ -24,10 +24,10 @@ use crate::signals::Signals;
 /// Stack size of the command's thread, independent of `ulimit -s`; the nesting limits of jq and JSON fit it.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// How long a command may take to stop after a signal; one that blocks on standard input or a disk can't.
+/// The grace period after a signal, for commands that block on standard input or a disk.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A command's result, and whether its settings select JSON, if it got as far as reading them.
+/// A command's result, and whether its settings select JSON, if they were read.
 type Ended = (Result<(), Fail>, Option<bool>);
 
 /// Runs the program.
@@ -88,7 +88,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         report.summary.get_or_insert(report::headline(report));
     }
-    // The configuration file may select JSON too.
+    // The configuration file may also select JSON.
     let json = asks_json.unwrap_or(json);
     let in_flight = in_flight.unreported();
     let next = repeat.and_then(|repeat| repeat.next(&fail, in_flight.as_ref()));
@@ -136,7 +136,7 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     }
 }
 
-/// One thread is enough for a client; the sandbox serves requests concurrently, and a job sends them so.
+/// One thread is enough for a client; the sandbox and jobs need several.
 fn runtime(command: &Command) -> io::Result<Runtime> {
     let mut builder =
         if command.is_concurrent() { Builder::new_multi_thread() } else { Builder::new_current_thread() };
@@ -172,8 +172,8 @@ fn here(
     }
 }
 
-/// Runs the command on its own thread, so that a signal ends it even while it blocks on standard input or a slow disk. A second signal
-/// exits at once.
+/// Runs the command on its own thread, so that a signal ends it even while it blocks on standard input or a slow disk. A second signal exits
+/// immediately.
 async fn until_signal(
     command: Command,
     context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
@@ -376,7 +376,7 @@ fn usage(error: &clap::Error) -> Fail {
     })
 }
 
-/// Whether errors are wanted as JSON, decided before parsing: an invalid command line needs it too.
+/// Whether to report errors as JSON, even about an invalid command line: decided before parsing.
 fn wants_json(arguments: &[OsString], env: &Env) -> bool {
     let is_json = |form: &str| matches!(form, "json" | "ndjson");
     let mut wants = env.get("IDEMPOST_OUTPUT").is_some_and(is_json);

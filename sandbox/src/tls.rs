@@ -12,7 +12,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// The names and addresses of the certificate: those of this machine.
+/// The names and addresses in the certificate.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// A certificate with its server configuration. Clones share it.
@@ -38,8 +38,7 @@ impl Tls {
 
     /// Reads a certificate, which its chain may follow, and its private key, both in PEM.
     ///
-    /// # Errors
-    /// Fails if there is no certificate or no key, or if they don't fit together.
+    /// # Errors Fails if there is no certificate or no key, or if they don't match.
     pub fn from_pem(certificate: &[u8], key: &[u8]) -> io::Result<Self> {
         let chain = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(io::Error::other)?;

@@ -16,7 +16,7 @@ use crate::output::table::{Column, Columns, Kind};
 use crate::output::terminal::safe;
 use crate::output::{Out, write_stderr, write_stderr_json};
 
-/// How long emails may take to leave after the command: their attachments may have to be fetched.
+/// The grace period for emails after the command, since attachments may have to be fetched.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Maximum number of emails shown: a bulk job can send any number.

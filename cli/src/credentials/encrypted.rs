@@ -1,4 +1,4 @@
-//! Records in files that only the keyring's owner can decrypt: AES-256-GCM, bound to their place and generation.
+//! Records in files that only the keyring's owner can decrypt: AES-256-GCM, bound to location and generation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -80,7 +80,7 @@ impl Label {
 pub(super) fn seal(key: &Key, label: Label, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
     let failed = || StoreError::unavailable("couldn't encrypt the record");
     let mut text = Zeroizing::new(bytes.to_vec());
-    // A random nonce is safe for as few records as a key encrypts: below 2^32 (NIST SP 800-38D, 8.3).
+    // A random nonce is safe for fewer than 2^32 records per key (NIST SP 800-38D, 8.3).
     let mut nonce = [0; NONCE_LEN];
     SystemRandom::new().fill(&mut nonce).map_err(|_| failed())?;
     let (unique, aad) = (Nonce::assume_unique_for_key(nonce), Aad::from(label.bytes()));
@@ -137,7 +137,7 @@ mod tests {
         let mut later = of(&place);
         later.generation = 3;
         assert!(open(&key, &later, &file).is_none());
-        // A label changed in the file, to pass for the next generation.
+        // A label that was changed to the next generation.
         let forged = String::from_utf8(file.clone()).unwrap().replace("\"generation\":2", "\"generation\":3");
         assert!(open(&key, &later, forged.as_bytes()).is_none());
         assert!(open(&key, &of(&place), forged.as_bytes()).is_none());

@@ -5,7 +5,7 @@ use super::place::Place;
 use super::stored::{self, Record};
 use crate::settings::env::Env;
 
-/// A record that was read is written so that the same is read again; nothing else decrypts; no message shows a secret.
+/// Records survive a round trip; nothing else decrypts; no message shows a secret.
 pub(crate) fn records(data: &[u8]) {
     for read in [Record::from_json(data), stored::from_file(data)] {
         match read {

@@ -28,7 +28,7 @@ const MAX_ENTRY_UNITS: usize = 1280;
 /// The field of an entry with the key of the access token's file.
 const TOKEN_KEY: &str = "access_token_key";
 
-/// The keyring, as seen by one holder of the lock.
+/// The keyring, for one holder of the lock.
 #[derive(Debug)]
 pub(super) struct KeyringStore<'a> {
     pub(super) place: &'a Place,
@@ -84,7 +84,7 @@ impl KeyringStore<'_> {
     pub(super) fn peek(&self, state: &State) -> Result<Option<Record>, StoreError> {
         let Some(mut record) = self.entry()? else { return Ok(None) };
         if record.login != state.login {
-            // A login was interrupted between its entry and its state: the entry is newer.
+            // The login was interrupted after writing its entry, which is newer than the state.
             return Ok(Some(record));
         }
         let (stored, known) = (record.credential.generation(), state.metadata.generation);
@@ -193,7 +193,7 @@ impl KeyringStore<'_> {
             }
             return self.mark_pending(lock, record, lock_state);
         }
-        // A new login. Its key comes first: without it no refresh could be saved.
+        // A new login. The key first: without it, no refresh could be saved.
         if self.key(lock_state)?.is_none() {
             let key = Key::new()?;
             self.set(&self.user_of_key(), &key.to_text())?;
@@ -269,7 +269,7 @@ impl KeyringStore<'_> {
             };
         }
         point("C10");
-        // The record is safe. The next holder of the lock does what the keyring can't do now.
+        // The record is safe. The next holder of the lock completes this.
         lock_state.unsettled = self.settle(record).is_err();
         Ok(())
     }
@@ -308,7 +308,7 @@ impl KeyringStore<'_> {
         if let (Some(key), label) = (key, Label::of(self.place, &record))
             && let StoredCredential::Login(tokens) = &mut record.credential
         {
-            // Without it the login is still complete: its access token is refreshed earlier.
+            // It is optional: without it, the access token is refreshed earlier.
             let file = private_file::read(&self.place.file(FileKind::Token)).ok().flatten();
             let token = file.and_then(|file| encrypted::open(&key, &label, &file));
             let token = token.and_then(|token| String::from_utf8(token.to_vec()).ok());
@@ -349,7 +349,7 @@ impl KeyringStore<'_> {
 
     fn set(&self, user: &str, secret: &str) -> Result<(), StoreError> {
         let set = self.backend.set(user, secret);
-        // A call that timed out may have succeeded: compare what is there now.
+        // A call that timed out may have succeeded, so compare the stored value.
         match self.backend.get(user)? {
             Some(read) if *read == *secret => Ok(()),
             _ => {

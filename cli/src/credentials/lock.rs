@@ -1,6 +1,6 @@
-//! The lock around one login: one holder at a time among all processes of this user, until it is released or its process exits.
+//! The lock around one login: one holder among all processes of this user, until it is released or its process exits.
 //!
-//! `FileLock` explains why no lock is stale and none is ever broken.
+//! `FileLock` explains why locks are never stale or broken.
 
 use std::fmt::Display;
 use std::fs::{File, TryLockError};
@@ -79,7 +79,7 @@ pub(super) fn holder(place: &Place) -> Option<Holder> {
     let path = place.file(FileKind::Lock);
     let file = File::open(&path).ok()?;
     match file.try_lock_shared() {
-        // Not left to the closing of the file, which Windows may follow later.
+        // Unlocked explicitly: after closing the file, Windows may do so later.
         Ok(()) => file.unlock().ok().and(None),
         Err(TryLockError::WouldBlock) => Some(Holder(written(&path))),
         Err(TryLockError::Error(_)) => None,

@@ -31,7 +31,7 @@ pub(super) enum FileKind {
     Cred,
     /// The lock; never removed.
     Lock,
-    /// The next record: created before the token exchange, so that a full disk can't lose it.
+    /// The next record, created before the token exchange, so that a full disk can't lose it.
     Next,
     /// A temporary record or state that may be lost.
     Temporary,
@@ -58,7 +58,7 @@ impl FileKind {
 }
 
 impl Place {
-    /// The place of a profile's login.
+    /// The location of a profile's login.
     pub(super) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
         let folder = folder(env)?;
         let profile = profile.unwrap_or(DEFAULT).to_owned();
@@ -98,15 +98,15 @@ impl Place {
         self.fallback_files.iter().map(|folder| folder.join(&name)).collect()
     }
 
-    /// The ID that distinguishes this folder from others that share a keyring with it.
+    /// The ID that distinguishes this folder from others that share its keyring.
     ///
-    /// Derived from the real path: two names of one folder are one store, and a copied folder is another one.
+    /// Derived from the real path, so links lead to the same store, and a copied folder is a different one.
     pub(super) fn store_id(&self) -> String {
         let path = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         short_hash(&["idempost store", &path.to_string_lossy()])
     }
 
-    /// The profiles that have any of these files.
+    /// The profiles with any of these files.
     pub(super) fn profiles(env: &Env) -> Result<Vec<String>, StoreError> {
         let folder = folder(env)?;
         profiles::with_credentials(&folder).map_err(|error| private_file::failed("read", &folder, error))

@@ -1,4 +1,4 @@
-//! The folder of the files that only their owner can read or replace, and those files (`idempost::auth::files`).
+//! The folder for files that only their owner can read or replace, and the files (`idempost::auth::files`).
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -65,7 +65,7 @@ fn refused(path: &Path, why: &str) -> StoreError {
     StoreError::unreadable(format!("refusing to use {}: {why}", path.display()))
 }
 
-/// Disables core dumps: from here on the memory contains secrets.
+/// Disables core dumps, since the memory will contain secrets.
 pub(super) fn no_core() {
     #[cfg(unix)]
     {

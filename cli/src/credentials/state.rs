@@ -15,9 +15,9 @@ use super::stored::{Record, StoredCredential};
 use super::{StoreKind, private_file};
 use crate::output::secret;
 
-/// The version of the format. A later one is rejected and left unchanged.
+/// The version of the format. A later version is rejected and left unchanged.
 const FORMAT_VERSION: u32 = 1;
-/// Smaller than other files: there are no secrets whose length must be hidden.
+/// Smaller than other files, since it contains no secrets whose length must be hidden.
 const RESERVED_BYTES: usize = 2048;
 
 /// The contents of the file.
@@ -34,7 +34,7 @@ pub(super) struct State {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CredentialMetadata {
     pub(crate) kind: CredentialKind,
-    /// The origin that the secrets may be sent to.
+    /// The only origin to send the secrets to.
     pub(crate) origin: String,
     /// The issuer of the tokens, if the server was discovered by its metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub(crate) struct CredentialMetadata {
     pub(crate) client_id: String,
     /// The scope of the access token; empty for an API key.
     pub(crate) scope: String,
-    /// The account that the access token names.
+    /// The account in the access token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<String>,
     /// The API key, masked.
@@ -53,12 +53,12 @@ pub(crate) struct CredentialMetadata {
     pub(crate) key: Option<String>,
     /// When the access token, or the key, was obtained.
     pub(crate) obtained_at: Timestamp,
-    /// The same moment by the server's clock, which counts if this machine's clock was ahead.
+    /// The same time by the server's clock, used if this machine's clock was ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) served_at: Option<Timestamp>,
     /// The access token's lifetime in seconds; 0 for an API key.
     pub(crate) expires_in: u64,
-    /// A refresh that was started and has no recorded outcome.
+    /// A started refresh without a recorded outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<RefreshPending>,
     /// Why the login has ended, if it has.

@@ -21,7 +21,7 @@ use crate::signals::{self, CriticalSection};
 #[derive(Debug, Clone)]
 pub(crate) struct ProfileStore {
     pub(super) place: Place,
-    /// The store for a new login, if not that of the last one.
+    /// The store for a new login, if not the last one's.
     pub(super) wanted: Option<StoreKind>,
     pub(super) backend: Arc<dyn SecretBackend>,
     /// The credential just found, for the first read.
@@ -94,7 +94,7 @@ pub(super) fn recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>
     Ok(has_file.then_some((StoreKind::File, None)))
 }
 
-/// A profile whose lock is held. Its operations block and run on their own thread.
+/// A profile whose lock is held. Its operations block, on a separate thread.
 #[derive(Debug)]
 pub(super) struct LockedProfile {
     store: ProfileStore,
@@ -186,7 +186,7 @@ impl LockedProfile {
                     State::of(StoreKind::File, record).write(place)?;
                 }
                 if last == Some(StoreKind::Keyring) {
-                    // The new store is chosen and written; the old keyring may be gone.
+                    // The new store is already written; the old keyring may be gone.
                     let _ = ring.remove();
                 }
             }

@@ -55,7 +55,7 @@ pub(crate) struct Row {
     pub(crate) advice: &'static str,
 }
 
-/// The table that the help prints and that failures take their numbers from.
+/// The table of exit codes, for help and failures.
 pub(crate) static EXIT_CODES: &[Row] = &[
     row(Kind::Ok, 0, "ok", "success; also for an empty list", "continue"),
     row(Kind::Error, 1, "error", "any local failure not listed below", "read the message"),
@@ -140,12 +140,12 @@ pub(crate) enum Fail {
     Usage(Diagnostics),
     /// A call failed.
     Sdk(idempost::Error),
-    /// A call failed whose idempotency key is on the command line: the same command can't execute it twice.
+    /// A failed call with an idempotency key on the command line: the same command can't execute it twice.
     Repeatable(idempost::Error),
-    /// A call failed that may have been executed, and that the same command could execute twice.
+    /// A failed call that may have been executed, and that the same command could execute twice.
     UnknownOutcome {
         error: idempost::Error,
-        /// What may have happened, and how to check.
+        /// The possible effect, and how to check.
         unknown_outcome: String,
     },
     /// Something on this machine failed.
@@ -240,10 +240,10 @@ impl Fail {
         }
     }
 
-    /// The failure of a changing call. If it may have been executed, and the same command could execute it twice, adds what may have happened.
-    /// `key_given`: whether the command line has the idempotency key, so that the same command repeats it.
+    /// The failure of a changing call. Adds the possible effect if the same command could execute the call twice. `key_given`: whether the
+    /// command line contains the idempotency key.
     pub(crate) fn of_call(error: idempost::Error, unknown_outcome: &str, key_given: bool) -> Self {
-        // An accepted call whose response is lost is to be checked, too. A read that prepares the change is rejected.
+        // An accepted call with a lost response also needs a check. A read that prepares the change is rejected.
         let unread = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Rejected;
         if unread || of_sdk(&error, key_given) == Kind::Unknown {
             return Self::UnknownOutcome { error, unknown_outcome: unknown_outcome.to_owned() };
@@ -292,7 +292,7 @@ impl From<Diagnostics> for Fail {
     }
 }
 
-/// Classifies an error: by its outcome first, then by what has to happen before the same command can succeed.
+/// Classifies an error, first by its outcome, then by the change that the same command needs to succeed.
 ///
 /// | outcome | repeating the command | kind |
 /// |---|---|---|
@@ -311,7 +311,7 @@ fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
     use idempost::Error;
     let repeatable = error.is_retryable() && (key_given || error.idempotency_key().is_none());
     match error {
-        // What the command waits for was accepted before.
+        // The operation that the command waits for was accepted earlier.
         Error::WaitTimeout(_) => Kind::Pending,
         // Accepted, or not the API's response: checking is safe, retrying needs the key.
         Error::Decode(unread) if unread.idempotency_key.is_some() => Kind::Unknown,

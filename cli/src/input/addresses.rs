@@ -14,7 +14,7 @@ use crate::input::source::Source;
 /// The name of the column and of the field.
 const EMAIL: &str = "email";
 
-/// Maximum number of problems shown; more than that usually have one cause.
+/// Maximum number of problems shown; more usually share one cause.
 pub(crate) const MAX_PROBLEMS: usize = 50;
 
 /// Problems with a file, at most [`MAX_PROBLEMS`], and the number of the others.
@@ -37,7 +37,7 @@ impl Rejected {
     }
 }
 
-/// The addresses, and where each is in the file.
+/// The addresses and their positions in the file.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     pub(crate) emails: Vec<String>,
@@ -82,7 +82,7 @@ impl Addresses {
         Err(Rejected { found: self.diagnostics(found), omitted })
     }
 
-    /// Adds their places to problems with the addresses at these indexes.
+    /// Adds positions to problems with the addresses at these indexes.
     pub(crate) fn diagnostics(&self, problems: Vec<(usize, Problem)>) -> Vec<Diagnostic> {
         match &self.places {
             Places::Rows { source, text, spans } => problems
@@ -103,7 +103,7 @@ impl Addresses {
     }
 }
 
-/// Whether a text is CSV whose first column's name is quoted, rather than a JSON string.
+/// Whether a text is CSV with a quoted header, not a JSON string.
 fn is_quoted_header(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
     first.starts_with('"') && serde_json::from_str::<Value>(&first).map_or(true, |value| value == EMAIL)

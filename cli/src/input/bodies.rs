@@ -33,12 +33,12 @@ pub(crate) struct Args {
 pub(crate) struct Bodies {
     pub(crate) html: Option<String>,
     pub(crate) text: Option<String>,
-    /// A file couldn't be read, so it is unknown whether there is a body.
+    /// Unknown, since a file couldn't be read.
     pub(crate) unread: bool,
 }
 
 impl Args {
-    /// Whether a flag or a file gives the HTML.
+    /// Whether a flag or a file sets the HTML.
     pub(crate) fn has_html(&self) -> bool {
         self.html.is_some() || self.html_file.is_some()
     }
@@ -60,7 +60,7 @@ impl Args {
 /// A body is invalid; the problem has been added to the flags.
 struct InvalidBody;
 
-/// Returns one body, if it was given.
+/// Returns one body, if set.
 fn body(
     flags: &mut Flags,
     stdin: &mut StdinReaders,

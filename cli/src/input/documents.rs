@@ -27,7 +27,7 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// Parses the text. Syntax errors are reported with their positions, for all lines at once.
+    /// Parses the text. Reports the syntax errors of all lines, with positions.
     pub(crate) fn read(source: Source, text: Arc<str>) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut documents = Self { items: Vec::new(), omitted: 0, source, text, lines: None };
         let text = Arc::clone(&documents.text);

@@ -39,14 +39,14 @@ impl DryRun {
     }
 }
 
-/// Marks a required flag. For the parser it is optional, so that all problems are reported at once; the usage line, the manual and
-/// `help --json` show it as required.
+/// Marks a required flag. Optional for the parser, so that all problems are reported together; the usage line, the manual and `help --json` show
+/// it as required.
 #[derive(Debug, Clone)]
 pub(crate) struct Required;
 
 impl clap::builder::ArgExt for Required {}
 
-/// Marks an argument that is about this machine: its value names a local file or a command, or it opens a browser.
+/// Marks a local argument: its value names a file or a command, or it opens a browser.
 #[derive(Debug, Clone)]
 pub(crate) struct Local;
 
@@ -118,7 +118,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Declares that this flag sets the field at this pointer, and to which value.
+    /// Declares that this flag sets the field at this pointer to a value.
     pub(crate) fn field(&mut self, pointer: &str, flag: impl Into<Cow<'static, str>>, value: Option<&str>) {
         let flag = flag.into();
         let origin = value.map(|value| flag_origin(&flag, 1, value));
@@ -175,7 +175,7 @@ impl Flags {
         self.wrong_nth(code, rule, flag, 1, value);
     }
 
-    /// The same for the `n`th value of a repeated flag, from 1.
+    /// Like [`wrong`](Self::wrong), for the `n`th value of a repeated flag, from 1.
     pub(crate) fn wrong_nth(
         &mut self,
         code: &'static str,
@@ -201,7 +201,7 @@ impl Flags {
         Map::new()
     }
 
-    /// Adds a problem that has its location.
+    /// Adds a problem with its location.
     pub(crate) fn push(&mut self, found: Diagnostic) {
         self.report.found.push(found);
     }
@@ -229,7 +229,7 @@ impl Flags {
         self.report.missing.push(what.into());
     }
 
-    /// Sets the hint of what to type next, if there are problems.
+    /// Sets the suggested command, shown if there are problems.
     pub(crate) fn help(&mut self, help: impl Into<String>) {
         self.report.help = Some(help.into());
     }
@@ -260,7 +260,7 @@ impl Flags {
         }
     }
 
-    /// The known field with a name like that of an unknown one.
+    /// The known field with the most similar name.
     fn meant(&self, problem: &Problem) -> Option<String> {
         let name = problem.path.strip_prefix('/').filter(|_| problem.code == "unknown")?;
         let known = self.fields.iter().filter_map(|(pointer, ..)| pointer.strip_prefix('/'));

@@ -44,7 +44,7 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
     NotJson { message: format!("not JSON: {}", reason(error)), at: text.floor_char_boundary(at) }
 }
 
-/// Why a text isn't JSON, in words for people who don't know the parser.
+/// Why a text isn't JSON, in plain words.
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(reason, _)| reason);

@@ -41,8 +41,7 @@ impl Source {
 
     /// Reads its bytes, at most `limit`.
     ///
-    /// # Errors
-    /// The rule that it breaks, with the system's reason.
+    /// # Errors The broken rule, with the system's reason.
     pub(crate) fn bytes(&self, limit: u64) -> Result<Vec<u8>, String> {
         literal::permit_local().map_err(|error| error.to_string())?;
         match self {
@@ -88,7 +87,7 @@ impl fmt::Display for Source {
 
 static STDIN_READ: AtomicBool = AtomicBool::new(false);
 
-/// Whether a flag or a pipe has given standard input to the command.
+/// Whether a flag or a pipe claims standard input.
 pub(crate) fn has_read_stdin() -> bool {
     STDIN_READ.load(Ordering::Relaxed)
 }
@@ -147,13 +146,13 @@ fn too_large(limit: u64) -> String {
 pub(crate) struct StdinReaders(Vec<String>);
 
 impl StdinReaders {
-    /// No reader except, perhaps, the flag of the API key.
+    /// No reader except possibly `--api-key-file`.
     pub(crate) fn besides(api_key_file: Option<&str>) -> Self {
         let key = api_key_file == Some("-");
         Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
     }
 
-    /// Standard input, if it is piped, no flag reads it, and values aren't literal.
+    /// Standard input, if it is piped and unclaimed, and values aren't literal.
     pub(crate) fn piped(&mut self) -> Option<Source> {
         if !self.0.is_empty() || literal::is_enabled() || !is_piped() {
             return None;

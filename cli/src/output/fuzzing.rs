@@ -6,7 +6,7 @@ use crate::diagnostics::Fail;
 use crate::settings::ColorChoice;
 use crate::settings::env::Env;
 
-/// What a failure shows can't control the terminal, and is found in the text.
+/// A failure's message can't control the terminal, and its excerpt is part of the text.
 pub(crate) fn check_shown(fail: &Fail) -> String {
     let terminal = Terminal::detect(&Env::of(&[("COLUMNS", "80")]), ColorChoice::Never);
     let shown = report::human(fail, None, None, &terminal, true);

@@ -1,4 +1,4 @@
-//! The trace of HTTP messages that `-v` selects: requests and responses, with `-vv` also headers, with `-vvv` also bodies. Secrets are redacted.
+//! The trace of HTTP messages: `-v` requests and responses, `-vv` also headers, `-vvv` also bodies. Secrets are redacted.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MAX_SHOWN_BYTES: usize = 4_000;
 /// Prints lines of a trace.
 pub(crate) type Tracer = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A transport that traces each message: for the requests of a login and of its sessions, which aren't calls.
+/// A transport that traces each message, for logins and sessions, which aren't calls.
 pub(crate) struct TracedTransport {
     transport: Arc<dyn Transport>,
     level: u8,
@@ -78,7 +78,7 @@ impl Transport for TracedTransport {
 }
 
 impl TracedTransport {
-    /// The same body, traced as soon as it ends or is dropped: even an incomplete one can hold a token, so it isn't held back.
+    /// The same body, traced as soon as it ends or is dropped: even an incomplete one can contain a token.
     fn traced(&self, body: ResponseBody) -> ResponseBody {
         let seen = Seen { bytes: Vec::new(), trace: Arc::clone(&self.trace) };
         ResponseBody::stream(stream::unfold((body, seen), |(mut body, mut seen)| async move {

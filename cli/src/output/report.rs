@@ -1,7 +1,7 @@
-//! Formats failures for people and for programs.
+//! Formats failures as text and JSON.
 //!
-//! For people: one sentence, every problem with a caret at its location, missing input, and what to type next.
-//! For programs: one JSON object on one line, the last one on standard error.
+//! Text: one sentence, every problem with a caret at its location, missing input, and the next command. JSON: one object on the last line of
+//! standard error.
 
 use std::error::Error as _;
 
@@ -23,12 +23,12 @@ use crate::diagnostics::{
     Diagnostic, Diagnostics, Fail, Kind, NextStep, Operation, Origin, place, repeatable_with,
 };
 
-/// Maximum number of problems shown to people, to fit a screen; programs get all.
+/// Maximum number of problems in text, to fit a screen; JSON contains all.
 const MAX_SHOWN: usize = 20;
-/// Maximum bytes of a command shown to people; programs get it whole.
+/// Maximum bytes of a command in text; JSON contains it completely.
 const MAX_COMMAND: usize = 2_000;
 
-/// The message for people on standard error, with its final line feed.
+/// The text for standard error, with its final line feed.
 pub(crate) fn human(
     fail: &Fail,
     in_flight: Option<&Operation>,
@@ -158,12 +158,12 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The headline, which by default says that nothing was sent.
+/// The headline, by default with "nothing was sent".
 fn title(report: &Diagnostics) -> String {
     report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", headline(report)))
 }
 
-/// What failed: the only problem, all missing input, or the number of problems. The headline of a command that never sends anything.
+/// What failed: the only problem, all missing input, or the number of problems.
 pub(crate) fn headline(report: &Diagnostics) -> String {
     match (&report.found[..], &report.missing[..]) {
         ([found], []) if report.omitted == 0 => snippet::headline(found),
@@ -205,7 +205,7 @@ pub(crate) fn message(fail: &Fail) -> String {
     }
 }
 
-/// The error's message with the causes that matter to people.
+/// The error's message with its relevant causes.
 pub(crate) fn sdk_message(error: &idempost::Error) -> String {
     match error {
         idempost::Error::Unreachable(lost) | idempost::Error::OutcomeUnknown(lost) => {
@@ -245,7 +245,7 @@ fn deepest(lost: &idempost::error::TransportFailure) -> Option<String> {
     Some(deepest.to_string())
 }
 
-/// A library's reason in plain words; empty if the sentence says it already.
+/// A library's reason in plain words; empty if redundant.
 fn plain(reason: &str) -> &str {
     let Some(certificate) = reason.strip_prefix("invalid peer certificate: ") else {
         return if reason.starts_with("tunnel error") { "" } else { reason };
@@ -277,7 +277,7 @@ fn may_only_send(error: &idempost::Error) -> bool {
     matches!(error, idempost::Error::Api(api) if api.name == "invalid_permission")
 }
 
-/// What to do next, one hint per line.
+/// The hints, one per line.
 fn hints(fail: &Fail) -> Vec<String> {
     let given = match fail {
         Fail::Local { hint, .. }
@@ -350,13 +350,13 @@ fn hints(fail: &Fail) -> Vec<String> {
     hints
 }
 
-/// What has to change before the same command can succeed.
+/// The change that the same command needs to succeed.
 fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
     use idempost::Error;
     match error {
         Error::Api(api) => match api.kind() {
             ApiErrorKind::Authentication | ApiErrorKind::Permission => Some(LOG_IN),
-            // Has a hint of its own.
+            // Has its own hint.
             ApiErrorKind::Redirect => None,
             // A proxy or a network's login page.
             _ if api.status != StatusCode::FORBIDDEN => Some(CHECK_CONNECTION),

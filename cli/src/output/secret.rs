@@ -1,5 +1,4 @@
-//! Secrets: those that the service returns only once are written to a private file, or to standard output on request; everything else that
-//! leaves the program is redacted.
+//! Secrets: one-time secrets are written to a private file, or to standard output on request; all other output is redacted.
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -27,25 +26,24 @@ const CREDENTIALS: [&str; 10] = [
     "signing_secret",
     "token",
 ];
-/// JSON fields with other secrets, which commands may print as their result.
+/// JSON fields with other secrets, which may be a command's result.
 const OTHERS: [&str; 2] = ["code", "download_url"];
-/// What replaces a secret.
+/// The replacement for a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
-/// A shorter text isn't looked for: it would hide words.
+/// The minimum length of a redacted secret: a shorter one could be part of a word.
 const MIN_KNOWN: usize = 8;
 
 /// The secrets that this process has used or received.
 static KNOWN: Mutex<Vec<SecretString>> = Mutex::new(Vec::new());
 
-/// Keeps a secret out of all messages from now on.
+/// Redacts a secret in all further messages.
 pub(crate) fn know(secret: &str) {
     if secret.len() >= MIN_KNOWN {
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).push(secret.into());
     }
 }
 
-/// Redacts a text on its way out: the secrets that this process knows, and the values of JSON fields with credentials, even in malformed,
-/// truncated or nested JSON.
+/// Redacts known secrets, and the values of JSON fields with credentials, even in malformed, truncated or nested JSON.
 pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for secret in KNOWN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
@@ -120,13 +118,13 @@ impl<'a> SecretFile<'a> {
 impl Drop for SecretFile<'_> {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // The file is empty; if it stays, it does no harm.
+            // An empty file that remains does no harm.
             let _ = std::fs::remove_file(self.path);
         }
     }
 }
 
-/// A secret's start and end, enough to recognize it among others; only a short start of one that is short itself.
+/// A secret's start and end, enough to recognize it; for a short secret, only a short start.
 pub(crate) fn masked(secret: &str) -> String {
     let shown = |range| secret.get(range).unwrap_or_default();
     if secret.len() < 24 {

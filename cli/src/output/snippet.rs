@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use super::terminal::{Terminal, brief, is_hostile, safe};
 use crate::diagnostics::{Diagnostic, Origin};
 
-/// Maximum length of the underline; a whole object needn't be underlined.
+/// Maximum length of the underline: an object is underlined only in part.
 const MAX_UNDERLINE: usize = 160;
 /// For longer lines, the renderer shows only a part.
 const WIDEST: usize = 140;
@@ -81,7 +81,7 @@ pub(crate) fn line(found: &Diagnostic) -> String {
     }
 }
 
-/// Whether the message names the flag, so that an empty value needn't be shown.
+/// Whether the message names the flag, so that an empty value is omitted.
 fn is_named(found: &Diagnostic, source: &Source) -> bool {
     found.problem.code == "usage" || found.problem.message.contains(&source.name)
 }
@@ -126,7 +126,7 @@ impl Source {
             let mark = AnnotationKind::Primary.span(span.clone());
             if label.is_empty() { mark } else { mark.label(label.as_str()) }
         });
-        // Text far after the last annotation isn't shown, but the renderer would process all of it.
+        // Cuts text far after the last annotation: it isn't shown, but the renderer would process it.
         let last = self.marks.iter().map(|(span, _)| span.end).max().unwrap_or_default();
         let end = self.text.floor_char_boundary((last + 2 * WIDEST).min(self.text.len()));
         Snippet::source(&self.text[..end])

@@ -1,4 +1,4 @@
-//! Lists for people (aligned, fitted to the terminal) and for pipes (tab-separated, complete).
+//! Lists for terminals (aligned, fitted to the width) and pipes (tab-separated, complete).
 //!
 //! Implemented here because it is small and differs from table crates in three ways: one line per row, one designated column that
 //! shrinks first, and colors applied after the widths are known.
@@ -27,9 +27,9 @@ const CLUSTER_BYTES: usize = 64;
 pub(crate) struct Column {
     /// The name for `--columns`: stable.
     pub(crate) name: &'static str,
-    /// The heading for people: not stable.
+    /// The heading on a terminal: not stable.
     pub(crate) header: &'static str,
-    /// How the cells are shown to people.
+    /// The format of the cells on a terminal.
     kind: Kind,
     text: Text,
 }
@@ -76,7 +76,7 @@ impl Column {
     }
 }
 
-/// How a cell is shown to people.
+/// The format of a cell on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Plain text; shortened with `…` only if shortening the `Shrinks` columns isn't enough.
@@ -89,7 +89,7 @@ pub(crate) enum Kind {
     Time,
     /// A state, colored.
     State,
-    /// A number as a bar, in proportion to the largest. Other columns aren't shortened for it.
+    /// A number as a bar, in proportion to the largest. Doesn't shorten other columns.
     Bar,
 }
 
@@ -133,9 +133,9 @@ impl Columns {
                 let cell = |column: &Column| {
                     let text = column.text(row);
                     let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
-                    // An ID is complete on a terminal that is narrower than it, too.
+                    // An ID is complete even on a narrower terminal.
                     let width = if column.kind == Kind::Id { width.max(ID_WIDTH) } else { width };
-                    // Text that won't be shown needn't be escaped: a cell of 10 MB costs no more than a line.
+                    // Escapes only the visible part, so that a cell of 10 MB costs no more than a line.
                     fit(&safe(prefix(&text, (width + 1) * CLUSTER_BYTES)), width)
                 };
                 self.0.iter().map(cell).collect()

@@ -1,7 +1,6 @@
-//! Properties of the terminal, and text that can't control it.
+//! Properties of the terminal, and escaping of untrusted text.
 //!
-//! Names, subjects and error messages come from third parties. [`safe`] makes every control character, and every character that
-//! reorders text, visible as `\u{…}`; all output for people passes through it. JSON stays lossless.
+//! [`safe`] shows control characters, and characters that reorder text, as `\u{…}`; all text output passes through it. JSON stays lossless.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -77,7 +76,7 @@ impl Terminal {
 #[cfg(windows)]
 fn interpret_colors() -> [bool; 2] {
     use winapi_util::console::Console;
-    // What isn't a console, such as a pipe to another terminal program, interprets them or is none of our business.
+    // Anything else, such as a pipe to another terminal program, interprets colors itself.
     let able = |console: std::io::Result<Console>| {
         console.map_or(true, |mut console| console.set_virtual_terminal_processing(true).is_ok())
     };

@@ -1,4 +1,4 @@
-//! What the command line gives to a row, and the request that is made from it.
+//! The command line's values for a row, and the request built from them.
 
 use std::borrow::Cow;
 use std::ops::Index;
@@ -29,7 +29,7 @@ pub(crate) struct Given<'a> {
     pub(crate) ids: Ids<'a>,
 }
 
-/// The arguments that name what a command is about, in the order of the row.
+/// The ID arguments, in the order of the row.
 #[derive(Clone, Debug)]
 pub(crate) struct Ids<'a>(Vec<&'a str>);
 
@@ -37,12 +37,12 @@ impl<'a> Index<usize> for Ids<'a> {
     type Output = &'a str;
 
     fn index(&self, n: usize) -> &&'a str {
-        // A row that names more than it declares is found by the test of all rows.
+        // A test of all rows finds undeclared names.
         self.0.get(n).unwrap_or(&"")
     }
 }
 
-/// Whether a change makes something or changes it, so that at least one field is needed.
+/// Whether a change creates or updates, which needs at least one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Create,
@@ -56,11 +56,11 @@ pub(crate) struct Body {
     pub(crate) flags: Flags,
     /// The fields that flags set.
     set: Vec<String>,
-    /// A file or a command gave no body, so what is missing is unknown.
+    /// A body couldn't be read, so missing fields are unknown.
     unread: bool,
-    /// The file of `--input` couldn't be read, so no missing field is known.
+    /// The file of `--input` couldn't be read, so missing fields are unknown.
     is_unknown: bool,
-    /// A flag was given, even if its value is malformed.
+    /// Whether a flag was passed, even with a malformed value.
     pub(crate) is_touched: bool,
     attachments: Vec<Attachment>,
     contents: Vec<Content>,
@@ -98,7 +98,7 @@ impl Body {
         }
     }
 
-    /// Reports a malformed value of a flag, from which missing fields follow.
+    /// Reports a malformed value, which can cause missing fields.
     pub(crate) fn malformed(&mut self, code: &'static str, rule: String, flag: &str, value: &str) {
         self.is_touched = true;
         self.is_unknown = true;
@@ -129,7 +129,7 @@ impl<'a> Given<'a> {
         values.map(|values| values.cloned().collect()).unwrap_or_default()
     }
 
-    /// Whether a flag without a value is given.
+    /// Whether a switch is set.
     pub(crate) fn switch(&self, id: &str) -> bool {
         self.matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default()
     }
@@ -277,7 +277,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Makes the input from the flags. All problems are reported at once, each at its flag.
+    /// Builds the input from the flags. Reports all problems together, each at its flag.
     pub(super) async fn plan<I: Input>(
         &self,
         change: Change,
@@ -296,7 +296,7 @@ impl<'a> Given<'a> {
             Err(problems) => (None, Some(problems)),
         };
         flags.omit(problems.as_ref().map_or(0, Problems::omitted));
-        // That an update changes nothing has been reported above, and so has a body that couldn't be read.
+        // An empty update or an unreadable body was already reported.
         let follows = |path: &str| match path {
             "" => unread || is_unknown || change == Change::Update,
             "/html" => unread || is_unknown,
@@ -308,7 +308,7 @@ impl<'a> Given<'a> {
             .filter(|one| one.code != "required" || !follows(&one.path));
         flags.add_problems(Problems::check(problems));
         flags.finish()?;
-        // An input is missing only if there are problems, or what they follow from.
+        // An input is missing only after problems.
         input.map(|input| (input, plan)).ok_or_else(|| Fail::Usage(Diagnostics::default()))
     }
 }

@@ -1,4 +1,4 @@
-//! The credential given on the command line or in the environment; never as a flag's value, which other users can see.
+//! The credential from the command line or the environment; never a flag's value, which other users can see.
 
 use std::io::{BufRead as _, Read as _};
 
@@ -48,7 +48,7 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
     Ok(None)
 }
 
-/// Reads an API key to store from standard input: all of it, or one line from a terminal.
+/// Reads an API key from standard input: everything, or one line from a terminal.
 pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Diagnostics> {
     let refused = |rule: String| {
         Diagnostics::one(Problem::new("", "credential", rule), Some(flag_origin("--with-token", "-")))

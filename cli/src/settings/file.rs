@@ -14,7 +14,7 @@ use crate::files;
 /// Larger configuration files are rejected as mistakes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What the file may have at its top level.
+/// The allowed top-level keys.
 const TABLES: [&str; 4] = ["default_profile", "defaults", "profiles", "aliases"];
 
 /// The parsed file with positions.
@@ -31,7 +31,7 @@ pub(crate) struct ConfigFile {
 /// A value in the file and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The value as text, whatever TOML type it was written in.
+    /// The value as text, for any TOML type.
     pub(crate) text: String,
     /// Its bytes in the file.
     pub(crate) span: Range<usize>,
@@ -240,7 +240,7 @@ pub(crate) fn renamed(text: &str, old: &str, new: &str) -> Result<String, toml_e
     if let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) {
         let names: Vec<String> = profiles.iter().map(|(name, _)| name.to_owned()).collect();
         for name in names {
-            // All entries are inserted again because a table can't rename a key.
+            // Reinserts all entries, since a table can't rename a key.
             let decor = profiles.key(&name).map(|key| (key.leaf_decor().clone(), key.dotted_decor().clone()));
             let Some(item) = profiles.remove(&name) else { continue };
             let name = if name == old { new } else { &name };

@@ -31,7 +31,7 @@ const GUARD: [&str; 2] = ["allow_to", "redirect_to"];
 pub(crate) struct Flags {
     /// `--profile`.
     pub(crate) profile: Option<String>,
-    /// Whether the profile may not exist yet.
+    /// Whether to accept a new profile.
     pub(crate) makes_profile: bool,
     /// `--api-key-file`.
     pub(crate) api_key_file: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Settings {
     /// A file with the client's certificate and its key.
     pub(crate) client_cert: Option<Setting<PathBuf>>,
     pub(crate) proxy: Option<Setting<Url>>,
-    /// The credential, if one was given that applies.
+    /// The given credential, if it applies.
     pub(crate) credential: Option<Setting<Credential>>,
     /// The credential in the environment that doesn't apply.
     pub(crate) passed_over: Option<PassedOver>,
@@ -67,7 +67,7 @@ pub(crate) struct Settings {
     pub(crate) store: Option<Setting<StoreKind>>,
     /// The default sender.
     pub(crate) from: Option<Setting<String>>,
-    /// Which recipients are allowed: all sources apply.
+    /// The allowed recipients, from all sources.
     pub(crate) recipients: RecipientGuard,
     /// The output format.
     pub(crate) output: Setting<Form>,
@@ -77,7 +77,7 @@ pub(crate) struct Settings {
     pub(crate) retries: Setting<u32>,
     /// When to use color.
     pub(crate) color: Setting<ColorChoice>,
-    /// How to show progress.
+    /// The progress display.
     pub(crate) progress: Setting<ProgressStyle>,
     /// Never prompt.
     pub(crate) no_input: Setting<bool>,
@@ -89,7 +89,7 @@ pub(crate) struct Settings {
     pub(crate) file: Option<ConfigFile>,
 }
 
-/// A credential in the environment that isn't used, because a profile with an account of its own is named explicitly.
+/// An ignored credential in the environment, because a profile with its own account is named explicitly.
 #[derive(Debug, Clone)]
 pub(crate) struct PassedOver {
     /// The variable with the credential.
@@ -98,7 +98,7 @@ pub(crate) struct PassedOver {
 }
 
 impl Settings {
-    /// How the service is reached.
+    /// The network settings.
     pub(crate) fn network(&self) -> Network {
         Network {
             cacert: self.cacert.as_ref().map(|cacert| cacert.value.clone()),
@@ -109,7 +109,7 @@ impl Settings {
 }
 
 impl PassedOver {
-    /// Whether the environment names the profile, too: which of both is meant can't be known.
+    /// Whether the environment also names a profile, which is ambiguous.
     pub(crate) fn is_ambiguous(&self) -> bool {
         matches!(self.profile.source, Source::Env(_))
     }
@@ -256,7 +256,7 @@ impl<'a> Layers<'a> {
         Some((Setting { value, source: Source::BuiltIn }, None))
     }
 
-    /// The guard of flags, environment, profile and `[defaults]` together: none of them can allow what another doesn't.
+    /// The combined guard of flags, environment, profile and `[defaults]`: each must allow a recipient.
     fn recipients(&self, found: &mut Vec<Diagnostic>) -> RecipientGuard {
         let mut guard = RecipientGuard::new();
         for key in GUARD.iter().filter_map(|name| keys::find(name)) {
@@ -274,7 +274,7 @@ impl<'a> Layers<'a> {
         guard
     }
 
-    /// The text of a setting in each source that has it.
+    /// The text of a setting in each of its sources.
     fn sources(&self, key: &ConfigKey) -> Vec<(Setting<String>, Origin)> {
         let mut found = Vec::new();
         if let Some((_, text)) = self.flags.values.iter().find(|(name, _)| *name == key.name) {
@@ -297,7 +297,7 @@ impl<'a> Layers<'a> {
         found
     }
 
-    /// What applies of a setting: its effective text, or that of each source for the recipient guard.
+    /// The effective text of a setting; for the recipient guard, of each source.
     pub(crate) fn applying(&self, key: &ConfigKey) -> Vec<Setting<String>> {
         if GUARD.contains(&key.name) {
             return self.sources(key).into_iter().map(|(setting, _)| setting).collect();
@@ -315,7 +315,7 @@ impl<'a> Layers<'a> {
         })
     }
 
-    /// Leaves out a credential in the environment if a profile with an account of its own is named explicitly.
+    /// Ignores a credential in the environment if a profile with its own account is named explicitly.
     fn choose(
         &self,
         given: Option<Setting<Credential>>,
@@ -331,7 +331,7 @@ impl<'a> Layers<'a> {
         (None, Some(passed_over))
     }
 
-    /// Whether a profile has a base URL or credentials of its own.
+    /// Whether a profile has its own base URL or credentials.
     fn has_account(&self, profile: &str) -> bool {
         let file = self.file.as_ref();
         file.is_some_and(|file| file.get(Some(profile), "base_url").is_some())
@@ -397,7 +397,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Whether an unknown setting was probably meant to be one of the guard.
+/// Whether an unknown setting is probably a misspelled one of the guard.
 fn is_about_guard(unknown: &Diagnostic) -> bool {
     let text = format!("{} {}", unknown.problem.message, unknown.hint.as_deref().unwrap_or_default());
     GUARD.iter().any(|name| text.to_lowercase().replace('-', "_").contains(name))

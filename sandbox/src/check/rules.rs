@@ -1,4 +1,4 @@
-//! The table of findings: code, severity, and the sentence that is shown.
+//! The table of findings: code, severity and sentence.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// For information: correct mails can have it.
+    /// Informational: occurs in correct mails.
     Note,
     /// Some recipients are affected, or it is probably a mistake.
     Warning,

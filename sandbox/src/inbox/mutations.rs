@@ -106,7 +106,7 @@ fn ids(body: &mut Body) -> Option<Vec<Uuid>> {
     Some(read)
 }
 
-/// The IDs of the mails that `ids` or the query select; without either, of all. A search runs without the lock of the mails.
+/// The IDs selected by `ids` or the query; without either, all. A search runs without the lock of the mails.
 fn selected(
     tenant: &Tenant,
     folder: Folder,

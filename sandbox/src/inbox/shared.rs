@@ -1,6 +1,6 @@
 //! The page of a shared email: `GET /_/shared/{token}`, its HTML in a frame, and its files as downloads.
 //!
-//! The email is untrusted, and so are those who follow the link: the page has no scripts and reveals neither the blind copies nor anything else of
+//! The email is untrusted, and so are those who follow the link: the page has no scripts and reveals neither Bcc recipients nor other data of
 //! the account.
 
 use std::fmt::Write as _;
@@ -74,7 +74,7 @@ fn open(state: &State, token: &str) -> Result<MailView, Problem> {
     find(Folder::Sent).or_else(|_| find(Folder::Received)).map_err(|_| gone())
 }
 
-/// What the page shows beside the body.
+/// The fields shown besides the body.
 struct Fields {
     from: String,
     to: String,

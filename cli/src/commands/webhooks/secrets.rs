@@ -8,7 +8,7 @@ use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders};
 use crate::settings::keys;
 
-/// A secret has about 40 characters; a larger file holds something else.
+/// A secret has about 40 characters; a larger file isn't one.
 const SECRET_LIMIT: u64 = 64 * 1024;
 
 /// A verifier that accepts any of the secrets in these files: during a rotation there are two.

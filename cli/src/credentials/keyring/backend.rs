@@ -1,4 +1,4 @@
-//! The system keyring, with a timeout per call: each call has its own thread, because a keyring may prompt its user, or a bus never respond.
+//! The system keyring, with a timeout per call: each call has its own thread, since a keyring may prompt the user, or a bus may not respond.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use secrecy::zeroize::Zeroizing;
 
 /// The service name of all entries.
 const SERVICE: &str = "idempost";
-/// The timeout of a call. On macOS any call may ask for a password, after an update of this program as well; without a user session, it fails
-/// at once.
+/// The timeout of a call. On macOS, any call may ask for a password, even after an update of this program; without a user session, it fails
+/// immediately.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(target_os = "macos") { 60 } else { 5 });
 /// The timeout of a call that only tests for a keyring.
 pub(super) const PROBE_TIMEOUT: Duration =
@@ -210,7 +210,7 @@ mod tests {
         let hangs = within(Duration::from_millis(20), || std::thread::park_timeout(Duration::from_mins(10)));
         assert!(matches!(hangs, Err(SecretBackendError::Slow(_))));
         let panics = within(Duration::from_secs(5), || {
-            // Without the panic hook's message in the test's output.
+            // Keeps the panic hook's message out of the test's output.
             std::panic::resume_unwind(Box::new(()));
         });
         assert!(matches!(panics, Err(SecretBackendError::Failed(_))));

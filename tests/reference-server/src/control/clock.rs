@@ -1,6 +1,6 @@
 //! The service's clock over HTTP: `GET /_/clock` reads it, `POST` moves, stops or accelerates it.
 //!
-//! There is one clock for the whole service. The jobs that become due by a move have run, in order, when the response arrives.
+//! There is one clock for the whole service. When the response arrives, the jobs that became due have run, in order.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};

@@ -1,8 +1,8 @@
 //! The fault script over HTTP: `GET /_/faults` lists it, `POST` adds a rule, `DELETE` removes all, and `/_/faults/{id}` is one rule.
 //!
-//! A rule belongs to the account that adds it, and applies to that account's requests only, so parallel tests with a key each don't disturb
-//! one another. A rule with `all_accounts` applies to every request; if the sandbox has a password, it needs that. So is a rule for requests that
-//! belong to no account: those of the authorization server, and SMTP stages before `AUTH`. The sandbox's own routes are exempt.
+//! A rule belongs to the account that adds it, and applies to that account's requests only, so parallel tests with a key each don't disturb one
+//! another. A rule with `all_accounts` applies to every request, and a rule for requests without an account (the authorization server's, and
+//! SMTP stages before `AUTH`) to all accounts. Both need the password, if the sandbox has one. The sandbox's own routes are exempt.
 
 pub mod client_gets;
 
@@ -21,7 +21,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 use crate::wire::query::{Parameters, word};
 
-/// The maximum number of rules of an account, and of those for all accounts.
+/// The maximum number of rules per account, and for all accounts.
 const MAX_RULES: usize = 1_000;
 /// The maximum delay of a response, in milliseconds.
 const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
@@ -36,7 +36,7 @@ const SWITCHES: [(&str, bool); 2] = [("true", true), ("false", false)];
 /// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
-/// The rules that the account meets: its own, and those for all accounts.
+/// The rules for the account: its own, and those for all accounts.
 pub fn index(call: &Call<'_>) -> Answer {
     let name = account(call)?;
     let data: Vec<_> = call.state.faults.list_of(&name).iter().map(shown).collect();
@@ -81,7 +81,7 @@ pub fn remove(call: &Call<'_>) -> Answer {
     ))
 }
 
-/// Removes the rules that the account added, or with `?all_accounts=true` those of all.
+/// Removes the rules that the account added, or with `?all_accounts=true` the rules of all.
 pub fn clear(call: &Call<'_>) -> Answer {
     let (name, faults) = (account(call)?, &call.state.faults);
     let query = Parameters::of(call.query());
@@ -105,7 +105,7 @@ fn account(call: &Call<'_>) -> Result<String, Problem> {
     access::name_or_basic(call.state, call.request).unwrap_or_else(|| Ok(call.state.default_account()))
 }
 
-/// The rule that the path names, if the account meets it.
+/// The rule in the path, if it applies to the account.
 fn find(call: &Call<'_>) -> Result<Scripted, Problem> {
     let (name, id) = (account(call)?, call.parameter(0));
     let found = call.state.faults.list_of(&name).into_iter().find(|one| one.id.to_string() == id);
@@ -116,7 +116,7 @@ fn unknown(id: &str) -> Problem {
     Problem::not_found(format!("There is no fault {}, or it was used up.", quoted(id)))
 }
 
-/// A rule in the list: its input, its remaining counts, and what the client of an affected request gets.
+/// A rule in the list: its input, its remaining counts, and the response to an affected request.
 fn shown(one: &Scripted) -> Value {
     let rule = &one.rule;
     let mut shown = Map::new();
@@ -287,7 +287,7 @@ fn action(stage: Option<SmtpStage>, body: &mut Body) -> Option<Action> {
     action
 }
 
-/// A scripted SMTP reply. Missing fields have the values that servers usually send.
+/// A scripted SMTP reply. Missing fields get the usual values of servers.
 fn reply(stage: SmtpStage, body: &mut Body) -> Option<Action> {
     let code = if body.has("code") { body.integer("code", 400, 599)? } else { stage.default_code().into() };
     let code = u16::try_from(code).ok()?;
