@@ -147,7 +147,8 @@ impl QueueOptions {
     /// [`QueueError::Option`] if the address is invalid.
     pub fn monitoring(mut self, address: &str) -> Result<Self, QueueError> {
         let invalid = |problem: String| QueueError::Option { option: "monitoring address", problem };
-        let url = Url::parse(address).map_err(|_| invalid("it isn't a URL; use http://HOST:8222".to_owned()))?;
+        let url =
+            Url::parse(address).map_err(|_| invalid("it isn't a URL; use http://HOST:8222".to_owned()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(invalid(format!("unsupported scheme `{}`; use http:// or https://", url.scheme())));
         }
@@ -258,6 +259,9 @@ mod tests {
             problem("nats://a.test/jobs"),
             "invalid queue address: unexpected text after the port; use nats://HOST:PORT"
         );
-        assert_eq!(problem("nats://a.test:123456"), "invalid queue address: it isn't a URL; use nats://HOST:PORT");
+        assert_eq!(
+            problem("nats://a.test:123456"),
+            "invalid queue address: it isn't a URL; use nats://HOST:PORT"
+        );
     }
 }

@@ -27,7 +27,7 @@ const CHECKS: usize = 2;
 struct Waiting<W> {
     jobs: BTreeMap<JobKey, W>,
     scheduled: u64,
-    /// The last job that was checked for whether it is still needed.
+    /// The last job that was checked for being needed.
     checked: JobKey,
     /// The keys of added and removed jobs, once persistence has subscribed.
     changed: Option<Vec<JobKey>>,
@@ -98,8 +98,7 @@ impl<W> Scheduler<W> {
 }
 
 impl<W> Waiting<W> {
-    /// Checks the next few jobs, in turn, and drops those that are no longer needed. So they are at most about as many as the needed ones,
-    /// and no call takes long.
+    /// Checks the next few jobs, in turn, and drops those that are no longer needed. This bounds their number, at a small cost per call.
     fn purge(&mut self, is_needed: fn(Timestamp, &W) -> bool) {
         for _ in 0..CHECKS {
             let next = self.jobs.range((Bound::Excluded(self.checked), Bound::Unbounded)).next();

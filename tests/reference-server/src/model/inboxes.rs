@@ -1,4 +1,4 @@
-//! Inboxes of the public API: the mail of one address in threads. (The module `crate::inbox` is the sandbox's page of mails.)
+//! Inboxes of the public API: the mail of one address in threads.
 
 pub mod draft;
 pub mod email;

@@ -49,7 +49,7 @@ impl Service {
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.entry(X_REQUEST_ID).or_insert(id);
         }
-        // Of a clock that shows the system's time, the mount adds it.
+        // If the clock shows the system's time, the mount adds it.
         let now = self.state.clock.now();
         if now.duration_since(Timestamp::now()).abs() >= SignedDuration::from_secs(1)
             && let Ok(date) = HeaderValue::try_from(now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())

@@ -19,7 +19,7 @@ use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
 
-/// The number of outdated uses that are kept at least.
+/// The minimum number of outdated uses to keep.
 const MIN_USES: usize = 1_024;
 
 /// The tenants by name, and the bounds on their memory.
@@ -82,7 +82,7 @@ impl Index {
 struct Uses {
     last: u64,
     order: VecDeque<(u64, Weak<Tenant>)>,
-    /// The number of entries upon which all but the newest of each tenant are removed.
+    /// The number of entries that triggers the removal of all but the newest of each tenant.
     compact_at: usize,
 }
 
@@ -245,7 +245,7 @@ impl Tenants {
         lock(&self.evicted).pop_front()
     }
 
-    /// Counts a request of a tenant against the rate limit. Keys without a tenant have meters of their own.
+    /// Counts a request of a tenant against the rate limit. Keys without a tenant have separate meters.
     pub fn meter<T>(&self, tenant: &Arc<Tenant>, count: impl FnOnce(&mut Meter) -> T) -> T {
         if self.has(tenant) {
             return count(&mut lock(&tenant.meter));
