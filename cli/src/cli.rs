@@ -11,7 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
-use self::examples::folded;
+use self::examples::fold;
 use crate::actions::repeat::KeyFlag;
 use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
@@ -208,7 +208,10 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// Replaces an alias by its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Also
 /// returns a note if the alias selects the account.
-pub(crate) fn expanded(arguments: Vec<OsString>, env: &Env) -> Result<(Vec<OsString>, Option<String>), Fail> {
+pub(crate) fn expand_alias(
+    arguments: Vec<OsString>,
+    env: &Env,
+) -> Result<(Vec<OsString>, Option<String>), Fail> {
     // Usually the first argument is a command, and no file is read.
     if arguments.get(1).and_then(|first| first.to_str()).is_none_or(Command::has_subcommand) {
         return Ok((arguments, None));
@@ -295,7 +298,7 @@ fn refer(command: clap::Command, parent: &str) -> clap::Command {
     let path = format!("{parent} {}", command.get_name());
     let command = command.mut_subcommands(|child| refer(child, &path));
     let end = |text: Option<&StyledStr>| {
-        let text = text.map(|text| folded(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
+        let text = text.map(|text| fold(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
         StyledStr::from(text + "Global options: idempost help options")
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));

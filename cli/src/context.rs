@@ -200,7 +200,7 @@ impl Context {
     /// Reports the completed operation on standard error if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
         if let Some(operation) = self.in_flight.unreported() {
-            report::unreported(&operation, self.out.messages_are_json());
+            report::report_in_flight(&operation, self.out.messages_are_json());
         }
     }
 
@@ -239,7 +239,7 @@ impl Context {
     /// The stored credentials of the active profile.
     pub(crate) fn credentials(&self) -> Result<Credentials, Fail> {
         let profile = self.settings()?.profile.as_ref().map(|profile| profile.value.as_str());
-        Credentials::of(&self.env, profile).map_err(|error| credentials::of_store(&error))
+        Credentials::new(&self.env, profile).map_err(|error| credentials::store_failure(&error))
     }
 
     /// The session of the stored login, which prints reports of its token refreshes.
@@ -265,7 +265,8 @@ impl Context {
     /// The stored credential of the active profile, if it belongs to this service.
     fn stored_credential(&self, base_url: &Url) -> Result<Stored, Fail> {
         let credentials = self.credentials()?;
-        let Some(overview) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
+        let Some(overview) = credentials.overview().map_err(|error| credentials::store_failure(&error))?
+        else {
             if let Some(passed_over) = &self.settings()?.passed_over {
                 let (variable, profile) = (&passed_over.variable, &passed_over.profile.value);
                 return Err(Fail::Auth {
@@ -300,7 +301,7 @@ impl Context {
         match overview.metadata.kind {
             CredentialKind::Login => Ok(Stored::Login(self.session(&credentials)?)),
             CredentialKind::ApiKey => {
-                let key = credentials.api_key_here().map_err(|error| credentials::of_store(&error))?;
+                let key = credentials.api_key_here().map_err(|error| credentials::store_failure(&error))?;
                 let gone = || Fail::Auth {
                     message: "the stored API key has disappeared; nothing was sent".to_owned(),
                     hint: Some(credentials::LOGIN.to_owned()),
@@ -360,7 +361,7 @@ impl Context {
 
     /// The transport for logins, traced according to `-v`.
     pub(crate) fn login_transport(&self) -> Result<Arc<dyn Transport>, Fail> {
-        Ok(TracedTransport::over(self.transport()?, self.global.verbose, Arc::new(self.out.tracer())))
+        Ok(TracedTransport::wrap(self.transport()?, self.global.verbose, Arc::new(self.out.tracer())))
     }
 
     /// A client over this transport, for any service.

@@ -62,7 +62,7 @@ impl Output {
         let Self::Staged(file, path) = self else { return Ok(()) };
         sync_file(file.as_file())?;
         let mut file = Some(file);
-        until_free(|| match file.take() {
+        retry_while_busy(|| match file.take() {
             Some(staged) => {
                 let persisted = if replace { staged.persist(&path) } else { staged.persist_noclobber(&path) };
                 persisted.map(drop).map_err(|failed| {
@@ -129,19 +129,19 @@ pub(crate) fn write_new(
 
 /// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set, since they may never end.
 pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Vec<u8>>> {
-    let refused = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
+    let reject = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     if !(metadata.is_file() || pipes && is_pipe(&metadata)) {
-        return refused(if pipes { "not a regular file or pipe" } else { "not a regular file" });
+        return reject(if pipes { "not a regular file or pipe" } else { "not a regular file" });
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return refused(&format!("larger than {} MiB", limit >> 20));
+        return reject(&format!("larger than {} MiB", limit >> 20));
     }
     Ok(Some(bytes))
 }
@@ -178,13 +178,13 @@ fn target(path: &Path) -> io::Result<PathBuf> {
 
 /// Renames or removes a file; if another program has it open, such as a virus scanner, tries again for a second. Elsewhere than on Windows
 /// that is no obstacle.
-pub(crate) fn until_free<T>(operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn retry_while_busy<T>(operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     // ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
     let in_use = |error: &io::Error| cfg!(windows) && matches!(error.raw_os_error(), Some(5 | 32 | 33));
-    repeated(operation, in_use, std::thread::sleep)
+    retry(operation, in_use, std::thread::sleep)
 }
 
-fn repeated<T>(
+fn retry<T>(
     mut operation: impl FnMut() -> io::Result<T>,
     passes: impl Fn(&io::Error) -> bool,
     mut sleep: impl FnMut(Duration),
@@ -264,7 +264,7 @@ mod tests {
                 calls += 1;
                 if calls > failures { Ok(()) } else { Err(error()) }
             };
-            let result = repeated(operation, passes, |pause| slept += pause).map_err(|error| error.kind());
+            let result = retry(operation, passes, |pause| slept += pause).map_err(|error| error.kind());
             (result, calls, slept.as_millis())
         };
         assert_eq!(run(0, denied), (Ok(()), 1, 0));

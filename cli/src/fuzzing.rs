@@ -192,7 +192,7 @@ pub fn shown(data: &[u8]) {
     assert!(!name.starts_with(['.', '-', '~', ' ']) && !name.ends_with(['.', ' ']), "{name:?}");
     assert!(!is_device(&name), "{name:?} is a device of Windows");
     assert_eq!(commands::received::file_name::safe(&name), name, "a safe name is changed");
-    let second = commands::received::file_name::numbered(&name, 2);
+    let second = commands::received::file_name::with_number(&name, 2);
     assert!(second != name && !is_device(&second) && second.len() <= 255, "{second:?}");
 }
 

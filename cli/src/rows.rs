@@ -294,7 +294,7 @@ impl Verb {
         self.operation.augment(self, command)
     }
 
-    fn of_row(&self, command: clap::Command) -> clap::Command {
+    fn build(&self, command: clap::Command) -> clap::Command {
         let command = match self.help_end() {
             Some(text) => command.after_help(text),
             None => command,
@@ -363,7 +363,7 @@ impl Verb {
             Takes::Nothing | Takes::Pages(_) => command,
         };
         // Last, since groups of arguments also describe themselves.
-        described(command, self.about, self.detail)
+        describe(command, self.about, self.detail)
     }
 
     /// The fields that can be cleared: flag, name, and the JSON that clears it.
@@ -420,7 +420,7 @@ impl Verb {
 }
 
 /// Sets the short and the long description.
-fn described(command: clap::Command, about: &'static str, detail: &'static str) -> clap::Command {
+fn describe(command: clap::Command, about: &'static str, detail: &'static str) -> clap::Command {
     match detail {
         "" => command.about(about).long_about(None::<&str>),
         detail => command.about(about).long_about(format!("{about}\n\n{detail}")),
@@ -468,7 +468,7 @@ impl<T: Noun> Subcommand for Verbs<T> {
                 None => command,
             }
         }
-        described(command, T::ABOUT, T::DETAIL)
+        describe(command, T::ABOUT, T::DETAIL)
             .subcommands(T::VERBS.iter().map(|verb| verb.command(filled::<T>)))
     }
 

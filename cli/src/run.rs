@@ -57,7 +57,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         return print(concat!("idempost ", env!("CARGO_PKG_VERSION"), "\n"), env);
     }
-    let (arguments, alias) = match cli::expanded(arguments, env) {
+    let (arguments, alias) = match cli::expand_alias(arguments, env) {
         Ok(expanded) => expanded,
         Err(fail) if json => {
             write_stderr_json(&report::json(&fail, None, None));
@@ -68,7 +68,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let json = wants_json(&arguments, env);
     let mut cli = match cli::parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return refused(&error, env, json),
+        Err(error) => return report_parse_error(&error, env, json),
     };
     cli.global.alias = alias;
     cli.global.makes_profile =
@@ -93,7 +93,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let in_flight = in_flight.unreported();
     let next = repeat.and_then(|repeat| repeat.next(&fail, in_flight.as_ref()));
     match (&fail, &in_flight) {
-        (Fail::BrokenPipe, Some(operation)) => report::unreported(operation, json),
+        (Fail::BrokenPipe, Some(operation)) => report::report_in_flight(operation, json),
         (Fail::BrokenPipe, None) => {}
         (Fail::Child { message: None, .. }, _) if json => {}
         _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref(), next.as_ref())),
@@ -128,7 +128,7 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
                     return (Err(Fail::local("couldn't start the async runtime", error)), None);
                 }
             };
-            let ended = runtime.block_on(until_signal(networked, context));
+            let ended = runtime.block_on(run_until_signal(networked, context));
             // Threads blocked on a lock or resolver don't delay the exit.
             runtime.shutdown_background();
             ended
@@ -174,7 +174,7 @@ fn here(
 
 /// Runs the command on its own thread, so that a signal ends it even while it blocks on standard input or a slow disk. A second signal exits
 /// immediately.
-async fn until_signal(
+async fn run_until_signal(
     command: Command,
     context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
 ) -> Ended {
@@ -220,7 +220,7 @@ async fn until_signal(
         }
     };
     // The tokens of a new login may not be stored yet.
-    signals.when_released().await;
+    signals.wait_released().await;
     result
 }
 
@@ -243,14 +243,14 @@ async fn with_service(
         }
         let embedded = crate::context::embedded::Embedded::start().await?;
         context.use_service(embedded.service());
-        let result = networked(command, &context).await;
+        let result = run_networked(command, &context).await;
         embedded.finish(&context.out).await;
         return result;
     }
-    networked(command, &context).await
+    run_networked(command, &context).await
 }
 
-async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
+async fn run_networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_about_settings();
     if let Some(alias) = &context.global.alias {
         context.out.note(alias);
@@ -302,7 +302,7 @@ fn explain(fail: &Fail, env: &Env) -> u8 {
 }
 
 /// Handles help, version, and invalid command lines.
-fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
+fn report_parse_error(error: &clap::Error, env: &Env, json: bool) -> u8 {
     let terminal = Terminal::detect(env, ColorChoice::Auto);
     let rendered = error.render();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -320,6 +320,29 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
         write_stderr(&report::human(&usage(error), None, None, &terminal, false));
     }
     2
+}
+
+/// The flag in the parser's `--port <N>` or `--http [<PORT>]`.
+fn flag_name(argument: &str) -> &str {
+    argument.split(' ').next().unwrap_or(argument)
+}
+
+/// The rule that a value breaks, without the words of the parser's library.
+fn value_rule(error: &clap::Error) -> String {
+    if let Some(ContextValue::Strings(allowed)) = error.get(ContextKind::ValidValue)
+        && !allowed.is_empty()
+    {
+        return format!("must be one of {}", allowed.join(", "));
+    }
+    match std::error::Error::source(error) {
+        Some(number) if number.is::<std::num::ParseIntError>() => "must be a whole number".to_owned(),
+        Some(address) if address.is::<std::net::AddrParseError>() => "must be an IP address".to_owned(),
+        Some(rule) => match rule.to_string().rsplit_once(" is not in ") {
+            Some((_, range)) => format!("must be in the range {}", range.replace("..=", " to ")),
+            None => rule.to_string(),
+        },
+        None => "must not be empty".to_owned(),
+    }
 }
 
 /// Converts the parser's error to the common format.
@@ -340,25 +363,21 @@ fn usage(error: &clap::Error) -> Fail {
         (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) => {
             format!("required input is missing: {}", missing.join(", "))
         }
+        (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(ContextValue::String(argument))) => {
+            format!("{} {}", flag_name(argument), value_rule(error))
+        }
         _ => {
             let first = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ");
             first.replace('\'', "`").replace("cannot", "can't")
         }
     };
-    let allowed = match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(allowed)) if !allowed.is_empty() => {
-            format!("; it must be one of {}", allowed.join(", "))
-        }
-        _ => String::new(),
-    };
-    let sentence = sentence + &allowed;
     // `Usage: idempost emails send [OPTIONS] …`
     let command = rendered.lines().find_map(|line| line.strip_prefix("Usage: ")).map(|usage| {
         let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
         words.collect::<Vec<_>>().join(" ")
     });
     let flag = text(ContextKind::InvalidArg).map(|name| Origin::Flag {
-        name,
+        name: flag_name(&name).to_owned(),
         n: 1,
         value: text(ContextKind::InvalidValue).unwrap_or_default(),
         span: None,
@@ -428,7 +447,7 @@ mod tests {
     fn wants(arguments: &[&str], env: &[(&str, &str)]) -> bool {
         let arguments: Vec<_> =
             std::iter::once("idempost").chain(arguments.iter().copied()).map(Into::into).collect();
-        wants_json(&arguments, &Env::of(env))
+        wants_json(&arguments, &Env::from_pairs(env))
     }
 
     #[test]

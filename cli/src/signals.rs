@@ -127,7 +127,7 @@ impl Signals {
     }
 
     /// Waits until all critical sections have ended, or for another signal.
-    pub(crate) async fn when_released(&mut self) {
+    pub(crate) async fn wait_released(&mut self) {
         let mut announced = false;
         loop {
             let free = RELEASED.notified();

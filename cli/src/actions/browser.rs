@@ -43,9 +43,10 @@ impl Page {
         }
         let Some(list) = self.inbox else {
             let mut flags = Flags::default();
-            let rule =
-                format!("{service} has no page for this record: a sandbox only has pages for emails and templates");
-            flags.wrong("unsupported", rule, "--web", "");
+            let rule = format!(
+                "{service} has no page for this record: a sandbox only has pages for emails and templates"
+            );
+            flags.reject("unsupported", rule, "--web", "");
             return flags.finish().map(|()| String::new());
         };
         // The URL contains the account's ID, never its API key.

@@ -80,7 +80,7 @@ pub(crate) fn show(
         }
         DryRun::Curl => {
             context.out.note(&format!("as {identity}"));
-            context.out.untrusted(format!("{}\n", curl(preview, contents, identity)?).as_bytes())
+            context.out.print_untrusted(format!("{}\n", curl(preview, contents, identity)?).as_bytes())
         }
     }
 }

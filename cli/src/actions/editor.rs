@@ -32,7 +32,7 @@ pub(crate) async fn open(file: &Path, context: &Context) -> Result<(), Fail> {
 /// Opens a draft in the editor, as a private temporary file; fails if the result is empty or unchanged.
 pub(crate) async fn edit(draft: &str, suffix: &str, context: &Context) -> Result<String, Fail> {
     let failed = |error| Fail::local("couldn't edit the message; nothing was sent", error);
-    let refused = |what: &str| {
+    let reject = |what: &str| {
         let message = format!("the message {what}; nothing was sent");
         Err(Fail::Local { message, source: None, hint: None })
     };
@@ -44,9 +44,9 @@ pub(crate) async fn edit(draft: &str, suffix: &str, context: &Context) -> Result
     open(&path, context).await?;
     let text = std::fs::read_to_string(&path).map_err(failed)?;
     match text.trim() {
-        "" => refused("is empty"),
+        "" => reject("is empty"),
         // Editors append a line break.
-        same if same == draft.trim() => refused("wasn't changed"),
+        same if same == draft.trim() => reject("wasn't changed"),
         _ => Ok(text),
     }
 }

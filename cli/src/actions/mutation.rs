@@ -77,7 +77,7 @@ impl Mutation<'_> {
             }
             Err(error) => {
                 context.in_flight.finish();
-                Err(Fail::of_call(error, self.unknown_outcome, self.key_given))
+                Err(Fail::from_call(error, self.unknown_outcome, self.key_given))
             }
         }
     }

@@ -22,7 +22,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) fn interval(text: Option<&str>, flags: &mut Flags) -> Duration {
     let Some(text) = text else { return DEFAULT_INTERVAL };
     keys::duration(text).unwrap_or_else(|rule| {
-        flags.wrong("type", format!("--interval {rule}"), "--interval", text);
+        flags.reject("type", format!("--interval {rule}"), "--interval", text);
         DEFAULT_INTERVAL
     })
 }

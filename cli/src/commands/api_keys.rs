@@ -55,7 +55,7 @@ impl Noun for ApiKeys {
         .fields(&[Field::place_or_flag("name", "NAME", "Name of the resource")])
         .fill(|given, body| {
             if let Some(name) = given.text("name").filter(|name| !name.is_empty() && name.trim().is_empty()) {
-                body.flags.wrong("empty", "a name must not be empty", "NAME", name);
+                body.flags.reject("empty", "a name must not be empty", "NAME", name);
             }
         })
         .unknown("the key may have been renamed; check: idempost api-keys list")

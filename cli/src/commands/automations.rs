@@ -61,7 +61,7 @@ impl Noun for Automations {
         .detail("Without --limit, the service returns 20.")
         .pages_first()
         .fields(&[Field::new("status", "STATUS", "Only automations with this status: enabled or disabled")
-            .called("the status").choices(AutomationStatus::KNOWN)])
+            .label("the status").choices(AutomationStatus::KNOWN)])
         .examples(&["automations list --status enabled", "automations list --all --json --jq '.data[].name'"]),
         Verb::new(
             "get",

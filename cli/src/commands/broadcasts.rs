@@ -101,7 +101,7 @@ impl Noun for Broadcasts {
         ])
         .fill(|given, body| match given.text("bounce_type") {
             Some(bounce) if given.text("type") != Some("bounced") => {
-                body.flags.wrong("exclusive", "--bounce-type needs --type bounced", "--bounce-type", bounce);
+                body.flags.reject("exclusive", "--bounce-type needs --type bounced", "--bounce-type", bounce);
             }
             _ => {}
         })
@@ -200,7 +200,7 @@ const LINKS: Table = Table {
 fn fill(given: &Given<'_>, body: &mut Body) {
     body.flags.field("", "--html or --text", None);
     if let (Some(state), false) = (given.text("wait"), body.get("send") == Some(&true.into())) {
-        body.flags.wrong("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
+        body.flags.reject("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
     }
 }
 
@@ -236,7 +236,7 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let mut flags = given.flags(context).await;
     let (id, when) = (given.ids[0], given.text("scheduled_at"));
     if when.is_some_and(|when| when.trim().is_empty()) {
-        flags.wrong("empty", "--scheduled-at must not be empty", "--scheduled-at", "");
+        flags.reject("empty", "--scheduled-at must not be empty", "--scheduled-at", "");
     }
     let plan = given.flags_of_change(&mut flags);
     flags.finish()?;

@@ -41,7 +41,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
 }
 
 /// Looks up a setting by name, including `default_profile`.
-fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
+fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
     if name == "default_profile" {
         return Ok(None);
     }

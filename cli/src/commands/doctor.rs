@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::commands::usage::of;
+use crate::commands::usage::format_usage;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin, place};
 use crate::output::terminal::safe;
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut checks = Vec::new();
     match context.settings() {
         Err(fail) => {
-            wrong(&fail, &mut checks);
+            add_failures(&fail, &mut checks);
             proxies(args, context, &mut checks).await;
         }
         Ok(settings) => {
@@ -96,7 +96,7 @@ fn check(name: &'static str, state: State, message: String, hint: Option<&str>) 
 }
 
 /// Settings that can't be used: reports each problem with its source.
-fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
+fn add_failures(fail: &Fail, checks: &mut Vec<Check>) {
     let Fail::Usage(report) = fail else {
         return checks.push(check("config", State::Error, report::message(fail), None));
     };
@@ -179,7 +179,7 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>
 /// Checks the files of certificates.
 fn certificates(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     if let Err(fail) = context.transport() {
-        return wrong(&fail, checks);
+        return add_failures(&fail, checks);
     }
     let files = [
         (&settings.cacert, "is trusted besides the system's"),
@@ -320,8 +320,10 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
     let asked = client.usage().get().retry(RetryPolicy::never()).timeout(TIMEOUT);
     let Ok(usage) = asked.await else { return };
     let quotas = [("today", usage.emails.daily), ("this month", usage.emails.monthly)];
-    let shown: Vec<_> =
-        quotas.iter().map(|(period, quota)| format!("{period} {}", of(quota.used, quota.limit))).collect();
+    let shown: Vec<_> = quotas
+        .iter()
+        .map(|(period, quota)| format!("{period} {}", format_usage(quota.used, quota.limit)))
+        .collect();
     let message = format!("emails: {}", shown.join("; "));
     let left =
         quotas.iter().filter_map(|(_, quota)| Some((quota.remaining()?, quota.limit?))).collect::<Vec<_>>();
@@ -332,7 +334,10 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
 /// The state of the scarcest quota. Items are pairs of remainder and limit.
 fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
     if quotas.iter().any(|(left, _)| *left == 0) {
-        return (State::Error, Some("the quota is exhausted: no email can be sent until it resets; see idempost usage"));
+        return (
+            State::Error,
+            Some("the quota is exhausted: no email can be sent until it resets; see idempost usage"),
+        );
     }
     if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
         return (State::Warning, Some("at most a tenth of a quota is left; see idempost usage"));
@@ -363,7 +368,7 @@ fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
         .iter()
         .map(|check| {
             let word = check.state.word();
-            let style = color::of_state(word).unwrap_or_default();
+            let style = color::state_style(word).unwrap_or_default();
             let hint =
                 check.hint.as_ref().map(|hint| format!("\n{:24}{}", "", safe(hint))).unwrap_or_default();
             let gap = " ".repeat(10_usize.saturating_sub(word.len()));

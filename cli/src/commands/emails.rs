@@ -125,9 +125,9 @@ impl Noun for Emails {
         .fill(|given, body| {
             let Some(text) = given.text("for") else { return };
             match keys::duration(text) {
-                Err(rule) => body.flags.wrong("type", format!("--for {rule}"), "--for", text),
+                Err(rule) => body.flags.reject("type", format!("--for {rule}"), "--for", text),
                 Ok(lifetime) if lifetime > Duration::from_secs(limits::SHARE_SECONDS) => {
-                    body.flags.wrong("range", "--for must be at most 48h", "--for", text);
+                    body.flags.reject("range", "--for must be at most 48h", "--for", text);
                 }
                 Ok(_) => {}
             }

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::input::size::size;
-use crate::output::report::lost_by;
+use crate::output::report::transport_reason;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
@@ -122,7 +122,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
     /// Base URL for links in responses, if clients reach the sandbox at another URL
-    #[arg(long, value_name = "URL", hide_short_help = true)]
+    #[arg(long, value_name = "URL", hide_short_help = true, value_parser = public_url)]
     public_url: Option<String>,
     /// Serve SMTP on this port; 0 picks any free port
     ///
@@ -157,6 +157,11 @@ fn max_memory(text: &str) -> Result<usize, String> {
     bytes.filter(|bytes| *bytes >= MIN_MEMORY).ok_or_else(|| {
         "must be a size of at least 16MiB, optionally with a unit such as MB or MiB".to_owned()
     })
+}
+
+/// Validates `--public-url`.
+fn public_url(text: &str) -> Result<String, String> {
+    keys::http_url(text).map(|_| text.to_owned())
 }
 
 /// Parses `--keep-accounts`.
@@ -278,7 +283,7 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
     if let Some(url) = context.env.get(REMOTE) {
         let url = keys::http_url(url).map_err(|rule| {
             let origin = Some(Origin::Env { name: REMOTE.to_owned() });
-            Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("{REMOTE}: {rule}")), origin))
+            Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("the URL {rule}")), origin))
         })?;
         return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(remote_key).build()?);
     }
@@ -313,7 +318,7 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
 fn unreachable(error: idempost::Error) -> Fail {
     if let idempost::Error::Unreachable(lost) = &error {
         return Fail::Unavailable {
-            message: format!("couldn't reach the sandbox: {}", lost_by(lost)),
+            message: format!("couldn't reach the sandbox: {}", transport_reason(lost)),
             hint: Some("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND".to_owned()),
         };
     }

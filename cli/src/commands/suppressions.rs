@@ -116,6 +116,6 @@ const TABLE: Table = Table {
 fn check_count(given: &[String], flag: &str, hint: &str, flags: &mut Flags) {
     if given.len() > BATCH {
         let rule = format!("at most {BATCH} entries, found {}{hint}", given.len());
-        flags.wrong_nth("count", rule, flag, BATCH + 1, &given[BATCH]);
+        flags.reject_nth("count", rule, flag, BATCH + 1, &given[BATCH]);
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn account_key(settings: &Settings, env: &Env) -> Option<String> {
         parts.push(secret.expose_secret().to_owned());
     } else {
         let profile = settings.profile.as_ref().map(|profile| profile.value.as_str());
-        let stored = Credentials::of(env, profile).ok()?.overview().ok()??;
+        let stored = Credentials::new(env, profile).ok()?.overview().ok()??;
         parts.extend([stored.profile, stored.login, stored.metadata.origin]);
     }
     let hash = Sha256::digest(parts.join("\0"));

@@ -60,7 +60,7 @@ impl Key {
 }
 
 impl Label {
-    pub(super) fn of(place: &Place, record: &Record) -> Self {
+    pub(super) fn new(place: &Place, record: &Record) -> Self {
         Self {
             form: FORMAT_VERSION,
             store: place.store_id(),
@@ -121,10 +121,10 @@ mod tests {
     fn a_file_decrypts_only_if_intact_with_its_key_and_label() {
         // E-03
         let home = tempfile::tempdir().unwrap();
-        let env = Env::of(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]);
-        let place = Place::of(&env, Some("work")).unwrap();
+        let env = Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]);
+        let place = Place::new(&env, Some("work")).unwrap();
         let record = Record::after(None, StoredCredential::Login(Box::new(login(2))));
-        let of = |place: &Place| Label::of(place, &record);
+        let of = |place: &Place| Label::new(place, &record);
         let key = Key::from_text(&Key::new().unwrap().to_text()).unwrap();
         let file = seal(&key, of(&place), &record.to_json()).unwrap();
         assert!(!String::from_utf8_lossy(&file).contains("sentinel"));
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(*open(&key, &of(&place), &[&file[..], b"    "].concat()).unwrap(), *record.to_json());
 
         assert!(open(&Key::new().unwrap(), &of(&place), &file).is_none());
-        assert!(open(&key, &of(&Place::of(&env, Some("other")).unwrap()), &file).is_none());
+        assert!(open(&key, &of(&Place::new(&env, Some("other")).unwrap()), &file).is_none());
         let mut later = of(&place);
         later.generation = 3;
         assert!(open(&key, &later, &file).is_none());

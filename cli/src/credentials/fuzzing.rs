@@ -30,10 +30,10 @@ fn check(record: &Record) {
     let file = stored::to_file(record);
     let read = stored::from_file(&file).expect("a written file can be read");
     assert_eq!(*read.to_json(), *json);
-    let place = Place::of(&Env::of(&[("IDEMPOST_CONFIG_DIR", "/tmp/fuzz")]), Some("work"))
+    let place = Place::new(&Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", "/tmp/fuzz")]), Some("work"))
         .expect("the folder is absolute");
     let key = Key::new().expect("the system has random numbers");
-    let label = || Label::of(&place, record);
+    let label = || Label::new(&place, record);
     let sealed = encrypted::seal(&key, label(), &json).expect("records can be encrypted");
     let opened = encrypted::open(&key, &label(), &sealed).expect("the file is intact");
     assert_eq!(*opened, *json);

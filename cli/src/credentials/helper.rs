@@ -178,13 +178,13 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
         other => print(&Line::Report(Report::Warning(other.to_string()))),
     };
     let trace = |lines: &str| print(&Line::Report(Report::Trace(lines.to_owned())));
-    let done = match Credentials::of(env, Some(profile)) {
+    let done = match Credentials::new(env, Some(profile)) {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
             let session = Session::builder().on_event(on_event);
             // The command has read the same file.
-            let transport = Arc::new(Network::of_env(env).transport().unwrap_or_default());
-            let transport = TracedTransport::over(transport, verbose, Arc::new(trace));
+            let transport = Arc::new(Network::from_env(env).transport().unwrap_or_default());
+            let transport = TracedTransport::wrap(transport, verbose, Arc::new(trace));
             let session = session.transport(transport).open(credentials.store(None));
             let done = session.refresh(request).await;
             session.close().await;

@@ -138,7 +138,7 @@ impl KeyringStore<'_> {
         if let Some(record) = &record
             && (record.login != state.login || record.credential.generation() != state.metadata.generation)
         {
-            State::of(StoreKind::Keyring, record).write(self.place)?;
+            State::new(StoreKind::Keyring, record).write(self.place)?;
         }
         Ok(record)
     }
@@ -159,14 +159,14 @@ impl KeyringStore<'_> {
         let Some(key) = self.key(lock_state)? else { return Ok(None) };
         let Some(text) = encrypted::open(&key, &label, bytes) else { return Ok(None) };
         let Ok(record) = Record::from_json(&text) else { return Ok(None) };
-        Ok((Label::of(self.place, &record) == label).then_some(record))
+        Ok((Label::new(self.place, &record) == label).then_some(record))
     }
 
     /// Moves a record that is safe in `.next` to the entry.
     fn settle(&self, record: &Record) -> Result<(), StoreError> {
         self.put(record)?;
         point("C11");
-        State::of(StoreKind::Keyring, record).write(self.place)?;
+        State::new(StoreKind::Keyring, record).write(self.place)?;
         point("C12");
         private_file::remove(&self.place.file(FileKind::Next))
     }
@@ -203,7 +203,7 @@ impl KeyringStore<'_> {
         private_file::remove(&self.place.file(FileKind::Next))?;
         fallback_file::remove(self.place)?;
         self.put(record)?;
-        State::of(StoreKind::Keyring, record).write(self.place)
+        State::new(StoreKind::Keyring, record).write(self.place)
     }
 
     /// Records the progress of a refresh. The tokens stay unchanged.
@@ -232,7 +232,7 @@ impl KeyringStore<'_> {
             point("C3");
         }
         lock.still_holds()?;
-        State::of(StoreKind::Keyring, record).write(self.place)?;
+        State::new(StoreKind::Keyring, record).write(self.place)?;
         if announces {
             point("C4");
         } else if !lock_state.unsettled {
@@ -248,7 +248,7 @@ impl KeyringStore<'_> {
         let Some(key) = self.key(lock_state)? else {
             return Err(StoreError::unavailable("the keyring lacks the key that encrypts the login"));
         };
-        let bytes = encrypted::seal(&key, Label::of(self.place, record), &record.to_json())?;
+        let bytes = encrypted::seal(&key, Label::new(self.place, record), &record.to_json())?;
         let staged = lock_state.staged.take();
         let saved = || {
             let mut file = match staged {
@@ -305,7 +305,7 @@ impl KeyringStore<'_> {
         let key = serde_json::from_str::<Value>(&text)
             .ok()
             .and_then(|entry| entry.get(TOKEN_KEY).and_then(Value::as_str).and_then(Key::from_text));
-        if let (Some(key), label) = (key, Label::of(self.place, &record))
+        if let (Some(key), label) = (key, Label::new(self.place, &record))
             && let StoredCredential::Login(tokens) = &mut record.credential
         {
             // It is optional: without it, the access token is refreshed earlier.
@@ -334,7 +334,7 @@ impl KeyringStore<'_> {
             return self.set(&self.user(), &String::from_utf8_lossy(&whole));
         };
         let key = Key::new()?;
-        let file = encrypted::seal(&key, Label::of(self.place, record), token.expose().as_bytes())?;
+        let file = encrypted::seal(&key, Label::new(self.place, record), token.expose().as_bytes())?;
         private_file::replace(
             &self.place.file(FileKind::Token),
             &self.place.file(FileKind::Temporary),

@@ -74,7 +74,7 @@ pub(crate) enum CredentialKind {
 }
 
 impl CredentialMetadata {
-    pub(super) fn of(credential: &StoredCredential) -> Self {
+    pub(super) fn from_credential(credential: &StoredCredential) -> Self {
         match credential {
             StoredCredential::Login(record) => {
                 let TokenRecord { generation, expires_in, .. } = **record;
@@ -102,7 +102,7 @@ impl CredentialMetadata {
                 client_id: String::new(),
                 scope: String::new(),
                 account: None,
-                key: Some(secret::masked(key.key.expose_secret())),
+                key: Some(secret::mask(key.key.expose_secret())),
                 obtained_at: key.since,
                 served_at: None,
                 expires_in: 0,
@@ -122,12 +122,12 @@ impl CredentialMetadata {
 }
 
 impl State {
-    pub(super) fn of(store: StoreKind, record: &Record) -> Self {
+    pub(super) fn new(store: StoreKind, record: &Record) -> Self {
         Self {
             form: FORMAT_VERSION,
             store,
             login: record.login.clone(),
-            metadata: CredentialMetadata::of(&record.credential),
+            metadata: CredentialMetadata::from_credential(&record.credential),
         }
     }
 
@@ -177,7 +177,7 @@ mod tests {
             let mut record =
                 TokenRecord::new("https://a.test", "https://a.test/t", "c", "rt".to_owned().into());
             (record.obtained_at, record.served_at, record.expires_in) = (obtained_at, served_at, lifetime);
-            let metadata = CredentialMetadata::of(&StoredCredential::Login(Box::new(record)));
+            let metadata = CredentialMetadata::from_credential(&StoredCredential::Login(Box::new(record)));
             assert_eq!(metadata.expires_at(), Some(begun + lifetime));
         }
     }

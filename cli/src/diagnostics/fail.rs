@@ -156,51 +156,23 @@ pub(crate) enum Fail {
         hint: Option<String>,
     },
     /// There is no credential to send.
-    Auth {
-        message: String,
-        hint: Option<String>,
-    },
+    Auth { message: String, hint: Option<String> },
     /// Something that should exist on this machine doesn't.
-    NotFound {
-        message: String,
-        hint: Option<String>,
-    },
+    NotFound { message: String, hint: Option<String> },
     /// A server isn't reachable: a sandbox, or the service during a login.
-    Unavailable {
-        message: String,
-        hint: Option<String>,
-    },
+    Unavailable { message: String, hint: Option<String> },
     /// A wait ended in failure, or the service accepted nothing.
-    Rejected {
-        message: String,
-        hint: Option<String>,
-    },
+    Rejected { message: String, hint: Option<String> },
     /// A wait timed out.
-    Pending {
-        message: String,
-        hint: Option<String>,
-    },
+    Pending { message: String, hint: Option<String> },
     /// Some of the items failed.
-    Partial {
-        message: String,
-        hint: Option<String>,
-    },
+    Partial { message: String, hint: Option<String> },
     /// The outcome of some of the items is unknown.
-    Unknown {
-        message: String,
-        hint: Option<String>,
-    },
+    Unknown { message: String, hint: Option<String> },
     /// A quota is exhausted, or the job was paused.
-    Limited {
-        message: String,
-        hint: Option<String>,
-    },
+    Limited { message: String, hint: Option<String> },
     /// A signal stopped a job that can be continued.
-    Stopped {
-        signal: Signal,
-        message: String,
-        hint: Option<String>,
-    },
+    Stopped { signal: Signal, message: String, hint: Option<String> },
     /// A signal stopped the program.
     Interrupted(Signal),
     /// The command that was run exited with this code, or couldn't be started.
@@ -214,8 +186,8 @@ impl Fail {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Usage(_) => Kind::Usage,
-            Self::Sdk(error) => of_sdk(error, false),
-            Self::Repeatable(error) => of_sdk(error, true),
+            Self::Sdk(error) => classify(error, false),
+            Self::Repeatable(error) => classify(error, true),
             Self::UnknownOutcome { .. } | Self::Unknown { .. } => Kind::Unknown,
             Self::Local { .. } | Self::Child { .. } => Kind::Error,
             Self::Auth { .. } => Kind::Auth,
@@ -242,10 +214,10 @@ impl Fail {
 
     /// The failure of a changing call. Adds the possible effect if the same command could execute the call twice. `key_given`: whether the
     /// command line contains the idempotency key.
-    pub(crate) fn of_call(error: idempost::Error, unknown_outcome: &str, key_given: bool) -> Self {
+    pub(crate) fn from_call(error: idempost::Error, unknown_outcome: &str, key_given: bool) -> Self {
         // An accepted call with a lost response also needs a check. A read that prepares the change is rejected.
         let unread = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Rejected;
-        if unread || of_sdk(&error, key_given) == Kind::Unknown {
+        if unread || classify(&error, key_given) == Kind::Unknown {
             return Self::UnknownOutcome { error, unknown_outcome: unknown_outcome.to_owned() };
         }
         if error.outcome() == Outcome::Unknown && key_given {
@@ -307,7 +279,7 @@ impl From<Diagnostics> for Fail {
 /// | time alone | `Limited` by a rate or a quota, else `Unavailable` |
 /// | an action is required | `Usage` for settings, `NotFound` for a 404 of the API, else `Auth` |
 /// | nothing | `Usage` for the input, else `NotFound`, `Rejected`, or `Error` without a response |
-fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
+fn classify(error: &idempost::Error, key_given: bool) -> Kind {
     use idempost::Error;
     let repeatable = error.is_retryable() && (key_given || error.idempotency_key().is_none());
     match error {

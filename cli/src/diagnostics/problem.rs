@@ -74,14 +74,14 @@ pub(crate) struct Missing {
 
 impl Missing {
     /// A required field at this pointer.
-    pub(crate) fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
+    pub(crate) fn new(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self { path: path.into(), what: what.into() }
     }
 }
 
 impl From<&str> for Missing {
     fn from(what: &str) -> Self {
-        Self::at("", what)
+        Self::new("", what)
     }
 }
 
@@ -107,7 +107,7 @@ impl Diagnostics {
     }
 
     /// The library's validation errors, without locations.
-    pub(crate) fn of(problems: &idempost::problem::Problems) -> Self {
+    pub(crate) fn from_problems(problems: &idempost::problem::Problems) -> Self {
         let found = problems.iter().cloned().map(|problem| Diagnostic { problem, origin: None, hint: None });
         Self { found: found.collect(), omitted: problems.omitted(), ..Self::default() }
     }

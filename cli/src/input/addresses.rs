@@ -25,7 +25,7 @@ pub(crate) struct Rejected {
 }
 
 impl Rejected {
-    fn of(found: Vec<Diagnostic>) -> Self {
+    fn new(found: Vec<Diagnostic>) -> Self {
         Self::default().and(found)
     }
 
@@ -47,8 +47,15 @@ pub(crate) struct Addresses {
 #[derive(Debug)]
 enum Places {
     /// The lines of the rows.
-    Rows { source: Source, text: Arc<str>, spans: Vec<Range<usize>> },
-    Json { documents: Documents, pointers: Vec<String> },
+    Rows {
+        source: Source,
+        text: Arc<str>,
+        spans: Vec<Range<usize>>,
+    },
+    Json {
+        documents: Documents,
+        pointers: Vec<String>,
+    },
 }
 
 impl Addresses {
@@ -114,7 +121,7 @@ fn row(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> D
 }
 
 fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
-    let (documents, repeated) = Documents::read(source, Arc::clone(text)).map_err(Rejected::of)?;
+    let (documents, repeated) = Documents::read(source, Arc::clone(text)).map_err(Rejected::new)?;
     let mut count = 0;
     let (mut emails, mut pointers, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for (index, item) in documents.items.iter().enumerate() {
@@ -152,7 +159,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => return Err(Rejected::of(vec![row("csv", error.to_string(), None)])),
+            Err(error) => return Err(Rejected::new(vec![row("csv", error.to_string(), None)])),
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         let span = line(text, start, end);
@@ -165,7 +172,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
                 // Without a header, each line is an address.
                 if record.len() != 1 || !cell(0).is_some_and(|cell| cell.contains('@')) {
                     let rule = "the first row must name a column `email`, or each line must be one address";
-                    return Err(Rejected::of(vec![row("columns", rule, Some(source.origin(text, span)))]));
+                    return Err(Rejected::new(vec![row("columns", rule, Some(source.origin(text, span)))]));
                 }
                 column = Some(0);
                 emails.extend(cell(0));

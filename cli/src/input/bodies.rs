@@ -69,7 +69,7 @@ fn body(
 ) -> Result<Option<String>, InvalidBody> {
     let (file_flag, path) = match (text, file) {
         (Some(text), Some(_)) => {
-            flags.wrong("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
+            flags.reject("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
             return Err(InvalidBody);
         }
         (Some(text), None) if is_stdin(text) => (flag, text),

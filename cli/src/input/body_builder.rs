@@ -141,7 +141,7 @@ impl BodyBuilder {
         origin: Origin,
         hint: Option<String>,
     ) {
-        self.found.push(found(Problem::new("", code, rule), Some(origin), hint));
+        self.found.push(diagnostic(Problem::new("", code, rule), Some(origin), hint));
     }
 
     /// Adds a problem with its location.
@@ -168,7 +168,7 @@ impl BodyBuilder {
         for problem in problems {
             match (self.flag(&problem), &self.document) {
                 (None, Some(_)) => of_document.push(problem),
-                (origin, _) => self.found.push(found(problem, origin, None)),
+                (origin, _) => self.found.push(diagnostic(problem, origin, None)),
             }
         }
         if let Some(document) = &self.document {
@@ -222,7 +222,7 @@ impl BodyBuilder {
         let mut pointer = problem.path.as_str();
         loop {
             if let Some(origin) = self.origins.get(pointer) {
-                return Some(narrowed(origin.clone(), problem));
+                return Some(narrow(origin.clone(), problem));
             }
             match pointer.rfind('/') {
                 Some(at) if at > 0 => pointer = &pointer[..at],
@@ -237,7 +237,7 @@ pub(crate) fn flag_origin(flag: &str, n: usize, value: &str) -> Origin {
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: None }
 }
 
-/// Like [`origin`](Self::origin), with the relevant bytes of the value.
+/// Like [`flag_origin`], with the relevant bytes of the value.
 pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -> Origin {
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: Some(span) }
 }
@@ -262,7 +262,7 @@ pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String>
     }
 }
 
-fn found(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Diagnostic {
+fn diagnostic(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Diagnostic {
     Diagnostic { problem, origin, hint }
 }
 
@@ -271,7 +271,7 @@ fn is_within(pointer: &str, outer: &str) -> bool {
 }
 
 /// Narrows the origin to the bytes that break the rule, if known.
-pub(super) fn narrowed(origin: Origin, problem: &Problem) -> Origin {
+pub(super) fn narrow(origin: Origin, problem: &Problem) -> Origin {
     let Origin::Flag { name, n, value, span } = origin else { return origin };
     let within = span.clone().unwrap_or(0..value.len());
     let text = &value[within.clone()];

@@ -52,7 +52,7 @@ impl Document {
         Ok((document, value, Diagnostics { found, omitted, ..Diagnostics::default() }))
     }
 
-    /// Like [`read`], for JSON that must be an object.
+    /// Like [`read`](Self::read), for JSON that must be an object.
     pub(crate) fn object(
         source: Source,
         flag: &str,

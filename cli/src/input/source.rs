@@ -27,7 +27,7 @@ pub(crate) enum Source {
 
 impl Source {
     /// Parses the name.
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         if name == "-" { Self::Stdin } else { Self::File(name.into()) }
     }
 
@@ -41,7 +41,8 @@ impl Source {
 
     /// Reads its bytes, at most `limit`.
     ///
-    /// # Errors The broken rule, with the system's reason.
+    /// # Errors
+    /// The broken rule, with the system's reason.
     pub(crate) fn bytes(&self, limit: u64) -> Result<Vec<u8>, String> {
         literal::permit_local().map_err(|error| error.to_string())?;
         match self {
@@ -168,7 +169,7 @@ impl StdinReaders {
             let problem = Problem::new("", "file", error.to_string());
             return Err(Box::new(Diagnostic { problem, origin: Some(origin()), hint: None }));
         }
-        let source = Source::of(name);
+        let source = Source::from_name(name);
         if source == Source::Stdin {
             self.0.push(flag.to_owned());
             if let [first, .., _] = self.0.as_slice() {

@@ -25,7 +25,7 @@ pub(crate) fn paint(text: &str, style: Style, color: bool) -> String {
 }
 
 /// The style of a state: of an email, a response status, a check.
-pub(crate) fn of_state(word: &str) -> Option<Style> {
+pub(crate) fn state_style(word: &str) -> Option<Style> {
     match word {
         "delivered" | "opened" | "clicked" | "sent" | "ok" | "verified" => Some(SUCCESS),
         "bounced" | "complained" | "failed" | "suppressed" | "canceled" | "error" => Some(FAILURE),

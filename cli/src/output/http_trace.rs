@@ -27,7 +27,7 @@ pub(crate) struct TracedTransport {
 
 impl TracedTransport {
     /// The transport itself for level 0.
-    pub(crate) fn over(transport: Arc<dyn Transport>, level: u8, trace: Tracer) -> Arc<dyn Transport> {
+    pub(crate) fn wrap(transport: Arc<dyn Transport>, level: u8, trace: Tracer) -> Arc<dyn Transport> {
         if level == 0 { transport } else { Arc::new(Self { transport, level, trace }) }
     }
 }
@@ -56,7 +56,7 @@ impl Transport for TracedTransport {
                     .get(header::CONTENT_TYPE)
                     .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
                 let body = pieces.unwrap_or_default().concat();
-                lines.extend(if is_form { shown_form('>', &body) } else { shown('>', &body) });
+                lines.extend(if is_form { shown_form('>', &body) } else { redact_body('>', &body) });
             }
             (self.trace)(&lines.join("\n"));
             let started = Instant::now();
@@ -71,7 +71,7 @@ impl Transport for TracedTransport {
             };
             let (head, body) = response.into_parts();
             (self.trace)(&self::response(head.status, &head.headers, b"", took, self.level));
-            let body = if self.level >= 3 { self.traced(body) } else { body };
+            let body = if self.level >= 3 { self.trace_body(body) } else { body };
             Ok(Response::from_parts(head, body))
         })
     }
@@ -79,7 +79,7 @@ impl Transport for TracedTransport {
 
 impl TracedTransport {
     /// The same body, traced as soon as it ends or is dropped: even an incomplete one can contain a token.
-    fn traced(&self, body: ResponseBody) -> ResponseBody {
+    fn trace_body(&self, body: ResponseBody) -> ResponseBody {
         let seen = Seen { bytes: Vec::new(), trace: Arc::clone(&self.trace) };
         ResponseBody::stream(stream::unfold((body, seen), |(mut body, mut seen)| async move {
             let chunk = body.chunk().await?;
@@ -100,7 +100,7 @@ struct Seen {
 
 impl Drop for Seen {
     fn drop(&mut self) {
-        if let Some(line) = shown('<', &self.bytes) {
+        if let Some(line) = redact_body('<', &self.bytes) {
             (self.trace)(&line);
         }
     }
@@ -118,7 +118,7 @@ pub(crate) fn response(
         lines.extend(headers('<', all));
     }
     if level >= 3 {
-        lines.extend(shown('<', body));
+        lines.extend(redact_body('<', body));
     }
     lines.join("\n")
 }
@@ -139,7 +139,7 @@ pub(crate) fn headers(sign: char, headers: &HeaderMap) -> impl Iterator<Item = S
 }
 
 /// The body with secrets redacted; `None` if it is empty.
-pub(crate) fn shown(sign: char, body: &[u8]) -> Option<String> {
+pub(crate) fn redact_body(sign: char, body: &[u8]) -> Option<String> {
     if body.is_empty() {
         return None;
     }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_large_body_is_cut_at_a_character_boundary() {
-        let text = shown('<', "é".repeat(10_000).as_bytes()).unwrap();
+        let text = redact_body('<', "é".repeat(10_000).as_bytes()).unwrap();
         assert!(text.ends_with("é…") && text.len() <= MAX_SHOWN_BYTES + 8);
     }
 }

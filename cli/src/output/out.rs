@@ -128,7 +128,7 @@ impl Out {
         if self.columns.is_empty() {
             return Ok(Columns::all(all));
         }
-        Columns::named(all, &self.columns).map_err(|name| {
+        Columns::select(all, &self.columns).map_err(|name| {
             let known: Vec<_> = all.iter().map(|column| column.name).collect();
             let rule = format!("unknown column `{name}`; the columns are: {}", known.join(", "));
             let hint = keys::nearest(name, known).map(|meant| format!("did you mean `{meant}`?"));
@@ -266,7 +266,7 @@ impl Out {
     }
 
     /// Prints bytes from the service or a sender unchanged; on a terminal, with control characters made visible.
-    pub(crate) fn untrusted(&self, bytes: &[u8]) -> Result<(), Fail> {
+    pub(crate) fn print_untrusted(&self, bytes: &[u8]) -> Result<(), Fail> {
         if self.terminal.stdout {
             return write_stdout(safe_lines(&String::from_utf8_lossy(bytes)).as_bytes());
         }
@@ -369,7 +369,7 @@ pub(crate) fn was_stdout_closed() -> bool {
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
     // A model reads a tool's result.
     let redacted =
-        if literal::is_enabled() { std::str::from_utf8(bytes).ok().map(secret::redacted) } else { None };
+        if literal::is_enabled() { std::str::from_utf8(bytes).ok().map(secret::redact) } else { None };
     let bytes = redacted.as_ref().map_or(bytes, |text| text.as_bytes());
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(lost)
@@ -383,7 +383,7 @@ pub(crate) fn write_stderr_json(line: &Value) {
 /// Writes text to standard error.
 pub(crate) fn write_stderr(text: &str) {
     // If standard error is closed, there is nowhere to report it.
-    let _ = io::stderr().lock().write_all(secret::redacted(text).as_bytes());
+    let _ = io::stderr().lock().write_all(secret::redact(text).as_bytes());
 }
 
 /// None of the requested fields exists, but the request has been sent.

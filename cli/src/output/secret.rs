@@ -44,7 +44,7 @@ pub(crate) fn know(secret: &str) {
 }
 
 /// Redacts known secrets, and the values of JSON fields with credentials, even in malformed, truncated or nested JSON.
-pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for secret in KNOWN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         if text.contains(secret.expose_secret()) {
@@ -125,7 +125,7 @@ impl Drop for SecretFile<'_> {
 }
 
 /// A secret's start and end, enough to recognize it; for a short secret, only a short start.
-pub(crate) fn masked(secret: &str) -> String {
+pub(crate) fn mask(secret: &str) -> String {
     let shown = |range| secret.get(range).unwrap_or_default();
     if secret.len() < 24 {
         return format!("{}…", shown(0..3.min(secret.len() / 2)));
@@ -162,7 +162,7 @@ fn cover_fields(json: &mut Value, is_secret: &impl Fn(&str) -> bool) {
         }
         Value::Array(items) => items.iter_mut().for_each(|item| cover_fields(item, is_secret)),
         Value::String(text) => {
-            if let Cow::Owned(redacted) = redacted(text) {
+            if let Cow::Owned(redacted) = redact(text) {
                 *text = redacted;
             }
         }
@@ -201,21 +201,21 @@ mod tests {
             format!("the response started with: {{\"token\" : \"{token}"),
             format!("{{\"token\":\"with \\\" a quote {token}\"}}"),
         ] {
-            let redacted = redacted(&text);
+            let redacted = redact(&text);
             assert!(!redacted.contains("sentinel") && redacted.contains(REDACTED), "{text}\n{redacted}");
         }
         assert_eq!(
-            redacted("the token \"x\" and {\"tokens\": \"2\"}"),
+            redact("the token \"x\" and {\"tokens\": \"2\"}"),
             "the token \"x\" and {\"tokens\": \"2\"}"
         );
-        assert!(redacted(&body).contains("CI"));
+        assert!(redact(&body).contains("CI"));
     }
 
     #[test]
     fn a_known_secret_is_redacted_wherever_it_occurs() {
         know("sb_known_sentinel");
         know("short");
-        assert_eq!(redacted("Invalid key sb_known_sentinel: short"), "Invalid key [redacted]: short");
+        assert_eq!(redact("Invalid key sb_known_sentinel: short"), "Invalid key [redacted]: short");
         let mut json = json!({"message": "sb_known_sentinel", "code": "c"});
         cover_credentials(&mut json);
         assert_eq!(json, json!({"message": "[redacted]", "code": "c"}));
@@ -224,8 +224,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_can_be_redacted(parts in prop::collection::vec(prop_oneof![Just("\"token\":\"".to_owned()), Just("\\\"".to_owned()), any::<String>()], 0..20)) {
-            let once = redacted(&parts.concat()).into_owned();
-            prop_assert_eq!(redacted(&once), once.as_str());
+            let once = redact(&parts.concat()).into_owned();
+            prop_assert_eq!(redact(&once), once.as_str());
         }
     }
 }

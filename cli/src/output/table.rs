@@ -107,7 +107,7 @@ impl Columns {
     ///
     /// # Errors
     /// Returns the first unknown name.
-    pub(crate) fn named<'a>(columns: &[Column], names: &'a [String]) -> Result<Self, &'a str> {
+    pub(crate) fn select<'a>(columns: &[Column], names: &'a [String]) -> Result<Self, &'a str> {
         names
             .iter()
             .map(|name| columns.iter().find(|column| column.name == name).copied().ok_or(name.as_str()))
@@ -150,7 +150,7 @@ impl Columns {
             text += &self.line(
                 row,
                 &widths,
-                |column, cell| (column.kind == Kind::State).then(|| color::of_state(cell)).flatten(),
+                |column, cell| (column.kind == Kind::State).then(|| color::state_style(cell)).flatten(),
                 colored,
             );
         }
@@ -381,9 +381,9 @@ mod tests {
     #[test]
     fn columns_are_selected_by_name_and_in_order() {
         let names = ["subject".to_owned(), "id".to_owned()];
-        let columns = Columns::named(COLUMNS, &names).unwrap();
+        let columns = Columns::select(COLUMNS, &names).unwrap();
         assert_eq!(columns.tsv(&email("Hi")), "Hi\t49a3999c-0ce1-4ea6-ab68-afcd6dc2e794");
-        assert_eq!(Columns::named(COLUMNS, &["sbject".to_owned()]).unwrap_err(), "sbject");
+        assert_eq!(Columns::select(COLUMNS, &["sbject".to_owned()]).unwrap_err(), "sbject");
     }
 
     #[test]

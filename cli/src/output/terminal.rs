@@ -66,8 +66,8 @@ impl Terminal {
             stdout,
             stderr,
             width: width.unwrap_or(DEFAULT_WIDTH),
-            color_stdout: colored(stdout, env, color),
-            color_stderr: colored(stderr, env, color),
+            color_stdout: supports_color(stdout, env, color),
+            color_stderr: supports_color(stderr, env, color),
         }
     }
 }
@@ -89,7 +89,7 @@ fn interpret_colors() -> [bool; 2] {
 }
 
 /// `--color` > `NO_COLOR` > `CLICOLOR_FORCE` > (terminal, `TERM` not `dumb`, `CLICOLOR` not 0).
-fn colored(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
+fn supports_color(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
     match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn terminal(tty: bool, env: &[(&str, &str)], color: ColorChoice) -> Terminal {
-        Terminal::from_properties([tty; 3], Some(132), &Env::of(env), color)
+        Terminal::from_properties([tty; 3], Some(132), &Env::from_pairs(env), color)
     }
 
     proptest! {
@@ -226,7 +226,8 @@ mod tests {
     #[test]
     fn a_terminal_without_a_known_width_has_the_default_one() {
         for measured in [None, Some(0)] {
-            let terminal = Terminal::from_properties([true; 3], measured, &Env::of(&[]), ColorChoice::Auto);
+            let terminal =
+                Terminal::from_properties([true; 3], measured, &Env::from_pairs(&[]), ColorChoice::Auto);
             assert_eq!(terminal.width, DEFAULT_WIDTH);
         }
     }

@@ -138,7 +138,7 @@ impl Field {
     }
 
     /// The name in messages, if not the flag's.
-    pub(crate) const fn called(mut self, name: &'static str) -> Self {
+    pub(crate) const fn label(mut self, name: &'static str) -> Self {
         self.called = Some(name);
         self
     }

@@ -102,7 +102,7 @@ impl Body {
     pub(crate) fn malformed(&mut self, code: &'static str, rule: String, flag: &str, value: &str) {
         self.is_touched = true;
         self.is_unknown = true;
-        self.flags.wrong(code, rule, flag, value);
+        self.flags.reject(code, rule, flag, value);
     }
 
     fn touch(&mut self, path: &str) {
@@ -163,7 +163,7 @@ impl<'a> Given<'a> {
         flags.field("/idempotency_key", "--idempotency-key", key);
         let key = match key {
             Some(text) => IdempotencyKey::new(text)
-                .map_err(|problem| flags.wrong(problem.code, problem.message, "--idempotency-key", text))
+                .map_err(|problem| flags.reject(problem.code, problem.message, "--idempotency-key", text))
                 .ok(),
             None => None,
         };
@@ -264,14 +264,14 @@ impl<'a> Given<'a> {
                         0 | 1 => format!("--{flag} and --clear {flag} can't be used together"),
                         _ => format!("--clear {flag} can't be used with a new {flag}"),
                     };
-                    body.flags.wrong_nth("exclusive", rule, "--clear", i + 1, word);
+                    body.flags.reject_nth("exclusive", rule, "--clear", i + 1, word);
                 }
                 Some((_, name, value)) => body.set(name, value.clone()),
                 None => {
                     let names: Vec<_> = fields.iter().map(|(flag, ..)| flag.as_str()).collect();
                     let one_of = if names.len() == 1 { "" } else { "one of " };
                     let rule = format!("--clear must be {one_of}{}", names.join(", "));
-                    body.flags.wrong_nth("type", rule, "--clear", i + 1, word);
+                    body.flags.reject_nth("type", rule, "--clear", i + 1, word);
                 }
             }
         }
@@ -355,7 +355,7 @@ impl Field {
                 for (i, value) in
                     values.iter().enumerate().filter(|(_, value)| !choices.contains(&value.as_str()))
                 {
-                    body.flags.wrong_nth("type", rule.clone(), &label, i + 1, value);
+                    body.flags.reject_nth("type", rule.clone(), &label, i + 1, value);
                 }
             }
             if !values.is_empty() {
@@ -381,7 +381,7 @@ impl Field {
             Err(rule) => {
                 body.is_touched = true;
                 let name = self.called.unwrap_or(&label);
-                body.flags.wrong("type", format!("{name} must be {rule}"), &label, &text);
+                body.flags.reject("type", format!("{name} must be {rule}"), &label, &text);
             }
         }
     }

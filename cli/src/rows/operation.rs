@@ -39,7 +39,7 @@ pub(crate) trait Operation: Sync {
 
     /// Adds texts and arguments to the parser.
     fn augment(&self, verb: &Verb, command: clap::Command) -> clap::Command {
-        verb.of_row(command)
+        verb.build(command)
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a>;
@@ -83,15 +83,15 @@ impl Paging {
 
     fn read(self, matches: &ArgMatches) -> Result<pages::Args, Fail> {
         match self {
-            Self::Usual => parsed(matches),
-            Self::Complete => parsed::<pages::CompleteArgs>(matches).map(Into::into),
-            Self::Older => parsed::<pages::OlderArgs>(matches).map(Into::into),
+            Self::Usual => parse(matches),
+            Self::Complete => parse::<pages::CompleteArgs>(matches).map(Into::into),
+            Self::Older => parse::<pages::OlderArgs>(matches).map(Into::into),
         }
     }
 }
 
 /// The arguments that the parser was built with.
-fn parsed<A: Args>(matches: &ArgMatches) -> Result<A, Fail> {
+fn parse<A: Args>(matches: &ArgMatches) -> Result<A, Fail> {
     A::from_arg_matches(matches).map_err(|error| Fail::local("couldn't read the arguments", error))
 }
 
@@ -394,7 +394,7 @@ impl<A: Args> Operation for Own<A> {
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { self.0(parsed(given.matches)?, context).await })
+        Box::pin(async move { self.0(parse(given.matches)?, context).await })
     }
 }
 

@@ -64,11 +64,15 @@ impl ConfigFile {
     /// Parses the text of a file.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Fail> {
         let text: Arc<str> = Arc::from(text.strip_prefix('\u{FEFF}').unwrap_or(text));
-        let (secrets, shown) = secrets::covered(&text);
+        let (secrets, shown) = secrets::mask(&text);
         let origin = |span| Origin::Config { path: path.to_owned(), text: Arc::clone(&shown), span };
         let document = Document::parse(Arc::clone(&text)).map_err(|error| {
             let origin = origin(error.span().unwrap_or_default());
-            usage(Problem::new("", "syntax", error.message().trim()), Some(origin), None)
+            usage(
+                Problem::new("", "syntax", format!("not TOML: {}", error.message().trim())),
+                Some(origin),
+                None,
+            )
         })?;
         let found = secrets.into_iter().map(|key| Diagnostic {
             problem: Problem::new(
@@ -235,7 +239,7 @@ pub(crate) fn with_alias(
 }
 
 /// The text of the file with a profile renamed, in the same place.
-pub(crate) fn renamed(text: &str, old: &str, new: &str) -> Result<String, toml_edit::TomlError> {
+pub(crate) fn rename_profile(text: &str, old: &str, new: &str) -> Result<String, toml_edit::TomlError> {
     let mut document: DocumentMut = text.parse()?;
     if let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) {
         let names: Vec<String> = profiles.iter().map(|(name, _)| name.to_owned()).collect();
@@ -339,12 +343,12 @@ mod tests {
 
     #[test]
     fn a_renamed_profile_keeps_its_place_and_its_comments() {
-        let changed = renamed(FILE, "work", "job").unwrap();
+        let changed = rename_profile(FILE, "work", "job").unwrap();
         assert_eq!(changed, FILE.replace("[profiles.work]", "[profiles.job]"));
         let inline = "profiles = { work = { retries = 1 }, b = { retries = 2 } } # two\n";
-        assert_eq!(renamed(inline, "work", "a").unwrap(), inline.replace("work", "a"));
+        assert_eq!(rename_profile(inline, "work", "a").unwrap(), inline.replace("work", "a"));
         let dotted = "# one\nprofiles.work.retries = 1\nprofiles.b.retries = 2\n";
-        assert_eq!(renamed(dotted, "work", "a").unwrap(), dotted.replace("work", "a"));
+        assert_eq!(rename_profile(dotted, "work", "a").unwrap(), dotted.replace("work", "a"));
     }
 
     #[test]

@@ -203,11 +203,11 @@ impl<'a> Layers<'a> {
     /// Reads the file and determines the active profile.
     pub(crate) fn read(flags: &'a Flags, env: &'a Env) -> Result<Self, Fail> {
         let file = paths::config_file(env)?.map(|path| ConfigFile::read(&path)).transpose()?.flatten();
-        Ok(Self::of(flags, env, file))
+        Ok(Self::new(flags, env, file))
     }
 
     /// Determines the active profile, with a file already read.
-    pub(crate) fn of(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
+    pub(crate) fn new(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
         let mut profile = None;
         let mut profile_origin = None;
         if let Some(name) = &flags.profile {
@@ -232,7 +232,7 @@ impl<'a> Layers<'a> {
         if let Some((_, text)) = self.flags.values.iter().rev().find(|(name, _)| *name == key.name) {
             let flag = key.flag.unwrap_or(key.name);
             let source = Source::Flag(flag.to_owned());
-            let origin = flag_origin(flag, &secrets::masked(text));
+            let origin = flag_origin(flag, &secrets::mask_user_info(text));
             return Some((Setting { value: text.clone(), source }, Some(origin)));
         }
         if key.name == "base_url"
@@ -418,9 +418,9 @@ mod tests {
                         base_url = \"https://work.example.com\"\n[profiles.local]\nbase_url = \"http://127.0.0.1:4010\"\n";
 
     fn retries(flags: &Flags, env: &[(&str, &str)], file: &str) -> (String, String) {
-        let env = Env::of(env);
+        let env = Env::from_pairs(env);
         let file = ConfigFile::parse(Path::new("c.toml"), file).unwrap();
-        let layers = Layers::of(flags, &env, Some(file));
+        let layers = Layers::new(flags, &env, Some(file));
         let (setting, _) = layers.text(keys::find("retries").unwrap()).unwrap();
         (setting.value, setting.source.to_string())
     }
@@ -430,7 +430,7 @@ mod tests {
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let mut env = env.to_vec();
         env.push(("IDEMPOST_CONFIG_DIR", folder.path().to_str().unwrap()));
-        load(flags, &Env::of(&env))
+        load(flags, &Env::from_pairs(&env))
     }
 
     fn problems(fail: Fail) -> Vec<Diagnostic> {

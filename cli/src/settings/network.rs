@@ -25,7 +25,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// The settings that another process of this program [passed on](Self::variables).
-    pub(crate) fn of_env(env: &Env) -> Self {
+    pub(crate) fn from_env(env: &Env) -> Self {
         let proxy = env.get(PROXY).and_then(|proxy| keys::proxy(proxy).ok());
         Self { cacert: env.path(CACERT), client_cert: env.path(CLIENT_CERT), proxy }
     }

@@ -18,7 +18,7 @@ fn is_secret(name: &str) -> bool {
 ///
 /// A value extends to the end of its line, or of the line that closes its brackets; that of a table, to the next table. So in a broken file, too
 /// much is masked rather than too little. User information in URLs is also masked.
-pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
+pub(super) fn mask(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
     let source = Source::new(text);
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     // The secret key before the next `=`, and the start of the open value.
@@ -85,7 +85,7 @@ pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
 }
 
 /// A URL without its user information; any other text is unchanged.
-pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+pub(crate) fn mask_user_info(text: &str) -> Cow<'_, str> {
     match user_info(text) {
         Some(part) => Cow::Owned(format!("{}***{}", &text[..part.start], &text[part.end..])),
         None => Cow::Borrowed(text),
@@ -115,7 +115,7 @@ mod tests {
             ("b = \"https://me:x@a.test/@\"\n", "b = \"https://****@a.test/@\"\n"),
             ("b = \"api_key\"\nc = 1\n", "b = \"api_key\"\nc = 1\n"),
         ] {
-            assert_eq!(&*covered(&text.into()).1, expected);
+            assert_eq!(&*mask(&text.into()).1, expected);
         }
     }
 }

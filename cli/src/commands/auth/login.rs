@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use self::countdown::Countdown;
 use self::server::Target;
-use super::{failed, of_store, profile};
+use super::{login_failure, profile, store_failure};
 use crate::actions::browser;
 use crate::actions::confirm::{confirm_locally, is_interactive};
 use crate::context::Context;
@@ -130,8 +130,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return unfinished::finish(url, &args, context).await;
     }
     let plan = plan(&args, context)?;
-    let credentials =
-        Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
+    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)
+        .map_err(|error| store_failure(&error))?;
     let store = choose_store(&credentials, plan.store, context).await?;
     revoke_earlier(&credentials, context).await?;
     let metadata = if args.with_token {
@@ -161,7 +161,9 @@ async fn revoke_earlier(credentials: &Credentials, context: &Context) -> Result<
     if ended.is_none_or(|ended| ended.reason != EndReason::LoggedOut) {
         return Ok(());
     }
-    if let Revocation::NotRevoked(error) = context.session(credentials)?.logout().await.map_err(failed)? {
+    if let Revocation::NotRevoked(error) =
+        context.session(credentials)?.logout().await.map_err(login_failure)?
+    {
         let why = report::chain(&error);
         context.out.warn(&format!(
             "the earlier login couldn't be revoked: {why}; its tokens may stay valid at the service"
@@ -207,7 +209,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         // RFC 6749, 3.3
         let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         if scope.is_empty() || !scope.bytes().all(fits) {
-            flags.wrong_nth(
+            flags.reject_nth(
                 "charset",
                 "a scope is a single word, such as emails:send",
                 "--scope",
@@ -220,14 +222,14 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         Some(word) => {
             let kind = kind(word);
             if kind.is_none() {
-                flags.wrong("type", "the store must be keyring or file", "--store", word);
+                flags.reject("type", "the store must be keyring or file", "--store", word);
             }
             kind
         }
         None => settings.store.as_ref().map(|store| store.value),
     };
     let timeout = keys::duration(&args.login_timeout).unwrap_or_else(|rule| {
-        flags.wrong("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
+        flags.reject("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
         Duration::default()
     });
     for (name, is_set, with_token, device) in [
@@ -249,10 +251,10 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         }
     }
     if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
-        flags.wrong("empty", "a client ID must not be empty", "--client-id", "");
+        flags.reject("empty", "a client ID must not be empty", "--client-id", "");
     }
     if context.global.has_sandbox() {
-        flags.wrong(
+        flags.reject(
             "exclusive",
             "auth login can't be used with --sandbox: the login would end with the command",
             "--sandbox",
@@ -265,7 +267,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     let issuer = args.issuer.as_deref().and_then(|text| match keys::base_url(text) {
         Ok(issuer) => Some(issuer),
         Err(rule) => {
-            flags.wrong("setting", format!("--issuer {rule}"), "--issuer", text);
+            flags.reject("setting", format!("--issuer {rule}"), "--issuer", text);
             None
         }
     });
@@ -306,7 +308,7 @@ async fn choose_store(
     if is_interactive(context)? {
         context.out.warn(&why);
         confirm_locally("Store the login in a file that only you can read?", context).await?;
-        credentials.probe(StoreKind::File).await.map_err(|error| of_store(&error))?;
+        credentials.probe(StoreKind::File).await.map_err(|error| store_failure(&error))?;
         return Ok(StoreKind::File);
     }
     let problem = Problem::new("", "required", format!("the login can't be stored: {why}"));
@@ -336,7 +338,7 @@ async fn store_key(
     }
     let key = key.map_err(Fail::Usage)?;
     let origin = plan.target.base_url.origin().ascii_serialization();
-    credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
+    credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| store_failure(&error))?;
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
 
@@ -358,7 +360,7 @@ impl Grant {
             Ok(record)
         });
         let saved = saving.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;
-        saved.map_err(failed)
+        saved.map_err(login_failure)
     }
 }
 
@@ -377,7 +379,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
             context.out.warn(&crate::output::report::sdk_message(&error));
             None
         }
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(login_failure(error)),
     };
     let redirect_uri =
         receiver.as_ref().map_or(PASTE_REDIRECT_URI, RedirectListener::redirect_uri).to_owned();
@@ -437,16 +439,17 @@ async fn wait_for_code(
 ) -> Result<AuthorizationCode, Fail> {
     let came_back = async {
         if let Some(receiver) = receiver {
-            return receiver.wait(authorization, timeout).await.map_err(failed);
+            return receiver.wait(authorization, timeout).await.map_err(login_failure);
         }
         tokio::time::sleep(timeout).await;
-        Err(super::refused(&AuthError::RedirectTimeout { waited: timeout }))
+        Err(super::auth_failure(&AuthError::RedirectTimeout { waited: timeout }))
     };
     let pasted = async {
         match paste {
-            Some(paste) => {
-                paste.code(authorization, countdown, context).await.map_err(|error| super::refused(&error))
-            }
+            Some(paste) => paste
+                .code(authorization, countdown, context)
+                .await
+                .map_err(|error| super::auth_failure(&error)),
             None => std::future::pending().await,
         }
     };
@@ -491,7 +494,7 @@ fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
 /// Writes the settings that later commands need to find the login: the base URL and the store.
 fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let name = profile::shown(context)?;
+    let name = profile::display_name(context)?;
     let written = |profile| {
         let entry = settings.file.as_ref()?.get(profile, "base_url")?;
         keys::base_url(&entry.text).ok()
@@ -510,7 +513,7 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
         return Ok(());
     }
     // Preserves the defaults of other profiles.
-    let target = match profile::named(context)? {
+    let target = match profile::selected_name(context)? {
         None if written(None).is_some_and(|kept| kept != *base_url) => Some(name),
         named => named,
     };
@@ -527,7 +530,7 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
 }
 
 fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
-    let name = profile::shown(context)?;
+    let name = profile::display_name(context)?;
     metadata["profile"] = name.into();
     metadata["store"] = store.word().into();
     let place = match store {

@@ -117,11 +117,11 @@ fn with_ids(
 /// The IDs of a noun: from the cache of the account, or listed by running this program with the command line's profile and service.
 fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
     let label = NOUNS.iter().find(|(name, _)| *name == noun).map_or("name", |(_, label)| *label);
-    let ids = listed(noun, label, words, env).unwrap_or_default().into_iter();
+    let ids = list_ids(noun, label, words, env).unwrap_or_default().into_iter();
     ids.map(|(id, about)| CompletionCandidate::new(id).help(about.map(Into::into))).collect()
 }
 
-fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
+fn list_ids(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
     let [profile, api_key_file, base_url, cacert, client_cert, proxy] = [
         ("--profile", Some('p')),
         ("--api-key-file", None),

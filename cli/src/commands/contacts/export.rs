@@ -45,7 +45,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     if args.segment_id.as_deref() == Some("") {
-        flags.wrong("empty", "--segment-id must not be empty", "--segment-id", "");
+        flags.reject("empty", "--segment-id must not be empty", "--segment-id", "");
     }
     flags.finish()?;
     let client = context.client()?;

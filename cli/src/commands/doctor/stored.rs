@@ -14,7 +14,7 @@ use crate::settings::{Settings, paths};
 /// Checks the stored credentials that apply if no other credential is given.
 pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     let found = context.credentials().and_then(|credentials| {
-        let overview = credentials.overview().map_err(|error| auth::of_store(&error))?;
+        let overview = credentials.overview().map_err(|error| auth::store_failure(&error))?;
         Ok((credentials, overview))
     });
     let (credentials, overview) = match found {

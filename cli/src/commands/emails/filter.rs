@@ -44,7 +44,7 @@ pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects>
         if read.is_none() {
             let rule =
                 "--since must be a time such as 2026-11-26T09:00:00Z, a date, or an age such as 2h or 7d";
-            flags.wrong("type", rule, "--since", text);
+            flags.reject("type", rule, "--since", text);
         }
         read
     });

@@ -112,7 +112,7 @@ impl Args {
             ("--dimensions", MetricsDimension::KNOWN, &self.dimensions),
         ] {
             for value in values.iter().filter(|value| !known.contains(&value.as_str())) {
-                flags.wrong("type", format!("{flag} must be one of {}", known.join(", ")), flag, value);
+                flags.reject("type", format!("{flag} must be one of {}", known.join(", ")), flag, value);
             }
         }
         let mut query = EmailMetricsQuery::new()
@@ -139,7 +139,7 @@ impl Args {
     }
 
     /// The metrics in the columns of a table.
-    fn shown(&self) -> Vec<&str> {
+    fn table_columns(&self) -> Vec<&str> {
         if self.metrics.is_empty() {
             DEFAULT.to_vec()
         } else {
@@ -155,7 +155,7 @@ impl Args {
             "broadcast" => "broadcast_name",
             other => other,
         });
-        let names = dimensions.chain(self.shown());
+        let names = dimensions.chain(self.table_columns());
         names.filter_map(column).collect()
     }
 }
@@ -170,7 +170,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let out = &context.out;
     let mut columns = if by_default { args.columns() } else { COLUMNS.to_vec() };
     if out.form() == Form::Human && out.terminal.stdout && by_default {
-        columns.extend(args.shown().first().and_then(|name| column(name)).map(Column::bars));
+        columns.extend(args.table_columns().first().and_then(|name| column(name)).map(Column::bars));
     }
     let columns = Some(columns.as_slice()).filter(|_| !args.dimensions.is_empty());
     metrics::show(columns, "no emails in this range", context, |client| client.emails().metrics(&query)).await

@@ -235,7 +235,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         None => format!("accepted for {recipients}"),
     });
     match plan.wait {
-        Some(timeout) => wait::until_final(timeout, &client, &accepted.value.id, |_| {}, context).await,
+        Some(timeout) => wait::wait_until_final(timeout, &client, &accepted.value.id, |_| {}, context).await,
         None => Ok(()),
     }
 }

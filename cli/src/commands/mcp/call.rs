@@ -68,12 +68,12 @@ impl Runner {
             .stderr(Stdio::piped())
             .spawn()?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (stdout, stderr) = tokio::try_join!(bounded(stdout), bounded(stderr))?;
+        let (stdout, stderr) = tokio::try_join!(read_bounded(stdout), read_bounded(stderr))?;
         let status = child.wait().await?;
         if !status.success() {
             let text = String::from_utf8_lossy(&stderr);
             let error = text.lines().rev().find(|line| line.starts_with("{\"error\"")).unwrap_or(text.trim());
-            return Ok(Ran::Failed(secret::redacted(error).into_owned()));
+            return Ok(Ran::Failed(secret::redact(error).into_owned()));
         }
         if stdout.len() as u64 > MAX_RESULT {
             let rule = format!("the result exceeds {MAX_RESULT} bytes; request less, such as with `limit`");
@@ -123,7 +123,7 @@ impl Runner {
 }
 
 /// Reads a stream to its end, but retains only slightly more than the maximum.
-async fn bounded(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
         (&mut stream).take(MAX_RESULT + 1).read_to_end(&mut bytes).await?;

@@ -36,7 +36,7 @@ impl Catalog {
         let groups: BTreeSet<_> = tools.iter().map(|tool| tool.group().to_owned()).collect();
         if let Some(unknown) = only.iter().find(|name| !groups.contains(*name)) {
             let known: Vec<_> = groups.into_iter().collect();
-            return Err((format!("must be groups of tools: {}", known.join(", ")), unknown.clone()));
+            return Err((format!("--only must be groups of tools: {}", known.join(", ")), unknown.clone()));
         }
         let is_listed = |tool: &Tool| match only {
             [] => SENDER.contains(&tool.group()),
@@ -49,7 +49,7 @@ impl Catalog {
         let size = serde_json::to_string(&catalog.records()).map_or(usize::MAX, |text| text.len());
         if size > MAX_LIST {
             let rule = format!(
-                "must be fewer groups: their tools would take {size} bytes of a model's context; the limit is {MAX_LIST}"
+                "--only must be fewer groups: their tools would take {size} bytes of a model's context; the limit is {MAX_LIST}"
             );
             return Err((rule, only.join(",")));
         }
@@ -91,7 +91,7 @@ impl Catalog {
                 "`{unknown}` isn't an argument of this tool; pass the command's arguments in `arguments`"
             ));
         }
-        let tool = self.named(command.as_ref())?;
+        let tool = self.find_tool(command.as_ref())?;
         if changes != (tool.access > Access::Read) {
             return Err(format!("`{}` needs {}", tool.name(), if changes { READ } else { CHANGE }));
         }
@@ -101,7 +101,7 @@ impl Catalog {
         }
     }
 
-    fn named(&self, command: Option<&Value>) -> Result<&Tool, String> {
+    fn find_tool(&self, command: Option<&Value>) -> Result<&Tool, String> {
         let name = command.and_then(Value::as_str).unwrap_or_default().replace([' ', '-'], "_");
         let found = self.further.get(&name).or_else(|| self.listed.get(&name));
         found
@@ -115,7 +115,7 @@ impl Catalog {
 
     fn describe(&self, arguments: &Map<String, Value>) -> Result<Value, String> {
         if let Some(command) = arguments.get("command").filter(|command| !command.is_null()) {
-            let tool = self.named(Some(command))?;
+            let tool = self.find_tool(Some(command))?;
             return Ok(
                 json!({"command": tool.name(), "description": tool.description, "arguments": tool.schema(), "run_with": runner(tool)}),
             );

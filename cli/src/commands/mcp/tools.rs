@@ -102,7 +102,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The type of an argument that takes a value, by the name of the value.
-    fn of_value(name: &str, choices: Vec<String>) -> Self {
+    fn from_value_name(name: &str, choices: Vec<String>) -> Self {
         match name {
             "BOOL" => Self::Boolean,
             "N" => Self::Integer,
@@ -162,7 +162,7 @@ fn tool(command: &clap::Command, path: String) -> Option<Tool> {
         (true, false) => Access::Manage,
     };
     let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string).unwrap_or_default();
-    let description = described(&text(command.get_about()), &text(command.get_long_about()));
+    let description = describe(&text(command.get_about()), &text(command.get_long_about()));
     Some(Tool { command: path, access, description, parameters })
 }
 
@@ -190,7 +190,7 @@ fn parameter(arg: &clap::Arg) -> Option<Parameter> {
         && (matches!(arg.get_action(), ArgAction::Append)
             || number.is_some_and(|number| number.max_values() > 1));
     let kind = if takes_value {
-        match Kind::of_value(values.first().map_or("", |value| value.as_str()), choices.collect()) {
+        match Kind::from_value_name(values.first().map_or("", |value| value.as_str()), choices.collect()) {
             Kind::Text | Kind::Choice(_) if has_optional_value => Kind::SwitchOrText,
             Kind::Pairs { .. } if !repeats => Kind::Text,
             kind => kind,
@@ -273,7 +273,7 @@ impl Parameter {
 }
 
 /// A command's description without the parts about the command line: invocation and output.
-fn described(about: &str, long: &str) -> String {
+fn describe(about: &str, long: &str) -> String {
     let about = about.replace(" and print its ID", "").replace(" and print it", "").replace("--", "");
     let paragraphs = long.split("\n\n").skip(1).map(|paragraph| {
         let sentences = paragraph.split_inclusive(". ").filter(|sentence| !is_about_the_terminal(sentence));

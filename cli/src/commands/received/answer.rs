@@ -81,7 +81,7 @@ impl Plan {
             Some(Ok(key)) => key,
             Some(Err(problem)) => {
                 let given = idempotency_key.unwrap_or_default();
-                flags.wrong(problem.code, problem.message, "--idempotency-key", &given);
+                flags.reject(problem.code, problem.message, "--idempotency-key", &given);
                 IdempotencyKey::random()
             }
         };

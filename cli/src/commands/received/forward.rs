@@ -45,7 +45,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
                 Bodies { text: Some(text), .. } => ("--text", text.as_str()),
                 bodies => ("--html", bodies.html.as_deref().unwrap_or_default()),
             };
-            flags.wrong("exclusive", rule, flag, body);
+            flags.reject("exclusive", rule, flag, body);
         }
         _ => {}
     }

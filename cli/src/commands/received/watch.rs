@@ -117,17 +117,17 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
     let mut flags = Flags::default();
     if args.from_now && args.from_start {
         let rule = "--from-now and --from-start can't be used together";
-        flags.wrong("exclusive", rule, "--from-start", "--from-start");
+        flags.reject("exclusive", rule, "--from-start", "--from-start");
     }
     let interval = keys::duration(&args.interval).unwrap_or_else(|rule| {
-        flags.wrong("type", format!("--interval {rule}"), "--interval", &args.interval);
+        flags.reject("type", format!("--interval {rule}"), "--interval", &args.interval);
         Duration::ZERO
     });
     let limit = args.limit.as_ref().and_then(|text| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
         if number.is_none() {
-            flags.wrong("range", "--limit must be a whole number above 0", "--limit", text);
+            flags.reject("range", "--limit must be a whole number above 0", "--limit", text);
         }
         number
     });

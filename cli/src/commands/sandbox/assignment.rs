@@ -15,7 +15,7 @@ impl Shell {
     pub(super) const NAMES: [&str; 2] = ["sh", "powershell"];
 
     /// The shell with this name; by default PowerShell on Windows, unless a POSIX shell started the program, and elsewhere a POSIX shell.
-    pub(super) fn named(name: Option<&str>, env: &Env) -> Self {
+    pub(super) fn from_name(name: Option<&str>, env: &Env) -> Self {
         Self::or_usual(name, env, cfg!(windows))
     }
 
@@ -84,10 +84,11 @@ mod tests {
 
     #[test]
     fn powershell_is_usual_on_windows_except_in_a_posix_shell() {
-        let usual = |variables: &[(&str, &str)], windows| Shell::or_usual(None, &Env::of(variables), windows);
+        let usual =
+            |variables: &[(&str, &str)], windows| Shell::or_usual(None, &Env::from_pairs(variables), windows);
         assert_eq!((usual(&[], false), usual(&[], true)), (Shell::Posix, Shell::PowerShell));
         assert_eq!(usual(&[("MSYSTEM", "MINGW64")], true), Shell::Posix);
-        assert_eq!(Shell::named(Some("powershell"), &Env::default()), Shell::PowerShell);
+        assert_eq!(Shell::from_name(Some("powershell"), &Env::default()), Shell::PowerShell);
         assert_eq!(Shell::or_usual(Some("sh"), &Env::default(), true), Shell::Posix);
     }
 }

@@ -11,7 +11,7 @@ use idempost::{Client, Error, call::RetryPolicy, problem::path_segment};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::wait::{deadline, limit, shown};
+use super::wait::{deadline, format_limit, limit};
 use super::{client, patient_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
@@ -268,7 +268,10 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
             Err(Error::Api(error)) if error.status == StatusCode::REQUEST_TIMEOUT => {
                 if left <= MAX_TIMEOUT {
                     return Err(Fail::Pending {
-                        message: format!("timed out after {} waiting for a matching email", shown(limit)),
+                        message: format!(
+                            "timed out after {} waiting for a matching email",
+                            format_limit(limit)
+                        ),
                         hint: Some("idempost sandbox inbox list".to_owned()),
                     });
                 }
@@ -324,7 +327,7 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
     let links = mail["links"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |link: &Value| at(link, "/text").to_lowercase();
     let Some(link) = links.iter().find(|link| text(link).contains(&wanted.to_lowercase())) else {
-        let there: Vec<_> = links.iter().take(MAX_NAMED).map(named).collect();
+        let there: Vec<_> = links.iter().take(MAX_NAMED).map(describe_link).collect();
         let more = links.len().saturating_sub(MAX_NAMED);
         return Err(Fail::NotFound {
             message: match there.as_slice() {
@@ -342,7 +345,7 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
 }
 
 /// The text of a link, shortened, for a message.
-fn named(link: &Value) -> String {
+fn describe_link(link: &Value) -> String {
     let text = safe(&at(link, "/text")).into_owned();
     match text.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("`{}…`", &text[..end]),
@@ -401,7 +404,7 @@ async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) ->
     let path = format!("/_/messages/{}", segment(id)?);
     if how.raw {
         let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
-        return context.out.untrusted(&mail);
+        return context.out.print_untrusted(&mail);
     }
     let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
     show_mail(&mail, context)

@@ -57,7 +57,7 @@ impl Target {
     /// Parses `smtp://user:password@host:port?tls=required` or `smtps://…`. The password appears in no message.
     fn read(flag: &str, text: &str, allow: AllowList) -> Result<Self, Fail> {
         let wrong = |rule: &str| {
-            let shown = Url::parse(text).map_or_else(|_| "…".to_owned(), |url| shown(&url));
+            let shown = Url::parse(text).map_or_else(|_| "…".to_owned(), |url| without_credentials(&url));
             let origin = Origin::Flag { name: flag.to_owned(), n: 1, value: shown, span: None };
             Fail::Usage(Diagnostics {
                 help: Some(format!(
@@ -68,7 +68,8 @@ impl Target {
         };
         let is_smtp = |url: &Url| matches!(url.scheme(), "smtp" | "smtps");
         let url = Url::parse(text).ok().filter(is_smtp);
-        let url = url.ok_or_else(|| wrong(&format!("{flag} must be smtp://HOST:PORT or smtps://HOST:PORT")))?;
+        let url =
+            url.ok_or_else(|| wrong(&format!("{flag} must be smtp://HOST:PORT or smtps://HOST:PORT")))?;
         if url.host_str().is_none_or(str::is_empty) {
             return Err(wrong("the URL has no host"));
         }
@@ -82,7 +83,7 @@ impl Target {
         let transport = builder.timeout(Some(TIMEOUT)).pool_config(PoolConfig::new().max_size(1)).build();
         let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let readable = url.scheme() == "smtp" && tls.is_none() && url.password().is_some() && !local;
-        Ok(Self { transport, name: shown(&url), readable, forwards: flag == "--smtp", allow })
+        Ok(Self { transport, name: without_credentials(&url), readable, forwards: flag == "--smtp", allow })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -174,7 +175,7 @@ fn usage(code: &'static str, rule: String, flag: &str, value: &str) -> Fail {
 }
 
 /// The URL without credentials.
-fn shown(url: &Url) -> String {
+fn without_credentials(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }

@@ -114,7 +114,7 @@ async fn wait(mut child: Child, mut signals: Signals) -> std::io::Result<ExitSta
         tokio::select! {
             status = child.wait() => return status,
             signal = signals.next() => {
-                if signal == Signal::Terminate || !in_foreground() {
+                if signal == Signal::Terminate || !is_in_foreground() {
                     forward(&child, signal);
                 }
             }
@@ -138,7 +138,7 @@ fn forward(child: &Child, signal: Signal) {
 
 /// Whether the terminal sends Ctrl-C to the command directly, because it is in the foreground process group.
 #[cfg(unix)]
-fn in_foreground() -> bool {
+fn is_in_foreground() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
     terminal.is_ok_and(|terminal| {
         rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
@@ -146,7 +146,7 @@ fn in_foreground() -> bool {
 }
 
 #[cfg(not(unix))]
-fn in_foreground() -> bool {
+fn is_in_foreground() -> bool {
     true
 }
 

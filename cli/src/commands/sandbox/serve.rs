@@ -81,7 +81,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(server.relay().map(|(purpose, server)| format!("# {purpose} {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
-    let shell = Shell::named(None, &context.env);
+    let shell = Shell::from_name(None, &context.env);
     let [first, second] = vendor_base_urls(base_url);
     let resend = shell.line(&[(first.0, &first.1), (second.0, &second.1), (VENDOR_API_KEY, key)]);
     lines.push(format!("# resend  {resend}"));

@@ -46,7 +46,7 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         Ok(answered) => answered?,
         Err(_) => {
             return Err(Fail::Pending {
-                message: format!("no sandbox at {} after {}", client.base_url(), shown(limit)),
+                message: format!("no sandbox at {} after {}", client.base_url(), format_limit(limit)),
                 hint: Some("start one: idempost sandbox serve".to_owned()),
             });
         }
@@ -66,7 +66,7 @@ pub(super) fn deadline(limit: Duration) -> Instant {
 }
 
 /// Formats a duration for people.
-pub(super) fn shown(limit: Duration) -> String {
+pub(super) fn format_limit(limit: Duration) -> String {
     if limit.subsec_millis() == 0 {
         format!("{} s", limit.as_secs())
     } else {

@@ -276,21 +276,21 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if let Some(path) = &path {
         if own {
             let rule = "--path can't be used with a new webhook, which has its own path";
-            flags.wrong("exclusive", rule, "--path", path);
+            flags.reject("exclusive", rule, "--path", path);
         } else if !path.starts_with('/') || path.contains(['?', '#', ' ']) {
-            flags.wrong("url", "a path must start with `/` and have no query", "--path", path);
+            flags.reject("url", "a path must start with `/` and have no query", "--path", path);
         }
     }
     let shared = |path: &PathBuf| path.is_file() && paths::mode(path).is_some_and(|mode| mode & 0o077 != 0);
     if let Some(path) = write_secret.filter(shared) {
         let rule = "others can read this file; run chmod 600 on it";
-        flags.wrong("file", rule, "--write-secret", &path.to_string_lossy());
+        flags.reject("file", rule, "--write-secret", &path.to_string_lossy());
     }
     let public_url = public_url.and_then(|text| address("--public-url", &text, &mut flags));
     let forward_to = forward_to.and_then(|text| address("--forward-to", &text, &mut flags));
     for (i, kind) in event.iter().enumerate() {
         if kind.trim().is_empty() {
-            flags.wrong_nth("empty", "an event type must not be empty", "--event", i + 1, kind);
+            flags.reject_nth("empty", "an event type must not be empty", "--event", i + 1, kind);
         }
     }
     let sandboxed = if own && public_url.is_none() { context.is_sandboxed() } else { Ok(true) };
@@ -323,7 +323,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 fn address(flag: &str, text: &str, flags: &mut Flags) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if url.is_none() {
-        flags.wrong("url", "the URL must be an absolute http or https URL", flag, text);
+        flags.reject("url", "the URL must be an absolute http or https URL", flag, text);
     }
     url
 }

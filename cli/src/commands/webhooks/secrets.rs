@@ -32,7 +32,7 @@ pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags
         });
         match added {
             Ok(added) => verifier = Some(added),
-            Err(rule) => flags.wrong_nth("secret", rule, "--secret-file", i + 1, path),
+            Err(rule) => flags.reject_nth("secret", rule, "--secret-file", i + 1, path),
         }
     }
     verifier
@@ -50,7 +50,7 @@ pub(super) fn tolerance(text: Option<&str>, flags: &mut Flags) -> Option<Duratio
         text => match keys::duration(text) {
             Ok(tolerance) => Some(tolerance),
             Err(rule) => {
-                flags.wrong("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);
+                flags.reject("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);
                 None
             }
         },

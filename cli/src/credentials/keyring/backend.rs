@@ -91,12 +91,14 @@ impl SystemKeyring {
         call: impl FnOnce(&keyring::Entry) -> keyring::Result<T> + Send + 'static,
     ) -> Result<Option<T>, SecretBackendError> {
         let user = user.to_owned();
-        within(self.timeout, move || keyring::Entry::new(SERVICE, &user).and_then(|entry| call(&entry)))
-            .and_then(|result| match result {
-                Ok(value) => Ok(Some(value)),
-                Err(keyring::Error::NoEntry) => Ok(None),
-                Err(error) => Err(classify(&error)),
-            })
+        call_with_timeout(self.timeout, move || {
+            keyring::Entry::new(SERVICE, &user).and_then(|entry| call(&entry))
+        })
+        .and_then(|result| match result {
+            Ok(value) => Ok(Some(value)),
+            Err(keyring::Error::NoEntry) => Ok(None),
+            Err(error) => Err(classify(&error)),
+        })
     }
 }
 
@@ -117,7 +119,7 @@ impl SecretBackend for SystemKeyring {
 }
 
 /// Runs a call on its own thread, and abandons the thread on timeout.
-fn within<T: Send + 'static>(
+fn call_with_timeout<T: Send + 'static>(
     timeout: Duration,
     call: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, SecretBackendError> {
@@ -207,9 +209,11 @@ mod tests {
     #[test]
     fn a_keyring_that_never_responds_times_out() {
         // E-10
-        let hangs = within(Duration::from_millis(20), || std::thread::park_timeout(Duration::from_mins(10)));
+        let hangs = call_with_timeout(Duration::from_millis(20), || {
+            std::thread::park_timeout(Duration::from_mins(10))
+        });
         assert!(matches!(hangs, Err(SecretBackendError::Slow(_))));
-        let panics = within(Duration::from_secs(5), || {
+        let panics = call_with_timeout(Duration::from_secs(5), || {
             // Keeps the panic hook's message out of the test's output.
             std::panic::resume_unwind(Box::new(()));
         });

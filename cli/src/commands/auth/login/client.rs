@@ -2,7 +2,7 @@
 
 use idempost::auth::{AuthorizationServer, NewOAuthClient};
 
-use crate::commands::auth::failed;
+use crate::commands::auth::login_failure;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -21,8 +21,8 @@ pub(super) async fn resolve(
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    for known in known(server, context)? {
-        if server.is_registered(&known).await.map_err(failed)? {
+    for known in known_ids(server, context)? {
+        if server.is_registered(&known).await.map_err(login_failure)? {
             return Ok(known);
         }
     }
@@ -30,7 +30,7 @@ pub(super) async fn resolve(
 }
 
 /// The client IDs that the server may know: the last login's and the default one.
-pub(super) fn known(server: &AuthorizationServer, context: &Context) -> Result<Vec<String>, Fail> {
+pub(super) fn known_ids(server: &AuthorizationServer, context: &Context) -> Result<Vec<String>, Fail> {
     let last = context.credentials()?.overview().ok().flatten().map(|last| last.metadata);
     let last = last.filter(|last| {
         last.origin == server.origin()
@@ -53,5 +53,5 @@ pub(super) async fn register(server: &AuthorizationServer) -> Result<String, Fai
     if server.supports_device_flow() {
         client = client.device_flow();
     }
-    Ok(server.register(&client).await.map_err(failed)?.client_id)
+    Ok(server.register(&client).await.map_err(login_failure)?.client_id)
 }

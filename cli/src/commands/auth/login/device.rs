@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::countdown::Countdown;
 use super::{Plan, client};
-use crate::commands::auth::{failed, refused};
+use crate::commands::auth::{auth_failure, login_failure};
 use crate::context::Context;
 use crate::credentials::ProfileStore;
 use crate::diagnostics::Fail;
@@ -25,11 +25,11 @@ pub(super) async fn log_in(plan: &Plan, store: ProfileStore, context: &Context) 
         never = countdown.run() => match never {},
     };
     let record = allowed
-        .map_err(|_| refused(&AuthError::RedirectTimeout { waited: plan.timeout }))?
-        .map_err(failed)?;
+        .map_err(|_| auth_failure(&AuthError::RedirectTimeout { waited: plan.timeout }))?
+        .map_err(login_failure)?;
     // The tokens exist only in this process, so signals wait until they are stored.
     let _held = signals::hold();
-    Session::start(store, &record).await.map_err(failed)?;
+    Session::start(store, &record).await.map_err(login_failure)?;
     Ok(record)
 }
 
@@ -48,15 +48,15 @@ async fn begin(
             .send()
     };
     if let Some(given) = &plan.client_id {
-        return request(given.clone()).await.map_err(failed);
+        return request(given.clone()).await.map_err(login_failure);
     }
-    for known in client::known(server, context)? {
+    for known in client::known_ids(server, context)? {
         match request(known).await {
             Err(idempost::Error::Auth(error)) if is_unknown_client(&error) => {}
-            begun => return begun.map_err(failed),
+            begun => return begun.map_err(login_failure),
         }
     }
-    request(client::register(server).await?).await.map_err(failed)
+    request(client::register(server).await?).await.map_err(login_failure)
 }
 
 fn is_unknown_client(error: &AuthError) -> bool {

@@ -33,7 +33,7 @@ impl Paste {
         context: &Context,
     ) -> Result<AuthorizationCode, AuthError> {
         while let Some(line) = self.lines.recv().await {
-            let refusal = match line.as_deref().map(unwrapped) {
+            let refusal = match line.as_deref().map(strip_paste_marks) {
                 Some("") => continue,
                 None => "the URL is too long".to_owned(),
                 Some(address) => match authorization.code_from(address) {
@@ -87,7 +87,7 @@ fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
 }
 
 /// The pasted text without the control sequences and spaces around it.
-fn unwrapped(line: &str) -> &str {
+fn strip_paste_marks(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("\u{1b}[200~").unwrap_or(line);
     line.strip_suffix("\u{1b}[201~").unwrap_or(line).trim()
@@ -106,7 +106,7 @@ mod tests {
             "\u{1b}[200~http://a/?x\u{1b}[201~\n",
             "\u{1b}[200~ http://a/?x\n",
         ] {
-            assert_eq!(unwrapped(line), "http://a/?x", "{line:?}");
+            assert_eq!(strip_paste_marks(line), "http://a/?x", "{line:?}");
         }
     }
 }

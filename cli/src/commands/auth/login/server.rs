@@ -4,7 +4,7 @@ use idempost::auth::{AuthError, AuthorizationServer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::commands::auth::failed;
+use crate::commands::auth::login_failure;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::settings::profiles::DEFAULT;
@@ -45,10 +45,10 @@ impl Target {
                 Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
                     Ok(AuthorizationServer::new(api)?.transport(transport))
                 }
-                found => found.map_err(failed),
+                found => found.map_err(login_failure),
             };
         };
-        let found = discovery.issuer(issuer.as_str()).await.map_err(failed)?;
+        let found = discovery.issuer(issuer.as_str()).await.map_err(login_failure)?;
         Ok(found.for_api(api)?)
     }
 }

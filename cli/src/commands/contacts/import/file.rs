@@ -48,7 +48,7 @@ impl Csv {
         match opened {
             Ok(file) => Some(Self { name: name.to_owned(), file, max_size }),
             Err(error) => {
-                flags.wrong("file", format!("couldn't read {name}: {error}"), "FILE", argument);
+                flags.reject("file", format!("couldn't read {name}: {error}"), "FILE", argument);
                 None
             }
         }

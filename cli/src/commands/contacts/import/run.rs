@@ -133,7 +133,7 @@ fn finish(count: Count, rows: u64, options: &ImportOptions, context: &Context) -
 async fn send(client: &Client, row: &Row, options: &ImportOptions) -> RowOutcome {
     match try_send(client, row, options).await {
         Ok(outcome) => outcome,
-        Err(error) => match Fail::of_call(error, "the row may have been written", false) {
+        Err(error) => match Fail::from_call(error, "the row may have been written", false) {
             fail if matches!(fail.kind(), Kind::Rejected | Kind::NotFound | Kind::Usage) => {
                 RowOutcome::Rejected(fail.sdk().map_or_else(String::new, reason))
             }

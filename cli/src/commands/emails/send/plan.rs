@@ -108,7 +108,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let edited = if edit { draft(&mut builder, context)? } else { None };
     let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
     if !has_body && !builder.is_unread() && !attach.iter().any(|one| AttachSpec::read(one).target == "-") {
-        piped(&mut builder, &mut stdin);
+        read_pipe(&mut builder, &mut stdin);
     }
     for (i, text) in header.iter().enumerate() {
         custom_header(&mut builder, i + 1, text);
@@ -219,7 +219,7 @@ fn report(builder: BodyBuilder) -> Result<(), Fail> {
                 continue;
             }
         };
-        missing.push(Missing::at(item.problem.path, needed));
+        missing.push(Missing::new(item.problem.path, needed));
     }
     let help =
         "idempost emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
@@ -290,7 +290,7 @@ fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'stati
 }
 
 /// Sets the text from a pipe.
-fn piped(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
+fn read_pipe(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
     let Some(source) = stdin.piped() else { return };
     let read = source.text();
     let origin = source.origin(read.as_ref().unwrap_or(&"".into()), 0..0);

@@ -79,7 +79,7 @@ impl Cursor {
         };
         let lock =
             files::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
-        let lock = lock.map_err(|error| of_lock(error, &path))?;
+        let lock = lock.map_err(|error| lock_failure(error, &path))?;
         let stored = if anew { None } else { read(&path)? };
         if let (Some(stored), Some(file)) = (&stored, file)
             && stored.service != service.as_str()
@@ -218,7 +218,7 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn of_lock(error: io::Error, path: &Path) -> Fail {
+fn lock_failure(error: io::Error, path: &Path) -> Fail {
     if error.kind() == io::ErrorKind::WouldBlock {
         return Fail::Local {
             message: format!("another watch is using the cursor {} ({error})", path.display()),

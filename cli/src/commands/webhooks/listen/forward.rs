@@ -52,10 +52,10 @@ pub(super) struct Answer {
 impl Forward {
     /// Forwards to this URL. Ignores proxies and redirects, to reach only this application.
     pub(super) fn to(url: Url) -> Result<Self, Fail> {
-        Self::within(url, TIMEOUT)
+        Self::with_timeout(url, TIMEOUT)
     }
 
-    fn within(url: Url, timeout: Duration) -> Result<Self, Fail> {
+    fn with_timeout(url: Url, timeout: Duration) -> Result<Self, Fail> {
         install_crypto_provider();
         let client = reqwest::Client::builder()
             .no_proxy()
@@ -136,7 +136,7 @@ mod tests {
             // CriticalSection open until the client closes the connection.
             std::future::pending::<()>().await;
         });
-        let forward = Forward::within(url, Duration::from_millis(timeout)).unwrap();
+        let forward = Forward::with_timeout(url, Duration::from_millis(timeout)).unwrap();
         let answer = forward.pass(&HeaderMap::new(), Bytes::from_static(b"{}")).await;
         serving.abort();
         answer
