@@ -68,7 +68,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let json = wants_json(&arguments, env);
     let mut cli = match cli::parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return report_parse_error(&error, env, json),
+        Err(error) => return report_parse_error(&error, &arguments, env, json),
     };
     cli.global.alias = alias;
     cli.global.makes_profile =
@@ -302,7 +302,7 @@ fn explain(fail: &Fail, env: &Env) -> u8 {
 }
 
 /// Handles help, version, and invalid command lines.
-fn report_parse_error(error: &clap::Error, env: &Env, json: bool) -> u8 {
+fn report_parse_error(error: &clap::Error, arguments: &[OsString], env: &Env, json: bool) -> u8 {
     let terminal = Terminal::detect(env, ColorChoice::Auto);
     let rendered = error.render();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -315,9 +315,9 @@ fn report_parse_error(error: &clap::Error, env: &Env, json: bool) -> u8 {
         return 2;
     }
     if json {
-        write_stderr_json(&report::json(&usage(error), None, None));
+        write_stderr_json(&report::json(&usage(error, arguments), None, None));
     } else {
-        write_stderr(&report::human(&usage(error), None, None, &terminal, false));
+        write_stderr(&report::human(&usage(error, arguments), None, None, &terminal, false));
     }
     2
 }
@@ -325,6 +325,14 @@ fn report_parse_error(error: &clap::Error, env: &Env, json: bool) -> u8 {
 /// The flag in the parser's `--port <N>` or `--http [<PORT>]`.
 fn flag_name(argument: &str) -> &str {
     argument.split(' ').next().unwrap_or(argument)
+}
+
+/// The argument as the value of the flag before it, if that requires `=`: `--json=id,to`.
+fn with_equals_sign(argument: &str, arguments: &[OsString]) -> Option<String> {
+    let flag = arguments.windows(2).find(|pair| pair[1] == argument)?[0].to_str()?;
+    let takes_value = matches!(flag, "--json" | "--dry-run")
+        || flag.starts_with("--") && matches!(argument, "true" | "false");
+    takes_value.then(|| format!("{flag}={argument}"))
 }
 
 /// The rule that a value breaks, without the words of the parser's library.
@@ -346,7 +354,7 @@ fn value_rule(error: &clap::Error) -> String {
 }
 
 /// Converts the parser's error to the common format.
-fn usage(error: &clap::Error) -> Fail {
+fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join("` or `")),
@@ -385,6 +393,7 @@ fn usage(error: &clap::Error) -> Fail {
     let hint = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
         .into_iter()
         .find_map(text)
+        .or_else(|| with_equals_sign(&text(ContextKind::InvalidArg)?, arguments))
         .map(|meant| format!("did you mean `{meant}`?"));
     let problem = Problem::new("", "usage", sentence.clone());
     Fail::Usage(Diagnostics {
