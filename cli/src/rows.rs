@@ -290,7 +290,7 @@ impl Verb {
     }
 
     /// Adds texts and arguments, when the command line names the command.
-    fn filled(&self, command: clap::Command) -> clap::Command {
+    fn complete(&self, command: clap::Command) -> clap::Command {
         self.operation.augment(self, command)
     }
 
@@ -462,14 +462,14 @@ impl<T: Noun> Verbs<T> {
 
 impl<T: Noun> Subcommand for Verbs<T> {
     fn augment_subcommands(command: clap::Command) -> clap::Command {
-        fn filled<T: Noun>(command: clap::Command) -> clap::Command {
+        fn complete<T: Noun>(command: clap::Command) -> clap::Command {
             match T::VERBS.iter().find(|verb| verb.name == command.get_name()) {
-                Some(verb) => verb.filled(command),
+                Some(verb) => verb.complete(command),
                 None => command,
             }
         }
         describe(command, T::ABOUT, T::DETAIL)
-            .subcommands(T::VERBS.iter().map(|verb| verb.command(filled::<T>)))
+            .subcommands(T::VERBS.iter().map(|verb| verb.command(complete::<T>)))
     }
 
     fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {

@@ -207,7 +207,7 @@ fn definition(given: &Given<'_>, body: &mut Body) {
             Ok(_) => format!("{flag} must be a JSON array"),
             Err(error) => error.message,
         };
-        body.malformed("json", rule, flag, text);
+        body.reject_malformed("json", rule, flag, text);
     }
 }
 

@@ -172,7 +172,7 @@ fn accounts(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "must be a whole number of at least 1".to_owned())
 }
 
-/// Parses `--keep-for`: like other durations, and in days.
+/// Parses `--keep-for`, which also accepts days.
 fn keep_for(text: &str) -> Result<Duration, String> {
     let days = || {
         let span = text.parse::<jiff::Span>().ok()?;

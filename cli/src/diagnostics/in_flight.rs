@@ -78,7 +78,7 @@ impl InFlight {
         self.set(None);
     }
 
-    /// The operation that was started and not reported.
+    /// The unreported operation.
     pub(crate) fn unreported(&self) -> Option<Operation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -154,7 +154,7 @@ impl StdinReaders {
     }
 
     /// Standard input, if it is piped and unclaimed, and values aren't literal.
-    pub(crate) fn piped(&mut self) -> Option<Source> {
+    pub(crate) fn take_pipe(&mut self) -> Option<Source> {
         if !self.0.is_empty() || literal::is_enabled() || !is_piped() {
             return None;
         }

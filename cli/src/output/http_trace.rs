@@ -56,7 +56,7 @@ impl Transport for TracedTransport {
                     .get(header::CONTENT_TYPE)
                     .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
                 let body = pieces.unwrap_or_default().concat();
-                lines.extend(if is_form { shown_form('>', &body) } else { redact_body('>', &body) });
+                lines.extend(if is_form { redact_form('>', &body) } else { redact_body('>', &body) });
             }
             (self.trace)(&lines.join("\n"));
             let started = Instant::now();
@@ -156,7 +156,7 @@ pub(crate) fn redact_body(sign: char, body: &[u8]) -> Option<String> {
 }
 
 /// The fields of a form with secrets redacted; `None` if it is empty.
-fn shown_form(sign: char, body: &[u8]) -> Option<String> {
+fn redact_form(sign: char, body: &[u8]) -> Option<String> {
     let mut line = String::new();
     for (name, value) in form_urlencoded::parse(body) {
         let value = if secret::is_secret(&name) { secret::REDACTED } else { &*value };
@@ -194,11 +194,11 @@ mod tests {
         // G-08
         let form = b"grant_type=a%20b&code=x&code_verifier=x&refresh_token=x&device_code=x&client_secret=x&token=x&client_id=c";
         assert_eq!(
-            shown_form('>', form).unwrap(),
+            redact_form('>', form).unwrap(),
             "> grant_type=a b&code=[redacted]&code_verifier=[redacted]&refresh_token=[redacted]&device_code=[redacted]\
              &client_secret=[redacted]&token=[redacted]&client_id=c"
         );
-        assert_eq!(shown_form('>', b""), None);
+        assert_eq!(redact_form('>', b""), None);
     }
 
     #[test]

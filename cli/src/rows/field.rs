@@ -314,7 +314,7 @@ impl Field {
         } else {
             arg.long_help(format!("{}\n\n{}", self.help, self.detail))
         };
-        let arg = self.taking(arg, kind);
+        let arg = self.with_kind(arg, kind);
         // A body field can also be in the file of `--input`: the SDK reports a missing one.
         let is_required = self.is_required(known);
         let is_parsed = self.form == Form::Place && self.required.is_none() && !is_required;
@@ -340,7 +340,7 @@ impl Field {
     }
 
     /// The parser's argument.
-    fn taking(&self, arg: Arg, kind: Kind) -> Arg {
+    fn with_kind(&self, arg: Arg, kind: Kind) -> Arg {
         let choices = |arg: Arg, values| arg.value_parser(Choices(values)).hide_possible_values(true);
         let arg = if self.hyphens { arg.allow_hyphen_values(true) } else { arg };
         if self.is_switch {

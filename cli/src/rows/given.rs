@@ -99,7 +99,7 @@ impl Body {
     }
 
     /// Reports a malformed value, which can cause missing fields.
-    pub(crate) fn malformed(&mut self, code: &'static str, rule: String, flag: &str, value: &str) {
+    pub(crate) fn reject_malformed(&mut self, code: &'static str, rule: String, flag: &str, value: &str) {
         self.is_touched = true;
         self.is_unknown = true;
         self.flags.reject(code, rule, flag, value);
@@ -316,11 +316,11 @@ impl<'a> Given<'a> {
 impl Field {
     /// Its value on the command line.
     fn value(&self, given: &Given<'_>) -> String {
-        self.given(given).1.pop().unwrap_or_default()
+        self.argument(given).1.pop().unwrap_or_default()
     }
 
     /// The argument as the user wrote it, and its values.
-    fn given(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
+    fn argument(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
         let flag = || Cow::from(format!("--{}", self.long()));
         let values = given.texts(self.id);
         match self.form {
@@ -343,7 +343,7 @@ impl Field {
             return;
         }
         let kind = self.kind(known);
-        let (label, values) = self.given(given);
+        let (label, values) = self.argument(given);
         if values.is_empty() && self.is_missed(known) {
             body.flags.missing(label.as_ref());
         }

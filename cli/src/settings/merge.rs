@@ -131,26 +131,26 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let missing = if flags.makes_profile { None } else { layers.missing_profile() };
     let mut found = missing.into_iter().collect::<Vec<_>>();
 
-    let base_url = layers.typed("base_url", keys::base_url, &mut found);
+    let base_url = layers.parse("base_url", keys::base_url, &mut found);
     let path = |text: &str| Ok(PathBuf::from(text));
-    let cacert = layers.typed("cacert", path, &mut found);
-    let client_cert = layers.typed("client_cert", path, &mut found);
-    let proxy = layers.typed("proxy", keys::proxy, &mut found);
-    let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
-    let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
-    let issuer = layers.typed("issuer", keys::base_url, &mut found);
-    let scope = layers.typed("scope", |text| Ok(text.to_owned()), &mut found);
-    let store = layers.typed("store", word, &mut found);
+    let cacert = layers.parse("cacert", path, &mut found);
+    let client_cert = layers.parse("client_cert", path, &mut found);
+    let proxy = layers.parse("proxy", keys::proxy, &mut found);
+    let from = layers.parse("from", |text| Ok(text.to_owned()), &mut found);
+    let client_id = layers.parse("client_id", |text| Ok(text.to_owned()), &mut found);
+    let issuer = layers.parse("issuer", keys::base_url, &mut found);
+    let scope = layers.parse("scope", |text| Ok(text.to_owned()), &mut found);
+    let store = layers.parse("store", word, &mut found);
     let recipients = layers.recipients(&mut found);
-    let output = layers.typed("output", word, &mut found);
-    let timeout = layers.typed("timeout", keys::duration, &mut found);
-    let retries = layers.typed("retries", |text| keys::count(text, 100), &mut found);
-    let color = layers.typed("color", word, &mut found);
-    let progress = layers.typed("progress", word, &mut found);
+    let output = layers.parse("output", word, &mut found);
+    let timeout = layers.parse("timeout", keys::duration, &mut found);
+    let retries = layers.parse("retries", |text| keys::count(text, 100), &mut found);
+    let color = layers.parse("color", word, &mut found);
+    let progress = layers.parse("progress", word, &mut found);
     let flag = |text: &str| switch(text).ok_or_else(String::new);
-    let no_input = layers.typed("no_input", flag, &mut found);
-    let trust_endpoints = layers.typed("trust_endpoints", flag, &mut found);
-    let complete_ids = layers.typed("complete_ids", flag, &mut found);
+    let no_input = layers.parse("no_input", flag, &mut found);
+    let trust_endpoints = layers.parse("trust_endpoints", flag, &mut found);
+    let complete_ids = layers.parse("complete_ids", flag, &mut found);
     if let Some(width) =
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
@@ -338,7 +338,7 @@ impl<'a> Layers<'a> {
             || profiles::existing(None, self.env).iter().any(|name| name == profile)
     }
 
-    fn typed<T>(
+    fn parse<T>(
         &self,
         name: &str,
         read: impl Fn(&str) -> Result<T, String>,

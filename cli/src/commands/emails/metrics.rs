@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Beginning: a date (UTC) or a date and time, in ISO 8601 [default: six days before the end]
     #[arg(long, value_name = "DATE")]
     start_date: Option<String>,
-    /// End, included: a date means its whole day [default: now]
+    /// End, inclusive; a date covers its whole day [default: now]
     #[arg(long, value_name = "DATE")]
     end_date: Option<String>,
     /// IANA name of the time zone of the periods, such as Europe/Berlin [default: UTC]

@@ -222,7 +222,7 @@ async fn serve(
                 writer.write(text);
                 printing = Some(acknowledge);
             },
-            written = writer.written() => {
+            written = writer.wait_written() => {
                 written?;
                 printing = None;
             }
@@ -242,7 +242,7 @@ async fn serve(
     let rest = async {
         loop {
             if writer.is_busy {
-                writer.written().await?;
+                writer.wait_written().await?;
             }
             printing = None;
             let Some((one, acknowledge)) = record.recv().await else { return Ok(()) };

@@ -291,7 +291,7 @@ fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'stati
 
 /// Sets the text from a pipe.
 fn read_pipe(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
-    let Some(source) = stdin.piped() else { return };
+    let Some(source) = stdin.take_pipe() else { return };
     let read = source.text();
     let origin = source.origin(read.as_ref().unwrap_or(&"".into()), 0..0);
     match read {
