@@ -1,6 +1,6 @@
 //! The root of the command tree: the nouns and the global flags.
 //!
-//! The parser checks only the form. Values are validated afterwards, so that all problems are reported at once.
+//! The parser checks only the form. Values are validated later, so that all problems are reported together.
 
 mod examples;
 
@@ -11,7 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
-use self::examples::folded;
+use self::examples::fold;
 use crate::actions::repeat::KeyFlag;
 use crate::commands::{self, alias};
 use crate::diagnostics::Fail;
@@ -122,7 +122,7 @@ impl<T: FromArgMatches> FromArgMatches for Noun<T> {
 }
 
 impl Cli {
-    /// How the command takes an idempotency key; `None` if it doesn't, or if its service ends with it.
+    /// How the command takes an idempotency key; `None` if it doesn't, or if it runs its own sandbox.
     pub(crate) fn key_flag(&self) -> Option<KeyFlag> {
         match &self.command {
             _ if self.global.has_sandbox() => None,
@@ -145,7 +145,7 @@ impl Command {
         }
     }
 
-    /// Whether the command is a long-running server, or sends any number of emails: then it needs several threads.
+    /// Whether the command needs several threads: a server, or a command that sends many emails.
     pub(crate) fn is_concurrent(&self) -> bool {
         match self {
             Self::Bulk(Noun(command)) => command.sends(),
@@ -173,7 +173,7 @@ impl Command {
         }
     }
 
-    /// Whether the command is useless with a service that ends with it.
+    /// Whether the command makes no sense with `--sandbox`.
     #[cfg(feature = "sandbox")]
     pub(crate) fn needs_running_service(&self) -> bool {
         #[cfg(feature = "mcp")]
@@ -206,9 +206,12 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// Replaces an alias by its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Returns
-/// a note too if the alias selects the account.
-pub(crate) fn expanded(arguments: Vec<OsString>, env: &Env) -> Result<(Vec<OsString>, Option<String>), Fail> {
+/// Replaces an alias by its command line. A command of the program is never replaced, and the result isn't searched for an alias again. Also
+/// returns a note if the alias selects the account.
+pub(crate) fn expand_alias(
+    arguments: Vec<OsString>,
+    env: &Env,
+) -> Result<(Vec<OsString>, Option<String>), Fail> {
     // Usually the first argument is a command, and no file is read.
     if arguments.get(1).and_then(|first| first.to_str()).is_none_or(Command::has_subcommand) {
         return Ok((arguments, None));
@@ -242,14 +245,14 @@ fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Err
     let nouns =
         tree.get_subcommands().filter(|noun| !noun.is_hide_set() && noun.find_subcommand(&verb).is_some());
     let commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();
-    // A verb of most nouns says nothing about which one is meant.
+    // If most nouns have the verb, a suggestion is useless.
     if (1..=MAX_SUGGESTED).contains(&commands.len()) {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(commands));
     }
     error
 }
 
-/// Whether the command never sends a request that changes something. Most that do have `--dry-run`.
+/// Whether the command never changes anything at the service. Most others have `--dry-run`.
 pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
     let tree = tree();
     let mut command = &tree;
@@ -267,8 +270,8 @@ pub(crate) fn only_reads(arguments: &[OsString]) -> bool {
     }
 }
 
-/// Parses with only the first noun named. Whatever this accepts, the whole tree accepts too: a noun that is really a flag's value is
-/// rejected by what follows.
+/// Parses with only the first noun built. The whole tree accepts every such line too: if the noun is really a flag's value, the rest is
+/// rejected.
 fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
     let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
     let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument))?.clone();
@@ -284,7 +287,7 @@ fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
 pub(crate) fn tree() -> clap::Command {
     let mut root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
-    // Who reads the overview knows how to get it, and it must fit a screen.
+    // Leaves out `help`, since the overview must fit a screen.
     for flag in ["help", "version"] {
         root = root.mut_arg(flag, |arg| arg.hide_short_help(true));
     }
@@ -295,7 +298,7 @@ fn refer(command: clap::Command, parent: &str) -> clap::Command {
     let path = format!("{parent} {}", command.get_name());
     let command = command.mut_subcommands(|child| refer(child, &path));
     let end = |text: Option<&StyledStr>| {
-        let text = text.map(|text| folded(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
+        let text = text.map(|text| fold(&text.ansi().to_string()) + "\n\n").unwrap_or_default();
         StyledStr::from(text + "Global options: idempost help options")
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));

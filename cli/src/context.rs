@@ -39,7 +39,7 @@ pub(crate) struct Context {
     pub(crate) env: Env,
     /// The output streams.
     pub(crate) out: Out,
-    /// What the command has started and not yet reported.
+    /// Started operations whose results aren't reported yet.
     pub(crate) in_flight: InFlight,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
@@ -57,7 +57,6 @@ enum Stored {
 /// A service that overrides the configured one.
 #[derive(Debug, Clone)]
 pub(crate) struct Service {
-    /// Its base URL.
     pub(crate) base_url: String,
     /// An API key that it accepts.
     pub(crate) api_key: String,
@@ -92,7 +91,7 @@ impl Context {
     /// All settings with their sources; warns once about unknown settings in the file.
     pub(crate) fn settings(&self) -> Result<&Settings, Fail> {
         self.settings.as_ref().map_err(|fail| match &mut *fail.borrow_mut() {
-            // Kept: some callers only ask whether the settings are valid.
+            // Stored, since some callers only check whether the settings are valid.
             Some(Fail::Usage(report)) => Fail::Usage(report.clone()),
             other => other.take().unwrap_or_else(|| Fail::Usage(Diagnostics::default())),
         })
@@ -121,7 +120,7 @@ impl Context {
         Ok(self.builder_with_credential()?.build()?)
     }
 
-    /// The same client without a rate limit of its own: a bulk job learns the service's.
+    /// Like [`client`](Self::client), without a rate limit: a bulk job learns the service's.
     pub(crate) fn client_for_jobs(&self) -> Result<Client, Fail> {
         Ok(self.builder_with_credential()?.rate_limit(RateLimit::Off).build()?)
     }
@@ -145,8 +144,8 @@ impl Context {
         })
     }
 
-    /// The credential given by a flag or in the environment, if it applies to the active profile. Names one that doesn't apply, or that takes
-    /// precedence over a stored one, on standard error; fails if the environment contradicts itself.
+    /// The credential given by a flag or in the environment, if it applies to the active profile. Reports an ignored credential, or one that
+    /// overrides a stored one, on standard error; fails if the environment contradicts itself.
     pub(crate) fn credential(&self) -> Result<Option<&Setting<Credential>>, Fail> {
         let settings = self.settings()?;
         if let Some(passed_over) = &settings.passed_over {
@@ -201,11 +200,11 @@ impl Context {
     /// Reports the completed operation on standard error if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
         if let Some(operation) = self.in_flight.unreported() {
-            report::unreported(&operation, self.out.messages_are_json());
+            report::report_in_flight(&operation, self.out.messages_are_json());
         }
     }
 
-    /// The readers of standard input so far: perhaps the flag of the API key.
+    /// The flags that read standard input so far, such as `--api-key-file`.
     pub(crate) fn stdin(&self) -> StdinReaders {
         StdinReaders::besides(self.global.api_key_file.as_deref())
     }
@@ -240,10 +239,10 @@ impl Context {
     /// The stored credentials of the active profile.
     pub(crate) fn credentials(&self) -> Result<Credentials, Fail> {
         let profile = self.settings()?.profile.as_ref().map(|profile| profile.value.as_str());
-        Credentials::of(&self.env, profile).map_err(|error| credentials::of_store(&error))
+        Credentials::new(&self.env, profile).map_err(|error| credentials::store_failure(&error))
     }
 
-    /// The stored login, ready for use; what its token refreshes report is printed.
+    /// The session of the stored login, which prints reports of its token refreshes.
     pub(crate) fn session(&self, credentials: &Credentials) -> Result<Session, Fail> {
         let network = self.settings()?.network();
         let (level, profile) = (self.global.verbose, credentials.profile().to_owned());
@@ -266,7 +265,8 @@ impl Context {
     /// The stored credential of the active profile, if it belongs to this service.
     fn stored_credential(&self, base_url: &Url) -> Result<Stored, Fail> {
         let credentials = self.credentials()?;
-        let Some(overview) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
+        let Some(overview) = credentials.overview().map_err(|error| credentials::store_failure(&error))?
+        else {
             if let Some(passed_over) = &self.settings()?.passed_over {
                 let (variable, profile) = (&passed_over.variable, &passed_over.profile.value);
                 return Err(Fail::Auth {
@@ -301,7 +301,7 @@ impl Context {
         match overview.metadata.kind {
             CredentialKind::Login => Ok(Stored::Login(self.session(&credentials)?)),
             CredentialKind::ApiKey => {
-                let key = credentials.api_key_here().map_err(|error| credentials::of_store(&error))?;
+                let key = credentials.api_key_here().map_err(|error| credentials::store_failure(&error))?;
                 let gone = || Fail::Auth {
                     message: "the stored API key has disappeared; nothing was sent".to_owned(),
                     hint: Some(credentials::LOGIN.to_owned()),
@@ -319,12 +319,12 @@ impl Context {
         Ok(Self::builder_without_transport(settings).base_url(base_url).api_key("none").build()?)
     }
 
-    /// Whether the service is a sandbox: this command's own, or one on this machine.
+    /// Whether the service is a sandbox on this machine, or the one of `--sandbox`.
     pub(crate) fn is_sandboxed(&self) -> Result<bool, Fail> {
         Ok(self.embedded.is_some() || keys::is_loopback(self.base_url()?))
     }
 
-    /// The command that shows an email just accepted; `None` if the service ends with this command.
+    /// The command that shows an accepted email; `None` with `--sandbox`.
     pub(crate) fn show_command(&self, id: &str) -> Option<String> {
         if self.embedded.is_some() {
             return None;
@@ -359,9 +359,9 @@ impl Context {
         Ok(Arc::clone(self.transport.get_or_init(|| Arc::new(transport))))
     }
 
-    /// The transport for the requests of logins, with the trace that `-v` selects.
+    /// The transport for logins, traced according to `-v`.
     pub(crate) fn login_transport(&self) -> Result<Arc<dyn Transport>, Fail> {
-        Ok(TracedTransport::over(self.transport()?, self.global.verbose, Arc::new(self.out.tracer())))
+        Ok(TracedTransport::wrap(self.transport()?, self.global.verbose, Arc::new(self.out.tracer())))
     }
 
     /// A client over this transport, for any service.

@@ -48,20 +48,20 @@ pub(crate) use self::stored::{StoredCredential, StoredKey};
 use self::keyring::KeyringStore;
 use self::keyring::backend::SystemKeyring;
 use self::place::Place;
-use self::store::{Locked, recorded, run_blocking};
+use self::store::{Locked, read_recorded, run_blocking};
 use crate::diagnostics::Fail;
 use crate::output::report;
 pub(crate) use crate::settings::StoreKind;
 use crate::settings::env::Env;
 
-/// How long a login or logout waits for a token refresh in progress.
+/// The timeout of a login or logout that waits for a token refresh.
 const TIMEOUT: Duration = Duration::from_secs(75);
 
 /// The hint if a login is needed.
 pub(crate) const LOGIN: &str = "idempost auth login";
 
 /// A failure of the credential store.
-pub(crate) fn of_store(error: &StoreError) -> Fail {
+pub(crate) fn store_failure(error: &StoreError) -> Fail {
     let message = report::chain(error);
     match error {
         StoreError::Busy { .. } => Fail::Unavailable { message, hint: Some("try again".to_owned()) },
@@ -93,13 +93,13 @@ pub(crate) struct Overview {
     pub(crate) metadata: CredentialMetadata,
 }
 
-/// A profile with its credential's metadata, or the reason why that can't be read.
+/// A profile with its credential's metadata, or the reason that it is unreadable.
 pub(crate) type Listed = (String, Result<Overview, StoreError>);
 
 impl Credentials {
-    /// The credentials of a profile. If there is no folder for them, the error names the invalid variable.
-    pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
-        Place::of(env, profile).map(|place| Self { place, peeked: Arc::default() })
+    /// The credentials of a profile. Without a folder for them, the error names the invalid variable.
+    pub(crate) fn new(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
+        Place::new(env, profile).map(|place| Self { place, peeked: Arc::default() })
     }
 
     /// The profile's name.
@@ -109,14 +109,14 @@ impl Credentials {
 
     /// Metadata without opening the keyring; `None` if nothing is stored.
     pub(crate) fn overview(&self) -> Result<Option<Overview>, StoreError> {
-        let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
+        let Some((store, state)) = read_recorded(&self.place)? else { return Ok(None) };
         let (found, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
             (Some((state.login, state.metadata)), None)
         } else {
             let record = file::peek(&self.place)?;
-            let found = record
-                .as_ref()
-                .map(|record| (record.login.clone(), CredentialMetadata::of(&record.credential)));
+            let found = record.as_ref().map(|record| {
+                (record.login.clone(), CredentialMetadata::from_credential(&record.credential))
+            });
             *self.peeked.lock().unwrap_or_else(PoisonError::into_inner) =
                 record.map(|record| record.credential);
             (found, Some(self.place.file(place::FileKind::Cred)))
@@ -164,7 +164,7 @@ impl Credentials {
         run_blocking(move || credentials.api_key_here()).await
     }
 
-    /// The same, blocking, for the construction of a client.
+    /// The blocking variant, for the construction of a client.
     pub(crate) fn api_key_here(&self) -> Result<Option<StoredKey>, StoreError> {
         Ok(match self.store(None).peek()? {
             Some(StoredCredential::ApiKey(key)) => Some(key),
@@ -181,10 +181,10 @@ impl Credentials {
     ) -> Result<(), StoreError> {
         let key = StoredKey { origin: origin.to_owned(), key, since: Timestamp::now() };
         let mut locked = Locked(Some(self.store(wanted).lock_profile(TIMEOUT).await?));
-        locked.with(move |locked_profile| locked_profile.write(StoredCredential::ApiKey(key))).await
+        locked.run_blocking(move |locked_profile| locked_profile.write(StoredCredential::ApiKey(key))).await
     }
 
-    /// Stores a login that another command finishes, in place of an earlier one.
+    /// Stores an unfinished login, replacing an earlier one.
     pub(crate) async fn store_unfinished(&self, bytes: Vec<u8>) -> Result<(), StoreError> {
         let place = self.place.clone();
         run_blocking(move || {
@@ -196,7 +196,7 @@ impl Credentials {
         .await
     }
 
-    /// The login that another command began and this one may finish.
+    /// The unfinished login of an earlier command.
     pub(crate) fn unfinished(&self) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
         private_file::check_folder(self.place.folder())?;
         private_file::read(&self.place.file(place::FileKind::Login))
@@ -208,14 +208,14 @@ impl Credentials {
         match std::fs::remove_file(&path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(private_file::failed("remove", &path, error)),
+            Err(error) => Err(private_file::io_failure("remove", &path, error)),
         }
     }
 
     /// Removes the stored credential; revokes nothing.
     pub(crate) async fn remove(&self) -> Result<(), StoreError> {
         let mut locked = Locked(Some(self.store(None).lock_profile(TIMEOUT).await?));
-        locked.with(store::LockedProfile::remove).await
+        locked.run_blocking(store::LockedProfile::remove).await
     }
 
     /// Copies the credential to a profile without one, in the same store. `None` if there is nothing to copy.
@@ -227,7 +227,7 @@ impl Credentials {
     pub(crate) fn list(env: &Env) -> Result<Vec<Listed>, StoreError> {
         let profiles = Place::profiles(env)?.into_iter();
         let each = profiles.filter_map(|profile| {
-            let overview = Self::of(env, Some(&profile)).and_then(|credentials| credentials.overview());
+            let overview = Self::new(env, Some(&profile)).and_then(|credentials| credentials.overview());
             overview.transpose().map(|overview| (profile, overview))
         });
         Ok(each.collect())

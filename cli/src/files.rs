@@ -12,7 +12,8 @@ use crate::literal::permit_local;
 /// Maximum number of files with the same base name in a folder.
 const MAX_OF_A_NAME: usize = 1_000;
 
-/// A file under construction. Its content appears with [`commit`](Self::commit), complete or not at all; a device or pipe receives it at once.
+/// A file under construction. Its content appears completely with [`commit`](Self::commit), or not at all; a device or pipe receives it
+/// immediately.
 #[derive(Debug)]
 pub(crate) enum Output {
     /// The temporary file, and its destination.
@@ -35,7 +36,7 @@ impl Output {
         let path = target(path)?;
         let file = NamedTempFile::new_in(folder(&path))?;
         if let Some(existing) = existing {
-            // Root writes the file of a user, who has to be able to read it afterwards. For anyone else, this changes nothing.
+            // Root may replace a user's file, which the user must still be able to read. For anyone else, this changes nothing.
             #[cfg(unix)]
             {
                 use std::os::unix::fs::{MetadataExt as _, fchown};
@@ -48,7 +49,7 @@ impl Output {
         Ok(Self::Staged(file, path))
     }
 
-    /// The same outside the runtime's thread: opening a pipe blocks until it has a reader, and signals must still end the command.
+    /// The async variant: opening a pipe blocks until it has a reader, and signals must still end the command.
     pub(crate) async fn open(path: &Path) -> io::Result<Self> {
         let path = path.to_owned();
         tokio::task::spawn_blocking(move || Self::create(&path))
@@ -61,7 +62,7 @@ impl Output {
         let Self::Staged(file, path) = self else { return Ok(()) };
         sync_file(file.as_file())?;
         let mut file = Some(file);
-        until_free(|| match file.take() {
+        retry_while_busy(|| match file.take() {
             Some(staged) => {
                 let persisted = if replace { staged.persist(&path) } else { staged.persist_noclobber(&path) };
                 persisted.map(drop).map_err(|failed| {
@@ -88,7 +89,7 @@ impl Write for Output {
     }
 }
 
-/// Writes a file as a whole; creates its folder (0700) if it doesn't exist.
+/// Writes a complete file; creates its folder (0700) if it doesn't exist.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     create_dir(folder(path))?;
     let mut output = Output::create(path)?;
@@ -126,21 +127,21 @@ pub(crate) fn write_new(
     Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_OF_A_NAME} files with this name exist")))
 }
 
-/// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set: neither has to end.
+/// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set, since they may never end.
 pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Vec<u8>>> {
-    let refused = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
+    let reject = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     if !(metadata.is_file() || pipes && is_pipe(&metadata)) {
-        return refused(if pipes { "not a regular file or pipe" } else { "not a regular file" });
+        return reject(if pipes { "not a regular file or pipe" } else { "not a regular file" });
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return refused(&format!("larger than {} MiB", limit >> 20));
+        return reject(&format!("larger than {} MiB", limit >> 20));
     }
     Ok(Some(bytes))
 }
@@ -177,13 +178,13 @@ fn target(path: &Path) -> io::Result<PathBuf> {
 
 /// Renames or removes a file; if another program has it open, such as a virus scanner, tries again for a second. Elsewhere than on Windows
 /// that is no obstacle.
-pub(crate) fn until_free<T>(operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn retry_while_busy<T>(operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     // ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
     let in_use = |error: &io::Error| cfg!(windows) && matches!(error.raw_os_error(), Some(5 | 32 | 33));
-    repeated(operation, in_use, std::thread::sleep)
+    retry(operation, in_use, std::thread::sleep)
 }
 
-fn repeated<T>(
+fn retry<T>(
     mut operation: impl FnMut() -> io::Result<T>,
     passes: impl Fn(&io::Error) -> bool,
     mut sleep: impl FnMut(Duration),
@@ -263,7 +264,7 @@ mod tests {
                 calls += 1;
                 if calls > failures { Ok(()) } else { Err(error()) }
             };
-            let result = repeated(operation, passes, |pause| slept += pause).map_err(|error| error.kind());
+            let result = retry(operation, passes, |pause| slept += pause).map_err(|error| error.kind());
             (result, calls, slept.as_millis())
         };
         assert_eq!(run(0, denied), (Ok(()), 1, 0));

@@ -16,7 +16,7 @@ use crate::output::terminal::{is_hostile, safe, safe_lines};
 use crate::settings::file::{ConfigFile, with, without};
 use crate::settings::keys::KEYS;
 
-/// The maximum number of values of a document whose places are compared.
+/// The maximum number of compared positions per document.
 const MAX_PLACES: usize = 200;
 
 /// The addresses of `suppressions import`.
@@ -40,7 +40,7 @@ pub fn credentials(data: &[u8]) {
     crate::credentials::fuzzing::records(data);
 }
 
-/// `config.toml`: what is set is read, nothing else changes, and secrets in the wrong file aren't shown.
+/// `config.toml`: a changed setting is read back, nothing else changes, and secrets in the wrong file aren't shown.
 pub fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let path = Path::new("config.toml");
@@ -113,7 +113,7 @@ fn secrets(text: &str) -> Vec<String> {
     found
 }
 
-/// JSON with places: the same values as another parser, each at its place; and several documents in one text.
+/// JSON with positions: the same values as another parser, each at its position; and several documents in one text.
 pub fn json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (ours, theirs) = (json::read(text), serde_json::from_str::<Value>(text));
@@ -192,7 +192,7 @@ pub fn shown(data: &[u8]) {
     assert!(!name.starts_with(['.', '-', '~', ' ']) && !name.ends_with(['.', ' ']), "{name:?}");
     assert!(!is_device(&name), "{name:?} is a device of Windows");
     assert_eq!(commands::received::file_name::safe(&name), name, "a safe name is changed");
-    let second = commands::received::file_name::numbered(&name, 2);
+    let second = commands::received::file_name::with_number(&name, 2);
     assert!(second != name && !is_device(&second) && second.len() <= 255, "{second:?}");
 }
 

@@ -16,13 +16,13 @@ pub(crate) struct Global {
     /// Base URL of the service: https, or http for this machine
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// Trust the certificate authorities in a PEM file too
+    /// Also trust the certificate authorities in a PEM file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) cacert: Option<String>,
     /// Client certificate with its private key, in one PEM file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) client_cert: Option<String>,
-    /// Proxy: http, https or socks5; a password belongs into IDEMPOST_PROXY
+    /// Proxy: http, https or socks5; put a password in IDEMPOST_PROXY
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) proxy: Option<String>,
     /// File with the API key; - reads standard input
@@ -70,8 +70,8 @@ pub(crate) struct Global {
     pub(crate) yes: bool,
     /// Send only to these recipients: an address, or *@DOMAIN; repeatable
     ///
-    /// A request with any other recipient is rejected before anything is sent. IDEMPOST_ALLOW_TO and the configuration file can hold such a list
-    /// too; a recipient has to be in each.
+    /// Requests with other recipients are rejected before anything is sent. IDEMPOST_ALLOW_TO and the configuration file can contain such lists
+    /// too; each of them must allow the recipient.
     #[arg(long, global = true, value_name = "PATTERN")]
     pub(crate) allow_to: Vec<String>,
     /// Send everything to this address instead; repeatable
@@ -88,7 +88,7 @@ pub(crate) struct Global {
     /// Upload progress: auto, plain, json or none
     #[arg(long, global = true, value_name = "STYLE", value_parser = Choices(&["auto", "plain", "json", "none"]), hide_possible_values = true)]
     pub(crate) progress: Option<String>,
-    /// Whether the profile may not exist yet because the command creates it.
+    /// Whether the command accepts a new profile.
     #[arg(skip)]
     pub(crate) makes_profile: bool,
     /// An alias that selects the account, with its command line.

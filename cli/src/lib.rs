@@ -1,4 +1,5 @@
-//! The program `idempost`: a command-line client and a local sandbox for the Resend email API. It is a library so that `tests/fuzz` reaches its parsers, and offers nothing else.
+//! The program `idempost`: a command-line client and a local sandbox for the Resend email API. A library only so that `tests/fuzz` can call its
+//! parsers.
 
 use std::process::ExitCode;
 

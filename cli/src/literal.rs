@@ -1,7 +1,7 @@
 //! Literal values: in a tool's call, no value of the command line names a file, standard input or a command.
 //!
-//! A model chooses these values, and the mail that it reads may have tricked it. So this is a property of the process instead of a list of
-//! flags: what reads or writes a file that the command line names, or runs a command, asks [`permit_local`] first.
+//! A model chooses these values, and mail may have tricked it. So this is a property of the process, not a list of flags: code calls
+//! [`permit_local`] before it uses a file or command from the command line.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ pub(crate) fn is_enabled() -> bool {
     LITERAL.load(Ordering::Relaxed)
 }
 
-/// Permits a file, standard input or a command that the command line names.
+/// Permits a file, standard input or a command from the command line.
 ///
 /// # Errors
 /// Rejects it if all values are literal.

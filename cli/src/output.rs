@@ -1,4 +1,4 @@
-//! Output: results on standard output, messages for people on standard error.
+//! Output: results on standard output, messages on standard error.
 
 pub(crate) mod color;
 #[cfg(feature = "fuzzing")]

@@ -1,4 +1,4 @@
-//! Starting other programs: this one again, the shell, and a program by its name.
+//! Starts other programs: this one again, the shell, and a program by name.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) fn foreground() -> Foreground {
     Foreground(())
 }
 
-/// Whether another program controls the terminal: then Ctrl-C is for that program.
+/// Whether another program controls the terminal, and handles Ctrl-C.
 pub(crate) fn has_foreground() -> bool {
     FOREGROUND.load(Ordering::SeqCst) > 0
 }
@@ -47,13 +47,14 @@ pub(crate) fn shell(line: &str) -> Command {
     #[cfg(windows)]
     {
         let mut shell = Command::new("cmd");
-        // With /s, cmd removes the outer quotes and reads the rest as it is; it doesn't know the escapes of other programs. /d: no AutoRun commands.
+        // With /s, cmd removes the outer quotes and leaves the rest unchanged; it doesn't support other programs' escapes. /d: no AutoRun
+        // commands.
         std::os::windows::process::CommandExt::raw_arg(shell.args(["/d", "/s", "/c"]), format!("\"{line}\""));
         shell
     }
 }
 
-/// The program to start for a name. On Windows only `.exe` files are found by their name, but `npm` or `code` are `npm.cmd` and `code.cmd`.
+/// Resolves a program's name. Windows only finds `.exe` files by name, but `npm` and `code` are `npm.cmd` and `code.cmd`.
 pub(crate) fn program(name: &OsStr, env: &Env) -> OsString {
     let extensions = env.get("PATHEXT").unwrap_or(".COM;.EXE;.BAT;.CMD");
     let folders = env.raw("PATH").map(std::env::split_paths).into_iter().flatten();
@@ -61,7 +62,7 @@ pub(crate) fn program(name: &OsStr, env: &Env) -> OsString {
     found.map_or_else(|| name.to_owned(), PathBuf::into_os_string)
 }
 
-/// The first existing file with one of the extensions, in the first of the folders that has one. `None` if the name has an extension already.
+/// The first existing file with one of the extensions, in the order of the folders. `None` if the name already has an extension.
 fn with_extension(
     name: &OsStr,
     folders: impl Iterator<Item = PathBuf>,

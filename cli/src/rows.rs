@@ -1,8 +1,8 @@
-//! Commands as rows: what a plain command takes and does, stated once.
+//! Commands as rows: arguments and operation of a plain command, stated once.
 //!
 //! A noun is a table of [`Verb`]s in `commands/<noun>.rs`. From a row, this module makes the arguments of the parser, and with them help,
 //! manual, completions, `help --json` and the tools of `mcp`. At run time the flags become a JSON object; the input's declaration in the SDK
-//! ([`Input`](idempost::types::fields::Input)) reads and checks it, and each problem is shown at the flag that it is about.
+//! ([`Input`](idempost::types::fields::Input)) reads and checks it, and each problem is shown at its flag.
 
 pub(crate) mod field;
 pub(crate) mod given;
@@ -63,7 +63,7 @@ pub(crate) struct Verb {
     /// The state that `--wait` waits for, and the help of the flag.
     waits: Option<&'static str>,
     wait_help: &'static str,
-    /// The page of the record that it shows.
+    /// The page of the shown record.
     web: Option<Page>,
     input: Option<InputFlag>,
     fill: Option<fn(&Given<'_>, &mut Body)>,
@@ -87,10 +87,10 @@ const INPUT: InputFlag = InputFlag {
     detail: "Flags override its fields.",
 };
 
-/// What follows a change that succeeded, with the response.
+/// A callback after a successful change, with the response.
 pub(crate) type Then = for<'a> fn(&'a Given<'a>, &'a Plan, &'a Value, &'a Context) -> Done<'a>;
 
-/// Builders; each command states only what it has.
+/// Builders.
 impl Verb {
     pub(crate) const fn new(
         name: &'static str,
@@ -135,7 +135,7 @@ impl Verb {
         Self::new("list", about, operation).alias("ls").table(table)
     }
 
-    /// A deletion, with the message in case its outcome is unknown.
+    /// A deletion, with the message for an unknown outcome.
     pub(crate) const fn delete(
         about: &'static str,
         unknown: &'static str,
@@ -144,7 +144,7 @@ impl Verb {
         Self::new("delete", about, operation).alias("rm").unknown(unknown)
     }
 
-    /// A command with a life of its own, which describes itself.
+    /// A hand-written command, which describes itself.
     pub(crate) const fn own(name: &'static str, operation: &'static dyn Operation) -> Self {
         Self::new(name, "", operation)
     }
@@ -209,7 +209,7 @@ impl Verb {
         self
     }
 
-    /// What to type next if something is missing, without the program's name.
+    /// The suggested command if something is missing, without the program's name.
     pub(crate) const fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
@@ -252,7 +252,7 @@ impl Verb {
         self
     }
 
-    /// No file can set the fields: the command is about one of them.
+    /// Disables the file, for a command about a single field.
     pub(crate) const fn without_input(mut self) -> Self {
         self.input = None;
         self
@@ -264,7 +264,7 @@ impl Verb {
         self
     }
 
-    /// What follows a change.
+    /// Sets a callback after a change.
     pub(crate) const fn then(mut self, then: Then) -> Self {
         self.then = Some(then);
         self
@@ -290,12 +290,11 @@ impl Verb {
     }
 
     /// Adds texts and arguments, when the command line names the command.
-    fn filled(&self, command: clap::Command) -> clap::Command {
+    fn complete(&self, command: clap::Command) -> clap::Command {
         self.operation.augment(self, command)
     }
 
-    /// The command of a row.
-    fn of_row(&self, command: clap::Command) -> clap::Command {
+    fn build(&self, command: clap::Command) -> clap::Command {
         let command = match self.help_end() {
             Some(text) => command.after_help(text),
             None => command,
@@ -363,8 +362,8 @@ impl Verb {
             Takes::Send | Takes::Key => SendFlags::augment_args(command),
             Takes::Nothing | Takes::Pages(_) => command,
         };
-        // Last: groups of arguments describe themselves too.
-        described(command, self.about, self.detail)
+        // Last, since groups of arguments also describe themselves.
+        describe(command, self.about, self.detail)
     }
 
     /// The fields that can be cleared: flag, name, and the JSON that clears it.
@@ -377,7 +376,7 @@ impl Verb {
         })
     }
 
-    /// What the row says differently from the SDK, by the name of a field; and a change without a message for an unknown outcome.
+    /// Deviations from the SDK's declaration, by field; and changes without a message for an unknown outcome.
     #[cfg(test)]
     pub(crate) fn faults(&self) -> Vec<(&'static str, String)> {
         let known = self.operation.fields();
@@ -420,8 +419,8 @@ impl Verb {
     }
 }
 
-/// Sets the description, and the longer one of the command's own page.
-fn described(command: clap::Command, about: &'static str, detail: &'static str) -> clap::Command {
+/// Sets the short and the long description.
+fn describe(command: clap::Command, about: &'static str, detail: &'static str) -> clap::Command {
     match detail {
         "" => command.about(about).long_about(None::<&str>),
         detail => command.about(about).long_about(format!("{about}\n\n{detail}")),
@@ -463,14 +462,14 @@ impl<T: Noun> Verbs<T> {
 
 impl<T: Noun> Subcommand for Verbs<T> {
     fn augment_subcommands(command: clap::Command) -> clap::Command {
-        fn filled<T: Noun>(command: clap::Command) -> clap::Command {
+        fn complete<T: Noun>(command: clap::Command) -> clap::Command {
             match T::VERBS.iter().find(|verb| verb.name == command.get_name()) {
-                Some(verb) => verb.filled(command),
+                Some(verb) => verb.complete(command),
                 None => command,
             }
         }
-        described(command, T::ABOUT, T::DETAIL)
-            .subcommands(T::VERBS.iter().map(|verb| verb.command(filled::<T>)))
+        describe(command, T::ABOUT, T::DETAIL)
+            .subcommands(T::VERBS.iter().map(|verb| verb.command(complete::<T>)))
     }
 
     fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {

@@ -24,10 +24,10 @@ use crate::signals::Signals;
 /// Stack size of the command's thread, independent of `ulimit -s`; the nesting limits of jq and JSON fit it.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// How long a command may take to stop after a signal; one that blocks on standard input or a disk can't.
+/// The grace period after a signal, for commands that block on standard input or a disk.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A command's result, and whether its settings select JSON, if it got as far as reading them.
+/// A command's result, and whether its settings select JSON, if they were read.
 type Ended = (Result<(), Fail>, Option<bool>);
 
 /// Runs the program.
@@ -57,7 +57,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         return print(concat!("idempost ", env!("CARGO_PKG_VERSION"), "\n"), env);
     }
-    let (arguments, alias) = match cli::expanded(arguments, env) {
+    let (arguments, alias) = match cli::expand_alias(arguments, env) {
         Ok(expanded) => expanded,
         Err(fail) if json => {
             write_stderr_json(&report::json(&fail, None, None));
@@ -68,7 +68,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     let json = wants_json(&arguments, env);
     let mut cli = match cli::parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return refused(&error, env, json),
+        Err(error) => return report_parse_error(&error, &arguments, env, json),
     };
     cli.global.alias = alias;
     cli.global.makes_profile =
@@ -88,12 +88,12 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     {
         report.summary.get_or_insert(report::headline(report));
     }
-    // The configuration file may select JSON too.
+    // The configuration file may also select JSON.
     let json = asks_json.unwrap_or(json);
     let in_flight = in_flight.unreported();
     let next = repeat.and_then(|repeat| repeat.next(&fail, in_flight.as_ref()));
     match (&fail, &in_flight) {
-        (Fail::BrokenPipe, Some(operation)) => report::unreported(operation, json),
+        (Fail::BrokenPipe, Some(operation)) => report::report_in_flight(operation, json),
         (Fail::BrokenPipe, None) => {}
         (Fail::Child { message: None, .. }, _) if json => {}
         _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref(), next.as_ref())),
@@ -128,7 +128,7 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
                     return (Err(Fail::local("couldn't start the async runtime", error)), None);
                 }
             };
-            let ended = runtime.block_on(until_signal(networked, context));
+            let ended = runtime.block_on(run_until_signal(networked, context));
             // Threads blocked on a lock or resolver don't delay the exit.
             runtime.shutdown_background();
             ended
@@ -136,7 +136,7 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     }
 }
 
-/// One thread is enough for a client; the sandbox serves requests concurrently, and a job sends them so.
+/// One thread is enough for a client; the sandbox and jobs need several.
 fn runtime(command: &Command) -> io::Result<Runtime> {
     let mut builder =
         if command.is_concurrent() { Builder::new_multi_thread() } else { Builder::new_current_thread() };
@@ -172,9 +172,9 @@ fn here(
     }
 }
 
-/// Runs the command on its own thread, so that a signal ends it even while it blocks on standard input or a slow disk. A second signal
-/// exits at once.
-async fn until_signal(
+/// Runs the command on its own thread, so that a signal ends it even while it blocks on standard input or a slow disk. A second signal exits
+/// immediately.
+async fn run_until_signal(
     command: Command,
     context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
 ) -> Ended {
@@ -220,7 +220,7 @@ async fn until_signal(
         }
     };
     // The tokens of a new login may not be stored yet.
-    signals.when_released().await;
+    signals.wait_released().await;
     result
 }
 
@@ -243,14 +243,14 @@ async fn with_service(
         }
         let embedded = crate::context::embedded::Embedded::start().await?;
         context.use_service(embedded.service());
-        let result = networked(command, &context).await;
+        let result = run_networked(command, &context).await;
         embedded.finish(&context.out).await;
         return result;
     }
-    networked(command, &context).await
+    run_networked(command, &context).await
 }
 
-async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
+async fn run_networked(command: Command, context: &Context) -> Result<(), Fail> {
     context.warn_about_settings();
     if let Some(alias) = &context.global.alias {
         context.out.note(alias);
@@ -302,7 +302,7 @@ fn explain(fail: &Fail, env: &Env) -> u8 {
 }
 
 /// Handles help, version, and invalid command lines.
-fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
+fn report_parse_error(error: &clap::Error, arguments: &[OsString], env: &Env, json: bool) -> u8 {
     let terminal = Terminal::detect(env, ColorChoice::Auto);
     let rendered = error.render();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -315,15 +315,46 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
         return 2;
     }
     if json {
-        write_stderr_json(&report::json(&usage(error), None, None));
+        write_stderr_json(&report::json(&usage(error, arguments), None, None));
     } else {
-        write_stderr(&report::human(&usage(error), None, None, &terminal, false));
+        write_stderr(&report::human(&usage(error, arguments), None, None, &terminal, false));
     }
     2
 }
 
+/// The flag in the parser's `--port <N>` or `--http [<PORT>]`.
+fn flag_name(argument: &str) -> &str {
+    argument.split(' ').next().unwrap_or(argument)
+}
+
+/// The argument as the value of the flag before it, if that requires `=`: `--json=id,to`.
+fn with_equals_sign(argument: &str, arguments: &[OsString]) -> Option<String> {
+    let flag = arguments.windows(2).find(|pair| pair[1] == argument)?[0].to_str()?;
+    let takes_value = matches!(flag, "--json" | "--dry-run")
+        || flag.starts_with("--") && matches!(argument, "true" | "false");
+    takes_value.then(|| format!("{flag}={argument}"))
+}
+
+/// The rule that a value breaks, without the words of the parser's library.
+fn value_rule(error: &clap::Error) -> String {
+    if let Some(ContextValue::Strings(allowed)) = error.get(ContextKind::ValidValue)
+        && !allowed.is_empty()
+    {
+        return format!("must be one of {}", allowed.join(", "));
+    }
+    match std::error::Error::source(error) {
+        Some(number) if number.is::<std::num::ParseIntError>() => "must be a whole number".to_owned(),
+        Some(address) if address.is::<std::net::AddrParseError>() => "must be an IP address".to_owned(),
+        Some(rule) => match rule.to_string().rsplit_once(" is not in ") {
+            Some((_, range)) => format!("must be in the range {}", range.replace("..=", " to ")),
+            None => rule.to_string(),
+        },
+        None => "must not be empty".to_owned(),
+    }
+}
+
 /// Converts the parser's error to the common format.
-fn usage(error: &clap::Error) -> Fail {
+fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join("` or `")),
@@ -340,25 +371,21 @@ fn usage(error: &clap::Error) -> Fail {
         (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing))) => {
             format!("required input is missing: {}", missing.join(", "))
         }
+        (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(ContextValue::String(argument))) => {
+            format!("{} {}", flag_name(argument), value_rule(error))
+        }
         _ => {
             let first = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ");
             first.replace('\'', "`").replace("cannot", "can't")
         }
     };
-    let allowed = match error.get(ContextKind::ValidValue) {
-        Some(ContextValue::Strings(allowed)) if !allowed.is_empty() => {
-            format!("; it must be one of {}", allowed.join(", "))
-        }
-        _ => String::new(),
-    };
-    let sentence = sentence + &allowed;
     // `Usage: idempost emails send [OPTIONS] …`
     let command = rendered.lines().find_map(|line| line.strip_prefix("Usage: ")).map(|usage| {
         let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
         words.collect::<Vec<_>>().join(" ")
     });
     let flag = text(ContextKind::InvalidArg).map(|name| Origin::Flag {
-        name,
+        name: flag_name(&name).to_owned(),
         n: 1,
         value: text(ContextKind::InvalidValue).unwrap_or_default(),
         span: None,
@@ -366,6 +393,7 @@ fn usage(error: &clap::Error) -> Fail {
     let hint = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
         .into_iter()
         .find_map(text)
+        .or_else(|| with_equals_sign(&text(ContextKind::InvalidArg)?, arguments))
         .map(|meant| format!("did you mean `{meant}`?"));
     let problem = Problem::new("", "usage", sentence.clone());
     Fail::Usage(Diagnostics {
@@ -376,7 +404,7 @@ fn usage(error: &clap::Error) -> Fail {
     })
 }
 
-/// Whether errors are wanted as JSON, decided before parsing: an invalid command line needs it too.
+/// Whether to report errors as JSON, even about an invalid command line: decided before parsing.
 fn wants_json(arguments: &[OsString], env: &Env) -> bool {
     let is_json = |form: &str| matches!(form, "json" | "ndjson");
     let mut wants = env.get("IDEMPOST_OUTPUT").is_some_and(is_json);
@@ -428,7 +456,7 @@ mod tests {
     fn wants(arguments: &[&str], env: &[(&str, &str)]) -> bool {
         let arguments: Vec<_> =
             std::iter::once("idempost").chain(arguments.iter().copied()).map(Into::into).collect();
-        wants_json(&arguments, &Env::of(env))
+        wants_json(&arguments, &Env::from_pairs(env))
     }
 
     #[test]

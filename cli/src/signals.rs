@@ -31,8 +31,7 @@ impl Drop for CriticalSection {
     }
 }
 
-/// Handles signals from its creation on: a signal that arrives before anyone waits for it is not lost and doesn't
-/// end the program.
+/// Handles signals from its creation on, so that an early signal is neither lost nor ends the program.
 #[derive(Debug)]
 pub(crate) struct Signals {
     /// `None` if the program was started to ignore it: as a script's background job.
@@ -89,7 +88,7 @@ impl Signals {
         all().map_err(|error: std::io::Error| Fail::local("couldn't install signal handlers", error))
     }
 
-    /// Waits for the next signal. While another program controls the terminal, Ctrl-C belongs to that program.
+    /// Waits for the next signal. While another program controls the terminal, it handles Ctrl-C.
     pub(crate) async fn next(&mut self) -> Signal {
         loop {
             let signal = self.any().await;
@@ -128,7 +127,7 @@ impl Signals {
     }
 
     /// Waits until all critical sections have ended, or for another signal.
-    pub(crate) async fn when_released(&mut self) {
+    pub(crate) async fn wait_released(&mut self) {
         let mut announced = false;
         loop {
             let free = RELEASED.notified();

@@ -1,7 +1,6 @@
-//! The check of a mail: what recipients would see wrong, as findings with stable codes.
+//! The check of a mail: problems that recipients would see, as findings with stable codes.
 //!
-//! It is a function of the message alone, and its cost is linear: without the network, the clock or the account. Links are requested
-//! elsewhere, on request; their results are an input.
+//! It is a function of the message, of linear cost, without network, clock or account. Results of requested links are an input.
 //!
 //! | file | contents |
 //! |---|---|
@@ -56,7 +55,7 @@ pub struct Report {
     pub sizes: Sizes,
     /// The findings, errors first.
     pub findings: Vec<Finding>,
-    /// All HTML and CSS features of the mail, those of the fewest mail clients first.
+    /// All HTML and CSS features of the mail, least supported first.
     pub features: Vec<FeatureSupport>,
     /// The links, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +85,7 @@ pub fn message(raw: &[u8]) -> Report {
     examine(raw).finish()
 }
 
-/// Checks a message whose links may be requested.
+/// Checks a message, and collects the links to request.
 pub(crate) fn examine(raw: &[u8]) -> Examined {
     let mut findings = Findings::default();
     let parts = match mime::parse(raw) {
@@ -107,7 +106,7 @@ pub(crate) fn examine(raw: &[u8]) -> Examined {
     examine_parts(parts, findings)
 }
 
-/// Whether a header shows that this is a message: the parser takes any text as one.
+/// Whether a header shows that this is a message: the parser accepts any text.
 fn is_known(header: &str) -> bool {
     let known = ["from", "to", "subject", "date", "message-id", "mime-version", "content-type"];
     known.iter().any(|known| header.eq_ignore_ascii_case(known))
@@ -123,7 +122,7 @@ pub(crate) fn examine_bodies(
     examine_parts(Parts::of_bodies(subject, html, text, unsubscribe), Findings::default())
 }
 
-/// A checked mail whose links may still be requested.
+/// A checked mail, with links that can still be requested.
 #[derive(Clone)]
 pub(crate) struct Examined {
     parts: Parts,
@@ -143,7 +142,7 @@ impl Examined {
         self.report(None)
     }
 
-    /// The result with that of the requests.
+    /// The result, with the results of the requests.
     pub(crate) fn finish_with(mut self, outcomes: HashMap<Url, Outcome>) -> Report {
         let links = std::mem::take(&mut self.targets).finish(outcomes, &mut self.findings);
         self.report(Some(links))
@@ -300,7 +299,7 @@ impl Page {
             return;
         }
         let own: HashSet<_> = words(text).collect();
-        // Of few words, one that differs would be a large share.
+        // Among few words, one that differs would be a large share.
         if self.words.len() >= 20 && own.len() >= 3 && own.intersection(&self.words).count() * 4 < own.len() {
             say(&rules::TEXT_DIFFERS);
         }

@@ -1,4 +1,4 @@
-//! The inbox page and its data: captured and received emails as JSON, their checks, and what a person does with them.
+//! The inbox page and its data: captured and received emails as JSON, their checks and changes.
 //!
 //! These routes aren't part of the service: they are neither rate limited nor logged, and exempt from scripted faults. A tenant is named by its
 //! API key in `Authorization`, as everywhere, or by its account ID; read-only routes also accept `?key=`, since frames, downloads and event
@@ -61,7 +61,7 @@ use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::paging::{Mode, Page, Window};
 use idempost_reference_server::wire::problem::Problem;
 
-/// The folder that a path of mails names.
+/// The folder in a path of mails.
 fn folder(call: &Call<'_>) -> Folder {
     if call.parameter(0) == "messages" { Folder::Sent } else { Folder::Received }
 }

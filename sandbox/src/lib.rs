@@ -1,8 +1,8 @@
-//! The sandbox of idempost: the reference server as a workbench for people, and for tests in any language.
+//! The sandbox of idempost: the reference server with a user interface, for tests in any language.
 //!
 //! It is the service of [`idempost_reference_server`] with the inbox page, the check of mails, Mailpit's API, SMTP, and state that survives a
-//! restart. `idempost sandbox serve` runs it for days. Rust tests that need none of that depend on the reference server alone, which compiles
-//! in half the time.
+//! restart. `idempost sandbox serve` runs it for days. Rust tests that need none of that can depend on the reference server alone, which
+//! compiles in half the time.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -106,7 +106,7 @@ pub fn open(
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
     let known = Known::new(&store.tenants()?);
-    // Those that this evicts are deleted on disk by the first write.
+    // The first write deletes evicted ones on disk.
     service.state().tenants.order();
     let mut writer = Writer {
         folder: folder.to_owned(),
@@ -146,7 +146,7 @@ impl Persistence {
         *lock(&self.shared.stop) = true;
         self.shared.wake.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic was reported already.
+            // The panic hook has already reported it.
             let _ = thread.join();
         }
     }
@@ -164,7 +164,7 @@ impl std::fmt::Debug for Persistence {
     }
 }
 
-/// Is called when writing fails, and when it succeeds again.
+/// Called when writing fails, and when it succeeds again.
 type StatusCallback = dyn Fn(Result<(), &PersistenceError>) + Send;
 
 /// The thread that writes.
@@ -176,7 +176,7 @@ struct Writer {
     retry_at: Option<Instant>,
     service: Weak<Service>,
     known: Known,
-    /// The changes that aren't written yet.
+    /// The unwritten changes.
     pending: Batch,
     /// The clock as written.
     clock: Vec<u8>,
@@ -256,7 +256,7 @@ impl Writer {
             batch = Batch::collect(service, &mut self.known);
             state.snapshot_lock.backlog().begin_write();
         } else if is_last {
-            // Reads are uses of their accounts, too.
+            // Reads also count as uses of their accounts.
             batch.uses(&state.tenants.all(), &mut self.known);
         }
         let mut clock = Vec::new();
@@ -270,7 +270,7 @@ impl Writer {
     }
 }
 
-/// Also after a panic: nothing may wait for a writer that has ended.
+/// Even after a panic: nothing may wait for a writer that has ended.
 impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(service) = self.service.upgrade() {

@@ -97,7 +97,7 @@ pub async fn serve(
         }
     }
     drop(stopped);
-    // Every connection holds a receiver: the last one to end closes the channel.
+    // Every connection holds a receiver, so the last one closes the channel.
     let _ = stopping.send(true);
     let _ = tokio::time::timeout(GRACE, stopping.closed()).await;
     Ok(())

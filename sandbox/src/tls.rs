@@ -12,7 +12,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// The names and addresses of the certificate: those of this machine.
+/// The names and addresses in the certificate.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// A certificate with its server configuration. Clones share it.
@@ -39,15 +39,17 @@ impl Tls {
     /// Reads a certificate, which its chain may follow, and its private key, both in PEM.
     ///
     /// # Errors
-    /// Fails if there is no certificate or no key, or if they don't fit together.
+    /// Fails if there is no certificate or no key, or if they don't match.
     pub fn from_pem(certificate: &[u8], key: &[u8]) -> io::Result<Self> {
         let chain = CertificateDer::pem_slice_iter(certificate).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(io::Error::other)?;
-        Self::with(chain, PrivateKeyDer::from_pem_slice(key).map_err(io::Error::other)?)
+        let key = PrivateKeyDer::from_pem_slice(key)
+            .map_err(|_| io::Error::other("there is no private key in PEM format"))?;
+        Self::with(chain, key)
     }
 
     fn with(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> io::Result<Self> {
-        let first = chain.first().ok_or_else(|| io::Error::other("there is no certificate"))?;
+        let first = chain.first().ok_or_else(|| io::Error::other("there is no certificate in PEM format"))?;
         let certificate = first.as_ref().into();
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

@@ -1,9 +1,10 @@
-//! Validation problems, all reported at once with location and rule before anything is sent.
+//! Validation problems, all reported together with location and rule before anything is sent.
 //!
 //! The limits are those of `docs/specification.md`, Limits. The service may change a limit at any time, so
 //! [`Call::unchecked`](crate::Call::unchecked) sends the input anyway.
 
 mod address;
+mod json_reason;
 pub mod limits;
 mod path;
 mod pointer;
@@ -13,6 +14,7 @@ mod setting;
 mod validator;
 
 pub(crate) use address::{Mailbox, fault as address_fault, mailbox, quoted as quoted_address};
+pub use json_reason::json_reason;
 pub(crate) use path::fault as path_fault;
 pub use path::path_segment;
 pub use pointer::push_token;

@@ -146,8 +146,12 @@ impl<'a> Row<'a> {
         let mut json = match json::read(line) {
             Ok(json) => json,
             Err(error) => {
-                let rule = error.to_string().replacen(" at line 1 column ", " at column ", 1);
-                let problem = Problem::new("", "json", format!("the line is not JSON: {rule}")).found(line);
+                let rule = format!(
+                    "the line is not JSON: {} at column {}",
+                    idempost::problem::json_reason(&error),
+                    error.column()
+                );
+                let problem = Problem::new("", "json", rule).found(line);
                 return Reading::Unreadable(RowProblem::new(position, "", problem));
             }
         };

@@ -147,12 +147,13 @@ impl QueueOptions {
     /// [`QueueError::Option`] if the address is invalid.
     pub fn monitoring(mut self, address: &str) -> Result<Self, QueueError> {
         let invalid = |problem: String| QueueError::Option { option: "monitoring address", problem };
-        let url = Url::parse(address).map_err(|error| invalid(error.to_string()))?;
+        let url =
+            Url::parse(address).map_err(|_| invalid("it isn't a URL; use http://HOST:8222".to_owned()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(invalid(format!("unsupported scheme `{}`; use http:// or https://", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(invalid("it contains credentials, which NATS's monitoring doesn't have".to_owned()));
+            return Err(invalid("it contains credentials, which NATS's monitoring doesn't use".to_owned()));
         }
         self.monitoring = Some(url);
         Ok(self)
@@ -179,7 +180,7 @@ fn parse_server(address: &str) -> Result<(Server, QueueAuth), String> {
     }
     let mut url =
         if address.contains("://") { Url::parse(address) } else { Url::parse(&format!("nats://{address}")) }
-            .map_err(|error| error.to_string())?;
+            .map_err(|_| "it isn't a URL; use nats://HOST:PORT".to_owned())?;
     if !matches!(url.scheme(), "nats" | "tls") {
         return Err(format!("unsupported scheme `{}`; use nats:// or tls://", url.scheme()));
     }
@@ -258,6 +259,9 @@ mod tests {
             problem("nats://a.test/jobs"),
             "invalid queue address: unexpected text after the port; use nats://HOST:PORT"
         );
-        assert_eq!(problem("nats://a.test:123456"), "invalid queue address: invalid port number");
+        assert_eq!(
+            problem("nats://a.test:123456"),
+            "invalid queue address: it isn't a URL; use nats://HOST:PORT"
+        );
     }
 }

@@ -10,7 +10,7 @@ use crate::input::body_builder::flag_span;
 use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders};
 
-/// Larger files can't be sent with any email; standard input isn't read beyond this.
+/// No email can include a larger file; standard input isn't read beyond this.
 const ATTACHMENT_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// The attachments of an email from an inbox
@@ -65,7 +65,7 @@ pub(crate) fn contents_of(fields: &serde_json::Map<String, Value>) -> Vec<Conten
     contents.map(|text| Content::Base64(text.to_owned())).collect()
 }
 
-/// One file, as named by the flag.
+/// A file named by the flag.
 pub(crate) struct File {
     pub(crate) attachment: Attachment,
     pub(crate) content: Option<Content>,

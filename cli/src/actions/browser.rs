@@ -10,8 +10,7 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::literal;
 
-/// The service's dashboard. No specification describes its pages: these are the URLs that the service's own program opens, and that its MCP
-/// server reads.
+/// The service's dashboard. The URLs aren't documented; the service's own program and MCP server use them.
 const DASHBOARD: &str = "https://resend.com";
 /// The account that the sandbox's inbox shows by default.
 const DEFAULT_ACCOUNT: &str = "sb_local";
@@ -19,9 +18,9 @@ const DEFAULT_ACCOUNT: &str = "sb_local";
 /// The page of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
-    /// Its path in the dashboard; `{}` is the ID.
+    /// The path in the dashboard; `{}` is the ID.
     pub(crate) dashboard: &'static str,
-    /// Its list in the sandbox's inbox, if it has a page there.
+    /// The list in the sandbox's inbox page, if it has one.
     pub(crate) inbox: Option<&'static str>,
 }
 
@@ -44,12 +43,13 @@ impl Page {
         }
         let Some(list) = self.inbox else {
             let mut flags = Flags::default();
-            let rule =
-                format!("{service} has no page for this record: a sandbox has one for emails and templates");
-            flags.wrong("unsupported", rule, "--web", "");
+            let rule = format!(
+                "{service} has no page for this record: a sandbox only has pages for emails and templates"
+            );
+            flags.reject("unsupported", rule, "--web", "");
             return flags.finish().map(|()| String::new());
         };
-        // An ID names the account: the API key doesn't belong in a URL.
+        // The URL contains the account's ID, never its API key.
         let accounts = client.request(Method::GET, "/_/tenants").await?;
         let accounts = accounts["data"].as_array().map(Vec::as_slice).unwrap_or_default();
         let account = accounts.iter().find(|account| account["current"] == true);
@@ -59,7 +59,7 @@ impl Page {
     }
 }
 
-/// Why no browser is opened; `None` if one is.
+/// The reason not to open a browser, if any.
 pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<&'static str> {
     let set = |name| context.env.raw(name).is_some();
     if no_browser {

@@ -14,7 +14,7 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
     confirm_as(&context.identity()?, question, context).await
 }
 
-/// The same for another account than that of the settings.
+/// Like [`confirm`], for a different account than the settings'.
 pub(crate) async fn confirm_as(identity: &Identity, question: &str, context: &Context) -> Result<(), Fail> {
     ask(question, Some(&identity.to_string()), context).await
 }
@@ -43,7 +43,7 @@ async fn ask(question: &str, identity: Option<&str>, context: &Context) -> Resul
         return Err(Fail::Usage(report));
     }
     let (send, receive) = oneshot::channel();
-    // On its own thread: a signal ends the program while it waits for input.
+    // Reads on a separate thread, so that a signal can end the program.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line);

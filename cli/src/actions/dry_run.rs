@@ -58,7 +58,7 @@ impl Content {
     }
 }
 
-/// Writes the request to standard output, with who would send it. `contents` are the attachments in the order of the body.
+/// Writes the request and its sender's identity to standard output. `contents` are the attachments in the order of the body.
 pub(crate) fn show(
     preview: &Preview,
     contents: &[Content],
@@ -80,7 +80,7 @@ pub(crate) fn show(
         }
         DryRun::Curl => {
             context.out.note(&format!("as {identity}"));
-            context.out.untrusted(format!("{}\n", curl(preview, contents, identity)?).as_bytes())
+            context.out.print_untrusted(format!("{}\n", curl(preview, contents, identity)?).as_bytes())
         }
     }
 }
@@ -125,7 +125,7 @@ fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> 
     Ok(Some(body))
 }
 
-/// A curl command that sends the request. A body with attachments is piped, which has no size limit, and their files are read at run time.
+/// A curl command that sends the request. A body with attachments is piped, since arguments have a size limit, and reads the files at run time.
 fn curl(preview: &Preview, contents: &[Content], identity: &Identity) -> Result<String, Fail> {
     let address = match identity.base_url() {
         Some(base_url) => quoted(&format!("{base_url}{}", preview.path_and_query())),
@@ -143,7 +143,7 @@ fn curl(preview: &Preview, contents: &[Content], identity: &Identity) -> Result<
     for part in preview.body_parts() {
         if let BodyPart::Text(bytes) = part {
             let text = String::from_utf8_lossy(&bytes);
-            // Characters that control a terminal, as escapes of the same JSON: a sender may have chosen them.
+            // Escapes control characters in JSON: a sender may have chosen them.
             let text = if is_json { json::escape(&text) } else { text.into_owned() };
             parts.push(format!("printf %s {}", quoted(&text)));
             continue;

@@ -8,7 +8,7 @@ use crate::diagnostics::Fail;
 use crate::literal::permit_local;
 use crate::processes;
 
-/// Opens a file in `$VISUAL` or `$EDITOR`, and waits until the editor exits. Ctrl-C is for the editor.
+/// Opens a file in `$VISUAL` or `$EDITOR`, and waits until the editor exits. The editor handles Ctrl-C.
 pub(crate) async fn open(file: &Path, context: &Context) -> Result<(), Fail> {
     let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));
     // The variable may contain flags: `code --wait`.
@@ -29,10 +29,10 @@ pub(crate) async fn open(file: &Path, context: &Context) -> Result<(), Fail> {
     Err(Fail::Local { message, source: None, hint: None })
 }
 
-/// Lets the user edit a draft in a private temporary file; fails if the result is empty or the same.
+/// Opens a draft in the editor, as a private temporary file; fails if the result is empty or unchanged.
 pub(crate) async fn edit(draft: &str, suffix: &str, context: &Context) -> Result<String, Fail> {
     let failed = |error| Fail::local("couldn't edit the message; nothing was sent", error);
-    let refused = |what: &str| {
+    let reject = |what: &str| {
         let message = format!("the message {what}; nothing was sent");
         Err(Fail::Local { message, source: None, hint: None })
     };
@@ -44,9 +44,9 @@ pub(crate) async fn edit(draft: &str, suffix: &str, context: &Context) -> Result
     open(&path, context).await?;
     let text = std::fs::read_to_string(&path).map_err(failed)?;
     match text.trim() {
-        "" => refused("is empty"),
-        // Editors end the last line.
-        same if same == draft.trim() => refused("wasn't changed"),
+        "" => reject("is empty"),
+        // Editors append a line break.
+        same if same == draft.trim() => reject("wasn't changed"),
         _ => Ok(text),
     }
 }

@@ -26,7 +26,7 @@ impl Sink {
     /// Writes encoded rows.
     pub(crate) fn write(&mut self, bytes: &[u8], context: &Context) -> Result<(), Fail> {
         match self {
-            Self::Stdout => context.out.untrusted(bytes),
+            Self::Stdout => context.out.print_untrusted(bytes),
             Self::File(file, path) => file.write_all(bytes).map_err(|error| unwritable(path, error)),
         }
     }

@@ -25,7 +25,7 @@ pub(crate) async fn bodies(args: &Args, flags: &mut Flags, stdin: &mut StdinRead
     match output {
         Ok(html) => bodies.html = Some(html),
         Err((code, rule)) => {
-            flags.wrong(code, rule, "--html-command", command);
+            flags.reject(code, rule, "--html-command", command);
             bodies.unread = true;
         }
     }

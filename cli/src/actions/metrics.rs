@@ -10,7 +10,6 @@ use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 use crate::settings::Form;
 
-/// The columns of the totals.
 const TOTALS: &[Column] =
     &[Column::new("metric", "METRIC", Kind::Text), Column::new("value", "VALUE", Kind::Text)];
 

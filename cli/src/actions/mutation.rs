@@ -1,7 +1,7 @@
-//! The common part of all commands that change something: show the request, or send it and report the result.
+//! Shared by all commands that make changes: shows the request, or sends it and reports the result.
 //!
-//! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). If an interrupt, a full disk or a failing
-//! filter ends the command, it still reports the ID, the outcome and the idempotency key, even with --quiet.
+//! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). Even after an interrupt, a full disk
+//! or a failing filter, and with --quiet, the command reports the ID, the outcome and the idempotency key.
 
 use idempost::{Call, Client, IdempotencyKey, call::WithResponse};
 use percent_encoding::percent_decode_str;
@@ -17,7 +17,7 @@ use crate::input::flags::{Choices, DryRun};
 use crate::output::secret::{self, SecretFile};
 use crate::output::was_stdout_closed;
 
-// The flag of every command that changes something; no doc comment, which would replace the command's own.
+// The flag of every mutating command. No doc comment: it would replace the command's.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct DryRunFlag {
@@ -28,7 +28,7 @@ pub(crate) struct DryRunFlag {
     pub(crate) dry_run: Option<String>,
 }
 
-// The flags of a change with an idempotency key; no doc comment either.
+// The flags of a change with an idempotency key. No doc comment either.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct SendFlags {
@@ -39,7 +39,7 @@ pub(crate) struct SendFlags {
     dry_run: DryRunFlag,
 }
 
-/// A change: one call, and the message in case its outcome is unknown.
+/// A change: a call, and the message for an unknown outcome.
 #[derive(Debug)]
 pub(crate) struct Mutation<'a> {
     /// Print the request instead of sending it.
@@ -49,7 +49,7 @@ pub(crate) struct Mutation<'a> {
     pub(crate) unknown_outcome: &'a str,
     /// The idempotency key, if any.
     pub(crate) key: Option<&'a IdempotencyKey>,
-    /// Whether the command line has the key: the same command then repeats it. Otherwise the key is random.
+    /// Whether the command line contains the key, so that rerunning it is safe. Otherwise the key is random.
     pub(crate) key_given: bool,
     /// The attachments, for a dry run.
     pub(crate) contents: &'a [Content],
@@ -77,7 +77,7 @@ impl Mutation<'_> {
             }
             Err(error) => {
                 context.in_flight.finish();
-                Err(Fail::of_call(error, self.unknown_outcome, self.key_given))
+                Err(Fail::from_call(error, self.unknown_outcome, self.key_given))
             }
         }
     }
@@ -94,8 +94,7 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     Ok(mutation.execute(context, make).await?.map(|(_, response)| response))
 }
 
-/// Saves the secret that a change has created, if only the rest of its response can't be read: to the file, or to standard output. Returns the
-/// failure.
+/// Saves the secret of an otherwise unreadable response to the file or standard output. Returns the failure.
 pub(crate) fn keep_secret(fail: Fail, file: Option<SecretFile<'_>>, context: &Context) -> Fail {
     let Some(idempost::Error::Decode(unreadable)) = fail.sdk() else { return fail };
     let Some(created) = unreadable.secret() else { return fail };
@@ -113,7 +112,7 @@ pub(crate) fn keep_secret(fail: Fail, file: Option<SecretFile<'_>>, context: &Co
     }
 }
 
-/// Prints the result of a change. If standard output is closed, the change stands: it is reported on standard error, and the command continues.
+/// Prints the result of a change. If standard output is closed, the change is reported on standard error, and the command continues.
 pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>) -> Result<(), Fail> {
     match print() {
         Err(Fail::BrokenPipe) => context.report_unread(),
@@ -160,7 +159,7 @@ fn asks(context: &Context) -> Result<bool, Fail> {
     Ok(!context.global.yes && confirm::is_interactive(context)?)
 }
 
-/// Prints the result of a change: the ID for people, the whole response for programs.
+/// Prints the result of a change: the ID, or the whole response as JSON.
 pub(crate) fn print<T>(id: &str, response: &WithResponse<T>, context: &Context) -> Result<(), Fail> {
     report(context, || context.out.result(&[id.to_owned()], &document(response)))
 }

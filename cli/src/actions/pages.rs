@@ -20,7 +20,7 @@ const DEFAULT_PAGE: usize = 20;
 /// How many pages a filter searches without `--all`.
 const MAX_FILTERED: usize = 20;
 
-// The paging flags; no doc comment, which would replace the command's own.
+// The paging flags. No doc comment: it would replace the command's.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     before: Option<String>,
 }
 
-// The paging flags of a list that can't be read towards newer items.
+// The paging flags of a list that only pages towards older items.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct OlderArgs {
@@ -46,7 +46,7 @@ pub(crate) struct OlderArgs {
     after: Option<String>,
 }
 
-// The paging flags of a list that the service returns completely; no doc comment.
+// The paging flags of a list that the service returns completely. No doc comment.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct CompleteArgs {
@@ -127,7 +127,7 @@ impl Args {
     }
 }
 
-/// What a filter says about an item.
+/// A filter's verdict on an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Match {
     Yes,
@@ -176,7 +176,7 @@ pub(crate) async fn show<T: Item>(
     walk(list.as_json(), part, filter, columns, context).await
 }
 
-/// A page as the service sent it. Anything else isn't a list: that it has no items must not be concluded from it.
+/// A page as the service sent it. Anything else isn't a list, and must not pass for an empty one.
 struct Envelope(Value);
 
 impl<'de> Deserialize<'de> for Envelope {
@@ -189,7 +189,7 @@ impl<'de> Deserialize<'de> for Envelope {
     }
 }
 
-/// Whether more items follow a page. If the response doesn't contain it, more follow a full one: part of a list must not pass for the whole.
+/// Whether more items follow a page. Without `has_more`, assume that more items follow a full page.
 pub(crate) fn has_more(page: &Value, limit: usize) -> bool {
     let items = page.get("data").and_then(Value::as_array).map_or(0, Vec::len);
     page.get("has_more").and_then(Value::as_bool).unwrap_or(items == limit)
@@ -250,7 +250,7 @@ async fn walk(
             break;
         }
         if left == 0 {
-            context.out.note(&format!("only {read} items were searched; to search all of them: --all"));
+            context.out.note(&format!("only {read} items were searched; to search all: --all"));
             break;
         }
     }
@@ -276,12 +276,12 @@ impl ListRange {
     }
 }
 
-/// The columns of a list command, how many of them are shown by default, and the message for an empty list.
+/// The columns of a list command, and the message for an empty list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
     /// All columns; the default ones come first.
     pub(crate) columns: &'static [Column],
-    /// How many are shown by default.
+    /// The number of default columns.
     pub(crate) shown: usize,
     /// The message for an empty list: `no templates yet`.
     pub(crate) nothing: &'static str,
@@ -322,7 +322,7 @@ impl Table {
     }
 }
 
-/// Notes below a list what it doesn't show.
+/// Prints a note about items that aren't shown.
 pub(crate) fn footer(shown: &Shown, nothing: &str, context: &Context) {
     if context.out.is_json() {
         return;

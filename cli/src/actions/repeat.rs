@@ -1,4 +1,4 @@
-//! The command that repeats a request of unknown outcome without acting twice: the same one, with the request's idempotency key.
+//! The command that safely repeats a request of unknown outcome: the same one, with the request's idempotency key.
 
 use std::ffi::OsString;
 
@@ -15,11 +15,11 @@ use crate::output::terminal::is_hostile;
 pub(crate) enum KeyFlag {
     /// `--idempotency-key`.
     Own,
-    /// `-H`, as any other header.
+    /// With `-H`, like any other header.
     Header,
 }
 
-/// The command line, as far as it can be repeated.
+/// The repeatable part of the command line.
 #[derive(Debug)]
 pub(crate) struct Repeat {
     pub(crate) arguments: Vec<OsString>,
@@ -39,7 +39,7 @@ impl Repeat {
             let outcome = if unread { Outcome::Unknown } else { error.outcome() };
             (outcome, error.idempotency_key()?.as_str())
         };
-        // The arguments of a tool aren't words for a shell, and an edited body isn't among the arguments.
+        // A tool's arguments aren't shell words, and an edited body isn't an argument.
         if outcome != Outcome::Unknown
             || literal::is_enabled()
             || self.arguments.iter().any(|one| one == "--edit")
@@ -68,7 +68,7 @@ impl Repeat {
     }
 }
 
-/// Quotes an argument for the shell, if it has to be.
+/// Quotes an argument for the shell if necessary.
 pub(crate) fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,+%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

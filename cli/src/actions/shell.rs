@@ -8,7 +8,7 @@ use tokio::process::{Child, Command};
 use crate::literal::permit_local;
 use crate::processes;
 
-/// How many bytes of the command's standard error are quoted.
+/// The number of quoted bytes of the command's standard error.
 const MAX_QUOTED_BYTES: usize = 1_000;
 
 /// A running shell command. Dropping it kills the command and all its child processes.
@@ -36,7 +36,7 @@ impl Shell {
             // The command may exit without reading its input.
             let _ = stdin.write_all(input).await;
         }
-        succeeded(shell.child.wait().await, "")
+        check_status(shell.child.wait().await, "")
     }
 
     /// Returns the standard output of a command.
@@ -76,7 +76,7 @@ impl Shell {
             }
         };
         let (text, tail) = tokio::try_join!(text, async { Ok(tail.await) })?;
-        succeeded(shell.child.wait().await, &tail)?;
+        check_status(shell.child.wait().await, &tail)?;
         String::from_utf8(text).map_err(|_| "the command's output isn't UTF-8 text".to_owned())
     }
 }
@@ -90,7 +90,7 @@ impl Drop for Shell {
             // It may have just exited.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
         }
-        // Before the shell is killed: afterwards nothing leads to its children.
+        // Before the shell is killed: afterwards, its children can't be found.
         #[cfg(windows)]
         if let Some(id) = self.child.id() {
             let mut kill = std::process::Command::new("taskkill");
@@ -100,7 +100,7 @@ impl Drop for Shell {
     }
 }
 
-fn succeeded(status: std::io::Result<ExitStatus>, stderr: &str) -> Result<(), String> {
+fn check_status(status: std::io::Result<ExitStatus>, stderr: &str) -> Result<(), String> {
     let status = status.map_err(|error| error.to_string())?;
     let colon = if stderr.is_empty() { "" } else { ": " };
     if status.success() { Ok(()) } else { Err(format!("the command failed ({status}){colon}{stderr}")) }

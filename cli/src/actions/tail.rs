@@ -22,7 +22,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) fn interval(text: Option<&str>, flags: &mut Flags) -> Duration {
     let Some(text) = text else { return DEFAULT_INTERVAL };
     keys::duration(text).unwrap_or_else(|rule| {
-        flags.wrong("type", format!("--interval {rule}"), "--interval", text);
+        flags.reject("type", format!("--interval {rule}"), "--interval", text);
         DEFAULT_INTERVAL
     })
 }
@@ -30,7 +30,7 @@ pub(crate) fn interval(text: Option<&str>, flags: &mut Flags) -> Duration {
 /// How to show new items.
 #[derive(Debug)]
 pub(crate) struct View<'a> {
-    /// What the items are called: `requests`.
+    /// The plural noun of the items: `requests`.
     pub(crate) items: &'static str,
     pub(crate) columns: &'a Columns,
     /// The fields of an item's line at a terminal.
@@ -77,7 +77,7 @@ pub(crate) async fn follow<T: Item>(
 async fn newer<T: Item>(list: List<T>, seen: Option<&str>) -> idempost::Result<(Vec<Value>, bool)> {
     match seen {
         None => Ok((list.page_size(1).as_json().await?.data, false)),
-        // The list was empty: there is no cursor to start from, and pages lead to older items.
+        // The list was empty, so there is no cursor, and pages only lead to older items.
         Some("") => {
             let mut rows: Vec<_> = list.as_json().stream().try_collect().await?;
             rows.reverse();

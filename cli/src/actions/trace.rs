@@ -11,9 +11,9 @@ use idempost::{
 use serde::de::DeserializeOwned;
 
 use crate::context::{Context, Identity};
-use crate::output::http_trace::{failure, headers, response, shown};
+use crate::output::http_trace::{failure, headers, redact_body, response};
 
-/// Executes the call that `make` builds, with the trace that `-v` selects.
+/// Executes the call that `make` builds, and traces it according to `-v`.
 pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn() -> Call<T>,
@@ -94,7 +94,7 @@ fn request(preview: &Preview, identity: &Identity, level: u8) -> String {
                 _ => {}
             }
         }
-        lines.extend(shown('>', &body));
+        lines.extend(redact_body('>', &body));
     }
     lines.join("\n")
 }

@@ -1,6 +1,6 @@
 //! `--wait` and `--wait-timeout`: polls a resource until it reaches a terminal state or the timeout expires.
 //!
-//! Exit code 3 for a failure, 8 for a timeout. A signal ends only the wait; the message says what continues.
+//! Exit code 3 for a failure, 8 for a timeout. A signal ends only the wait; the message names what continues.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::diagnostics::{Diagnostic, Diagnostics, Fail};
 use crate::input::body_builder::flag_origin;
 use crate::settings::keys;
 
-/// The flag beside `--wait`, which each command declares with its own state.
+/// The flag for the time limit; each command declares `--wait` with its own state.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct TimeoutFlag {
@@ -60,7 +60,7 @@ pub(crate) enum End {
     Bad(String),
 }
 
-/// Polls until the end; returns the resource if it ended as wanted.
+/// Polls until a terminal state; returns the resource if it succeeded.
 pub(crate) async fn until<T: Send + 'static>(
     wait: Wait<T>,
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! Examples in help texts, folded so that a terminal of 80 columns doesn't wrap them: what wraps can't be pasted.
+//! Examples in help texts, folded at 80 columns, since a wrapped line can't be pasted.
 
 /// The columns of the narrowest usual terminal.
 const WIDTH: usize = 80;
@@ -6,17 +6,17 @@ const WIDTH: usize = 80;
 const INDENT: &str = "      ";
 
 /// Folds the examples in a text: at spaces outside quotes, with a backslash.
-pub(super) fn folded(text: &str) -> String {
+pub(super) fn fold(text: &str) -> String {
     let mut is_continued = false;
     let lines = text.lines().map(|line| {
         let is_example = line.starts_with("  ") && (line.contains("idempost ") || is_continued);
         is_continued = is_example && line.ends_with('\\');
-        if is_example { fold(line) } else { line.to_owned() }
+        if is_example { fold_line(line) } else { line.to_owned() }
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn fold(line: &str) -> String {
+fn fold_line(line: &str) -> String {
     let width = |text: &str| text.chars().count();
     if width(line) <= WIDTH {
         return line.to_owned();
@@ -73,7 +73,7 @@ mod tests {
     fn long_examples_are_folded_outside_quotes_and_nothing_else_changes() {
         let send = "  idempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Report \\\n      --wait";
         let short = "Columns: id\n\nExamples:\n  idempost emails list\n\nA long line of prose about idempost that isn't an example, and so stays as it is.";
-        let folded = folded(&format!("{short}\n{send}"));
+        let folded = fold(&format!("{short}\n{send}"));
         let expected = "  idempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n      --subject Report \\\n      --wait";
         assert_eq!(folded, format!("{short}\n{expected}"));
     }

@@ -1,4 +1,4 @@
-//! `alias`: names for command lines, kept in the configuration file.
+//! `alias`: names for command lines, stored in the configuration file.
 
 use std::ffi::OsString;
 
@@ -30,10 +30,10 @@ pub(crate) enum Command {
         idempost alias set welcome 'emails send --from hi@acme.test --template welcome --to $1'\n  \
         idempost welcome ada@example.com --dry-run")]
     Set {
-        /// Its name: letters, digits, - and _
+        /// Name: letters, digits, - and _
         #[arg(value_name = "NAME")]
         name: String,
-        /// The command line that it stands for, without `idempost`
+        /// Command line to run, without `idempost`
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
     },
@@ -56,7 +56,6 @@ pub(crate) enum Command {
 const COLUMNS: &[Column] =
     &[Column::new("name", "NAME", Kind::Text), Column::new("command", "COMMAND", Kind::Shrinks)];
 
-/// Runs the command.
 pub(crate) fn run(command: &Command, root: &clap::Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Set { name, command } => set(name, command, root, context),
@@ -84,12 +83,17 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
     let mut flags = Flags::default();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.starts_with('-') || name.is_empty() || !name.chars().all(is_word) {
-        flags.wrong("charset", "an alias has letters, digits, - and _, and no - at the start", "NAME", name);
+        flags.reject(
+            "charset",
+            "an alias consists of letters, digits, - and _, and doesn't start with -",
+            "NAME",
+            name,
+        );
     } else if root.find_subcommand(name).is_some() {
-        flags.wrong("exclusive", format!("`{name}` is a command of the program"), "NAME", name);
+        flags.reject("exclusive", format!("`{name}` is a command of the program"), "NAME", name);
     }
     if let Err(rule) = target(command, root) {
-        flags.wrong("unknown", rule, "COMMAND", command);
+        flags.reject("unknown", rule, "COMMAND", command);
     }
     flags.finish()?;
     let store = ConfigStore::lock(&context.env)?;
@@ -98,7 +102,7 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
     Ok(())
 }
 
-/// The command that a command line starts with, and the words that name it. The error is the rule that the line violates.
+/// Returns the command that a command line names, and the naming words; or the rule that the line violates.
 pub(crate) fn target<'a>(
     line: &str,
     root: &'a clap::Command,
@@ -119,7 +123,7 @@ pub(crate) fn target<'a>(
     Ok((command, path))
 }
 
-/// All aliases and their command lines, in the order of the file. A file that can't be read has none.
+/// All aliases and their command lines, in the order of the file. Empty if the file can't be read.
 pub(crate) fn all(env: &Env) -> Vec<(String, String)> {
     let path = paths::config_file(env).ok().flatten();
     let file = path.and_then(|path| ConfigFile::read(&path).ok().flatten());
@@ -127,7 +131,7 @@ pub(crate) fn all(env: &Env) -> Vec<(String, String)> {
 }
 
 /// The command of the program behind an alias, with a note; any other path unchanged.
-pub(crate) fn resolved(path: &[String], root: &clap::Command, context: &Context) -> Vec<String> {
+pub(crate) fn resolve(path: &[String], root: &clap::Command, context: &Context) -> Vec<String> {
     let unknown = path.first().filter(|name| root.find_subcommand(name).is_none());
     let Some((name, command)) =
         unknown.and_then(|name| all(&context.env).into_iter().find(|(known, _)| known == name))
@@ -172,7 +176,7 @@ pub(crate) fn expand(name: &str, command: &str, given: &[OsString]) -> Result<Ve
 mod tests {
     use super::*;
 
-    fn expanded(command: &str, given: &[&str]) -> Result<Vec<String>, Fail> {
+    fn expand_text(command: &str, given: &[&str]) -> Result<Vec<String>, Fail> {
         let given: Vec<OsString> = given.iter().map(Into::into).collect();
         Ok(expand("x", command, &given)?.into_iter().map(|word| word.into_string().unwrap()).collect())
     }
@@ -181,7 +185,7 @@ mod tests {
     fn arguments_fill_placeholders_or_follow_and_are_never_split() {
         let send = "emails send --to $1 --subject \"Hi $2, it's \"'$$5' --header a=$1";
         assert_eq!(
-            expanded(send, &["a@x.test; rm -rf /", "$1 \"Ada", "--text", "$2"]).unwrap(),
+            expand_text(send, &["a@x.test; rm -rf /", "$1 \"Ada", "--text", "$2"]).unwrap(),
             [
                 "emails",
                 "send",
@@ -195,8 +199,8 @@ mod tests {
                 "$2"
             ]
         );
-        assert_eq!(expanded("emails list", &["-v"]).unwrap(), ["emails", "list", "-v"]);
-        assert_eq!(expanded("api GET '/$HOME/$0/$'", &[]).unwrap(), ["api", "GET", "/$HOME/$0/$"]);
-        assert!(expanded("emails get $2", &["a"]).is_err());
+        assert_eq!(expand_text("emails list", &["-v"]).unwrap(), ["emails", "list", "-v"]);
+        assert_eq!(expand_text("api GET '/$HOME/$0/$'", &[]).unwrap(), ["api", "GET", "/$HOME/$0/$"]);
+        assert!(expand_text("emails get $2", &["a"]).is_err());
     }
 }

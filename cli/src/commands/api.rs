@@ -1,4 +1,4 @@
-//! `api`: any operation of the service, with the credentials that the other commands use.
+//! `api`: calls any operation of the service, with the usual credentials.
 
 mod plan;
 
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// Include the response's status and headers
     #[arg(short = 'i', long)]
     include: bool,
-    /// Fetch all pages of a list and show them as one
+    /// Fetch all pages and show them as one list
     #[arg(long)]
     all: bool,
     #[command(flatten)]
@@ -133,7 +133,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     })
 }
 
-/// How to repeat a request that may have been executed: this command takes its key as a header.
+/// Describes how to repeat the request; this command takes the key as a header.
 fn key_header(key: &str) -> String {
     format!(
         "the request may have been processed; retry the same command with `-H 'Idempotency-Key: {key}'`: \

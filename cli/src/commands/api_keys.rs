@@ -29,7 +29,7 @@ impl Noun for ApiKeys {
         .detail("The key is shown only once: on standard output, or in the file named by --token-file. Its ID is printed on standard error.")
         .fields(&[
             Field::place_or_flag("name", "NAME", "Name of the key"),
-            Field::new("permission", "PERMISSION", "full_access, or sending_access for a key that may only send [default: full_access]"),
+            Field::new("permission", "PERMISSION", "full_access, or sending_access to permit only sending [default: full_access]"),
             Field::new("domain_id", "ID", "With sending_access, the only domain the key may send from"),
             Field::new("token_file", "PATH", "New file for the key, readable only by its owner").local().by_hand(),
         ])
@@ -55,13 +55,13 @@ impl Noun for ApiKeys {
         .fields(&[Field::place_or_flag("name", "NAME", "Name of the resource")])
         .fill(|given, body| {
             if let Some(name) = given.text("name").filter(|name| !name.is_empty() && name.trim().is_empty()) {
-                body.flags.wrong("empty", "a name must not be empty", "NAME", name);
+                body.flags.reject("empty", "a name must not be empty", "NAME", name);
             }
         })
         .unknown("the key may have been renamed; check: idempost api-keys list")
         .examples(&["api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging"]),
         Verb::delete(
-            "Delete an API key; requests that use it fail from then on",
+            "Delete an API key; requests that use it then fail",
             "the key may have been deleted; check: idempost api-keys list",
             &Delete(|client, ids| client.api_keys().delete(ids[0])),
         )
@@ -112,7 +112,7 @@ async fn create(key: NewApiKey, plan: Plan, given: Given<'_>, context: &Context)
     Ok(())
 }
 
-/// Revokes a key that couldn't be shown: it would stay valid although its value is lost.
+/// Revokes a key that couldn't be shown, since its value is lost.
 async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
     let cause = match cause {
         Fail::BrokenPipe => "standard output was closed".to_owned(),

@@ -3,7 +3,7 @@
 use idempost::auth::{AuthError, EndReason, Ended, OAuthErrorCode};
 
 use crate::context::Context;
-pub(crate) use crate::credentials::{LOGIN, of_store};
+pub(crate) use crate::credentials::{LOGIN, store_failure};
 use crate::diagnostics::Fail;
 use crate::output::report;
 
@@ -36,7 +36,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the profile named by the command may not exist yet.
+    /// Whether the command accepts a profile that doesn't exist yet.
     pub(crate) fn makes_profile(&self) -> bool {
         matches!(self, Self::Login(_))
     }
@@ -49,7 +49,6 @@ impl Command {
     }
 }
 
-/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Login(args) => login::run(args, context).await,
@@ -65,18 +64,18 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 }
 
 /// A failure of a login attempt.
-fn failed(error: idempost::Error) -> Fail {
+fn login_failure(error: idempost::Error) -> Fail {
     match error {
         idempost::Error::Auth(error)
             if !matches!(*error, AuthError::NotSaved(_) | AuthError::Throttled { status: 429, .. }) =>
         {
-            refused(&error)
+            auth_failure(&error)
         }
         other => Fail::Sdk(other),
     }
 }
 
-fn refused(error: &AuthError) -> Fail {
+fn auth_failure(error: &AuthError) -> Fail {
     let auth = |message: String, hint: &str| Fail::Auth { message, hint: Some(hint.to_owned()) };
     let text = report::chain(error);
     match error {
@@ -89,7 +88,7 @@ fn refused(error: &AuthError) -> Fail {
                 hint: Some(format!("try again: {LOGIN}")),
             },
             OAuthErrorCode::InvalidScope => {
-                auth(format!("the service rejected the scope: {text}"), "ask for another one: --scope SCOPE")
+                auth(format!("the service rejected the scope: {text}"), "request another one: --scope SCOPE")
             }
             OAuthErrorCode::InvalidClient | OAuthErrorCode::UnauthorizedClient => auth(
                 format!("the service rejected this OAuth client: {text}"),
@@ -109,7 +108,7 @@ fn refused(error: &AuthError) -> Fail {
                     .to_owned(),
             ),
         },
-        AuthError::Store(error) => of_store(error),
+        AuthError::Store(error) => store_failure(error),
         AuthError::Ended(Ended { reason: EndReason::LoggedOut, .. }) => {
             auth(text, "to revoke it: idempost auth logout; to log in again: idempost auth login")
         }

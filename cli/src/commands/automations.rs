@@ -29,7 +29,7 @@ impl Noun for Automations {
             "Create an automation",
             &Parse(NewAutomation::from_json, |client, _, automation| client.automations().create(automation)),
         )
-        .detail("The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type` and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported at once, with their location in the file.\n\nPrints the ID. Without a status the automation is disabled: events don't start runs.")
+        .detail("The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type` and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported together, with their location in the file.\n\nPrints the ID. Without a status the automation is disabled: events don't start runs.")
         .fields(&[
             Field::place_or_flag("name", "NAME", "Display name of the automation").named("named").optional(),
             STATUS, STEPS_JSON, CONNECTIONS_JSON,
@@ -61,7 +61,7 @@ impl Noun for Automations {
         .detail("Without --limit, the service returns 20.")
         .pages_first()
         .fields(&[Field::new("status", "STATUS", "Only automations with this status: enabled or disabled")
-            .called("the status").choices(AutomationStatus::KNOWN)])
+            .label("the status").choices(AutomationStatus::KNOWN)])
         .examples(&["automations list --status enabled", "automations list --all --json --jq '.data[].name'"]),
         Verb::new(
             "get",
@@ -207,13 +207,13 @@ fn definition(given: &Given<'_>, body: &mut Body) {
             Ok(_) => format!("{flag} must be a JSON array"),
             Err(error) => error.message,
         };
-        body.malformed("json", rule, flag, text);
+        body.reject_malformed("json", rule, flag, text);
     }
 }
 
 /// Renders a record, with its lists of objects as tables below it.
 fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<String> {
-    /// Wide enough for any configuration meant for people.
+    /// Wide enough for any readable configuration.
     const WIDTH: usize = 1_000;
     let mut rest = document.clone();
     let mut below = Vec::new();

@@ -64,7 +64,7 @@ impl Noun for Broadcasts {
             "broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id",
         ]),
         Verb::new("send", "Send a draft to the contacts of its segment, now or later", &Run(Takes::DryRun, |given, context| Box::pin(send(given, context))))
-            .detail("Asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question. Only a draft can be sent, and only once.\n\nThe service has no idempotency key for this operation. If the response is lost, the request isn't retried: exit code 9 says to check first.")
+            .detail("Asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question. Only a draft can be sent, and only once.\n\nThe service has no idempotency key for this operation. If the response is lost, the request isn't retried; after exit code 9, check first.")
             .ids(BROADCAST)
             .fields(&[Field::new("scheduled_at", "TIME", "Time to send: ISO 8601, or a phrase such as `in 1 hour`").detail(UNCHANGED)])
             .waits(confirm_send::SENT, "Wait until the broadcast is sent")
@@ -96,12 +96,12 @@ impl Noun for Broadcasts {
             Field::new("type", "TYPE", "What happened: sent, delivered, opened, clicked, bounced, complained, unsubscribed or suppressed")
                 .choices(RecipientType::KNOWN)
                 .required(),
-            Field::new("email", "TEXT", "Only addresses that contain this text"),
+            Field::new("email", "TEXT", "Only addresses that contain TEXT"),
             Field::new("bounce_type", "TYPE", "Only bounces of this type: permanent, transient or undetermined").choices(BounceType::KNOWN),
         ])
         .fill(|given, body| match given.text("bounce_type") {
             Some(bounce) if given.text("type") != Some("bounced") => {
-                body.flags.wrong("exclusive", "--bounce-type needs --type bounced", "--bounce-type", bounce);
+                body.flags.reject("exclusive", "--bounce-type needs --type bounced", "--bounce-type", bounce);
             }
             _ => {}
         })
@@ -200,7 +200,7 @@ const LINKS: Table = Table {
 fn fill(given: &Given<'_>, body: &mut Body) {
     body.flags.field("", "--html or --text", None);
     if let (Some(state), false) = (given.text("wait"), body.get("send") == Some(&true.into())) {
-        body.flags.wrong("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
+        body.flags.reject("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
     }
 }
 
@@ -236,7 +236,7 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let mut flags = given.flags(context).await;
     let (id, when) = (given.ids[0], given.text("scheduled_at"));
     if when.is_some_and(|when| when.trim().is_empty()) {
-        flags.wrong("empty", "--scheduled-at must not be empty", "--scheduled-at", "");
+        flags.reject("empty", "--scheduled-at must not be empty", "--scheduled-at", "");
     }
     let plan = given.flags_of_change(&mut flags);
     flags.finish()?;
@@ -250,7 +250,7 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     .await
 }
 
-/// Asks for confirmation with a summary. Without a terminal, the error that asks for --yes has it, if the broadcast can be read.
+/// Asks for confirmation with a summary. Without a terminal, the error contains the summary if the broadcast can be read.
 async fn ask(id: &str, when: Option<&str>, context: &Context) -> Result<(), Fail> {
     if context.global.yes {
         return Ok(());

@@ -72,7 +72,6 @@ impl Command {
     }
 }
 
-/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Plan(args) => plan::run(*args, context).await,

@@ -14,7 +14,7 @@ use crate::files;
 use crate::settings::env::Env;
 use crate::settings::paths;
 
-/// The variable through which a script requests completions.
+/// The variable that a script sets to request completions.
 pub(crate) const VARIABLE: &str = "IDEMPOST_COMPLETE";
 
 /// Zsh loads the script on the first completion and runs it as the completion function; without this line the first Tab would complete nothing.
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-/// The folder that the shell loads a user's completions from.
+/// The folder from which the shell loads a user's completions.
 fn path(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
     let (base, file) = match shell {
         "bash" => (paths::data_home(env)?, "bash-completion/completions/idempost"),

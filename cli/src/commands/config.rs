@@ -26,7 +26,6 @@ pub(crate) enum Command {
     Edit(edit::Args),
 }
 
-/// Runs the command.
 pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => list::run(&args, context),
@@ -42,7 +41,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
 }
 
 /// Looks up a setting by name, including `default_profile`.
-fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
+fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
     if name == "default_profile" {
         return Ok(None);
     }
@@ -72,7 +71,7 @@ fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
     })
 }
 
-/// The profile that a change applies to: from the flag, the environment or the file's default; `None` stands for `[defaults]`.
+/// The profile to change: from the flag, the environment or the file's default; `None` for `[defaults]`.
 fn profile(context: &Context, file: Option<&ConfigFile>) -> Option<String> {
     let named =
         context.global.profile.clone().or_else(|| context.env.get("IDEMPOST_PROFILE").map(str::to_owned));

@@ -11,14 +11,14 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::commands::usage::of;
+use crate::commands::usage::format_usage;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin, place};
 use crate::output::terminal::safe;
 use crate::output::{color, report, snippet};
 use crate::settings::{Setting, Settings, keys, paths};
 
-/// With more clock skew than this, signatures and schedules fail.
+/// Beyond this clock skew, signatures and schedules fail.
 const MAX_CLOCK_SKEW: i64 = 60;
 /// A service that takes longer is reported as unreachable.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut checks = Vec::new();
     match context.settings() {
         Err(fail) => {
-            wrong(&fail, &mut checks);
+            add_failures(&fail, &mut checks);
             proxies(args, context, &mut checks).await;
         }
         Ok(settings) => {
@@ -96,7 +96,7 @@ fn check(name: &'static str, state: State, message: String, hint: Option<&str>) 
 }
 
 /// Settings that can't be used: reports each problem with its source.
-fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
+fn add_failures(fail: &Fail, checks: &mut Vec<Check>) {
     let Fail::Usage(report) = fail else {
         return checks.push(check("config", State::Error, report::message(fail), None));
     };
@@ -139,7 +139,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     for found in &settings.warnings {
         checks.push(check("config", State::Warning, found.problem.message.clone(), found.hint.as_deref()));
     }
-    // Others may read it: it holds no secrets. But write access decides where the credential is sent.
+    // It contains no secrets, so others may read it; but with write access, they could redirect the credential.
     if let Some(mode) = paths::mode(&path).filter(|mode| mode & 0o022 != 0) {
         let message = format!("{shown} is writable by others (mode {mode:03o})");
         checks.push(check("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}"))));
@@ -149,7 +149,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
 /// Checks the base URL and the credential, as far as possible offline.
 async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     if context.global.has_sandbox() {
-        return checks.push(check("base url", State::Ok, "this command's own sandbox".to_owned(), None));
+        return checks.push(check("base url", State::Ok, "the sandbox of this command".to_owned(), None));
     }
     checks.push(match &settings.base_url {
         Some(set) => check("base url", State::Ok, format!("{} ({})", set.value, set.source), None),
@@ -179,7 +179,7 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>
 /// Checks the files of certificates.
 fn certificates(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     if let Err(fail) = context.transport() {
-        return wrong(&fail, checks);
+        return add_failures(&fail, checks);
     }
     let files = [
         (&settings.cacert, "is trusted besides the system's"),
@@ -315,13 +315,15 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
     }
 }
 
-/// Checks the quotas of emails. Services without `GET /usage` have none to report.
+/// Checks the quotas of emails. Services without `GET /usage` report no quotas.
 async fn usage(client: &Client, checks: &mut Vec<Check>) {
     let asked = client.usage().get().retry(RetryPolicy::never()).timeout(TIMEOUT);
     let Ok(usage) = asked.await else { return };
     let quotas = [("today", usage.emails.daily), ("this month", usage.emails.monthly)];
-    let shown: Vec<_> =
-        quotas.iter().map(|(period, quota)| format!("{period} {}", of(quota.used, quota.limit))).collect();
+    let shown: Vec<_> = quotas
+        .iter()
+        .map(|(period, quota)| format!("{period} {}", format_usage(quota.used, quota.limit)))
+        .collect();
     let message = format!("emails: {}", shown.join("; "));
     let left =
         quotas.iter().filter_map(|(_, quota)| Some((quota.remaining()?, quota.limit?))).collect::<Vec<_>>();
@@ -329,13 +331,16 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
     checks.push(check("usage", state, message, hint));
 }
 
-/// The state of the quota of which the least is left; the items are what is left, and the limit.
+/// The state of the scarcest quota. Items are pairs of remainder and limit.
 fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
     if quotas.iter().any(|(left, _)| *left == 0) {
-        return (State::Error, Some("no email can be sent until the quota resets: idempost usage"));
+        return (
+            State::Error,
+            Some("the quota is exhausted: no email can be sent until it resets; see idempost usage"),
+        );
     }
     if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
-        return (State::Warning, Some("a tenth or less of a quota is left: idempost usage"));
+        return (State::Warning, Some("at most a tenth of a quota is left; see idempost usage"));
     }
     (State::Ok, None)
 }
@@ -363,7 +368,7 @@ fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
         .iter()
         .map(|check| {
             let word = check.state.word();
-            let style = color::of_state(word).unwrap_or_default();
+            let style = color::state_style(word).unwrap_or_default();
             let hint =
                 check.hint.as_ref().map(|hint| format!("\n{:24}{}", "", safe(hint))).unwrap_or_default();
             let gap = " ".repeat(10_usize.saturating_sub(word.len()));

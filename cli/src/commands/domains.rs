@@ -162,7 +162,7 @@ const TABLE: Table = Table {
     nothing: "no domains yet",
 };
 
-/// Maps a problem with both capabilities to the flags.
+/// Maps a problem with both capabilities to their flags.
 fn capabilities(given: &Given<'_>, body: &mut Body) {
     let (sending, receiving) = (given.text("sending"), given.text("receiving"));
     let flag = if sending.is_some() { "--sending" } else { "--receiving" };

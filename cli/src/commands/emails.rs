@@ -20,7 +20,7 @@ use crate::rows::operation::{Act, Checked, Filtered, Own, Show, Tail};
 use crate::rows::{Noun, Verb, Verbs};
 use crate::settings::keys;
 
-// The commands, and the ones of `received` under their path in the API. No doc comment, which would replace the description.
+// The commands, including those of `received` under their API path. No doc comment: it would replace the description.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]
@@ -119,15 +119,15 @@ impl Noun for Emails {
                 lifetime.into_iter().fold(client.emails().share(given.ids[0]), Call::expires_in)
             }),
         )
-        .detail("The email was sent or received. The link works in a browser without a login until it expires, and can't be revoked. Prints its URL.")
+        .detail("Works for sent and received emails. The link opens in a browser without a login until it expires, and can't be revoked. Prints its URL.")
         .ids(&[Field::place("id", "ID", "ID of the email")])
         .fields(&[Field::new("for", "DURATION", "How long the link is valid, such as 30m or 2h; at most 48h [default: 48h]")])
         .fill(|given, body| {
             let Some(text) = given.text("for") else { return };
             match keys::duration(text) {
-                Err(rule) => body.flags.wrong("type", format!("--for {rule}"), "--for", text),
+                Err(rule) => body.flags.reject("type", format!("--for {rule}"), "--for", text),
                 Ok(lifetime) if lifetime > Duration::from_secs(limits::SHARE_SECONDS) => {
-                    body.flags.wrong("range", "--for must be at most 48h", "--for", text);
+                    body.flags.reject("range", "--for must be at most 48h", "--for", text);
                 }
                 Ok(_) => {}
             }

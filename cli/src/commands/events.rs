@@ -141,9 +141,9 @@ fn update(given: &Given<'_>, body: &mut Body) {
         Some("schema") if !fields => {}
         Some("schema") => {
             let rule = "--field and --clear schema can't be used together";
-            body.flags.wrong("exclusive", rule, "--clear", "schema");
+            body.flags.reject("exclusive", rule, "--clear", "schema");
         }
-        Some(other) => body.flags.wrong("type", "--clear must be schema", "--clear", other),
+        Some(other) => body.flags.reject("type", "--clear must be schema", "--clear", other),
     }
 }
 
@@ -153,14 +153,14 @@ fn schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     let mut found = Map::new();
     if let Some(text) = given.text("schema") {
         if let Some(field) = fields.first() {
-            flags.wrong("exclusive", "--schema and --field can't be used together", "--field", field);
+            flags.reject("exclusive", "--schema and --field can't be used together", "--field", field);
         }
         for (key, kind) in flags.object("--schema", 1, text) {
             flags.field(&format!("/schema{}", json::pointer(&key)), "--schema", Some(text));
             if kind.is_string() {
                 found.insert(key, kind);
             } else {
-                flags.wrong("type", format!("the type of `{key}` must be a string"), "--schema", text);
+                flags.reject("type", format!("the type of `{key}` must be a string"), "--schema", text);
             }
         }
         return found;
@@ -168,13 +168,13 @@ fn schema(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     for (i, text) in fields.iter().enumerate() {
         match Pair::read(text, '=') {
             Some(pair) if found.contains_key(pair.name) => {
-                flags.wrong_nth("exclusive", "this field is repeated", "--field", i + 1, text);
+                flags.reject_nth("exclusive", "this field is repeated", "--field", i + 1, text);
             }
             Some(pair) => {
                 flags.field(&format!("/schema{}", json::pointer(pair.name)), "--field", Some(text));
                 found.insert(pair.name.to_owned(), pair.value.into());
             }
-            None => flags.wrong_nth("type", "a field must be KEY=TYPE", "--field", i + 1, text),
+            None => flags.reject_nth("type", "a field must be KEY=TYPE", "--field", i + 1, text),
         }
     }
     found
@@ -202,26 +202,26 @@ fn payload(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
         if !typed && text.trim_start().starts_with('{') {
             for (key, value) in flags.object(flag, n, text) {
                 if payload.insert(key, value).is_some() {
-                    flags.wrong_nth("exclusive", "a key in this object is repeated", flag, n, text);
+                    flags.reject_nth("exclusive", "a key in this object is repeated", flag, n, text);
                 }
             }
             continue;
         }
         let Some(pair) = Pair::read(text, '=').filter(|pair| !pair.name.is_empty()) else {
             let rule = if typed { "the payload must be KEY=JSON" } else { "the payload must be KEY=TEXT" };
-            flags.wrong_nth("type", rule, flag, n, text);
+            flags.reject_nth("type", rule, flag, n, text);
             continue;
         };
         let value = if typed {
             match json::read(pair.value) {
                 Ok(document) if document.repeated.is_empty() => document.value,
                 Ok(_) => {
-                    flags.wrong_nth("repeated", "a key is repeated", flag, n, text);
+                    flags.reject_nth("repeated", "a key is repeated", flag, n, text);
                     continue;
                 }
                 Err(error) => {
                     let rule = format!("the payload must be KEY=JSON: {}", error.message);
-                    flags.wrong_nth("json", rule, flag, n, text);
+                    flags.reject_nth("json", rule, flag, n, text);
                     continue;
                 }
             }
@@ -229,7 +229,7 @@ fn payload(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
             Value::String(pair.value.to_owned())
         };
         if payload.insert(pair.name.to_owned(), value).is_some() {
-            flags.wrong_nth("exclusive", "this key is repeated", flag, n, text);
+            flags.reject_nth("exclusive", "this key is repeated", flag, n, text);
         }
     }
     payload

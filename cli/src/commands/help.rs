@@ -30,7 +30,11 @@ static TOPICS: &[Topic] = &[
         about: "tables, JSON, --jq and pipes",
         text: include_str!("help/formatting.md"),
     },
-    Topic { name: "input", about: "where values can be read from", text: include_str!("help/input.md") },
+    Topic {
+        name: "input",
+        about: "sources of values: files, pipes, commands",
+        text: include_str!("help/input.md"),
+    },
     Topic {
         name: "json-schema",
         about: "JSON objects defined by this program",
@@ -70,7 +74,7 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
             .out
             .result(&[text.trim_end().to_owned()], &json!({ "topic": topic.name, "text": text }));
     }
-    let (command, name) = find(root, &alias::resolved(&args.of, root, context))?;
+    let (command, name) = find(root, &alias::resolve(&args.of, root, context))?;
     if context.out.is_json() {
         let mut document = describe(command, &name);
         if args.of.is_empty() {

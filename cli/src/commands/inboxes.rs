@@ -1,4 +1,4 @@
-//! `inboxes`: the mail of an address in threads, in beta. (`sandbox inbox` is another thing: the mails that the sandbox captured.)
+//! `inboxes`: the mail of an address in threads, in beta. (Unlike `sandbox inbox`: the mails captured by the sandbox.)
 
 mod threads;
 
@@ -238,7 +238,7 @@ impl Noun for Inboxes {
                 client.inboxes().update_draft(ids[0], ids[1], patch)
             }),
         )
-        .detail("Fields not set by a flag stay unchanged, except that a body replaces the other one, too, and the attached files replace all others.")
+        .detail("Fields not set by a flag stay unchanged, except that setting one body removes the other, and attached files replace all others.")
         .ids(DRAFT)
         .fields(&[TO, CC, BCC, SUBJECT, BODIES, ATTACHMENTS])
         .clears("Clear a field: to, cc, bcc, subject, html, text or attachments")
@@ -265,7 +265,7 @@ impl Noun for Inboxes {
         )
         .ids(INBOX)
         .fields(&[
-            Field::place("name", "NAME", "Name, at most 64 characters, unique in the inbox without regard to case"),
+            Field::place("name", "NAME", "Name, at most 64 characters, unique in the inbox, ignoring case"),
             COLOR,
         ])
         .unknown("the label may have been created; check: idempost inboxes labels {0}")
@@ -281,7 +281,7 @@ impl Noun for Inboxes {
         .examples(&["inboxes update-label support@acme.test 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34 --name Later"]),
         Verb::new(
             "delete-label",
-            "Delete a label, also from its threads",
+            "Delete a label and remove it from its threads",
             &Delete(|client, ids| client.inboxes().delete_label(ids[0], ids[1])),
         )
         .ids(LABEL)

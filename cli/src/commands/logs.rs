@@ -81,7 +81,7 @@ const TABLE: Table = Table {
     nothing: "no requests yet",
 };
 
-/// Which entries to show.
+/// The entries to show.
 #[derive(Debug)]
 struct Filter {
     /// The first and last status, inclusive.
@@ -107,11 +107,11 @@ fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects> {
     let range = status.and_then(statuses);
     if let (Some(text), None) = (status, range) {
         let rule = "--status must be a number such as 422 or a class such as 4xx";
-        flags.wrong("type", rule, "--status", text);
+        flags.reject("type", rule, "--status", text);
     }
     let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
     if let Some(method) = method.filter(|method| !is_word(method)) {
-        flags.wrong("type", "--method must be a method such as POST", "--method", method);
+        flags.reject("type", "--method must be a method such as POST", "--method", method);
     }
     let filter = Filter { status: range, method: method.map(str::to_owned) };
     let selects = move |row: &Value| if filter.keeps(row) { Match::Yes } else { Match::No };

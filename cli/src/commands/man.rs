@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
         context.out.note(&format!("{written} pages"));
         return installed(&folder, context);
     }
-    let (command, name) = help::find(root, &alias::resolved(&args.command, root, context))?;
+    let (command, name) = help::find(root, &alias::resolve(&args.command, root, context))?;
     let page = page(command, &name).map_err(|error| Fail::local("couldn't generate the page", error))?;
     context.out.bytes(&page)
 }

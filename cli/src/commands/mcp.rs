@@ -35,7 +35,7 @@ const TOKEN: &str = "IDEMPOST_MCP_TOKEN";
 /// Serve the commands as tools to AI applications (Model Context Protocol)
 ///
 /// The application starts this command and speaks to it over standard input and output, or connects to the URL of --http. Each tool is a command of this program with the same
-/// arguments; without --allow there are only those that read. Their values are literal: none names a local file or runs a command, not even as
+/// arguments; without --allow, only reading commands. Their values are literal: none names a local file or runs a command, not even as
 /// `@PATH` or `-`. Secrets in results are replaced.
 ///
 /// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
@@ -46,15 +46,14 @@ const TOKEN: &str = "IDEMPOST_MCP_TOKEN";
     {\"mcpServers\": {\"idempost\": {\"command\": \"idempost\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
 )]
 pub(crate) struct Args {
-    /// Also offer tools that change something: send, or manage, which includes send
+    /// Also offer tools that make changes: send, or manage, which includes send
     ///
     /// send: emails, broadcasts, replies, forwards and custom events. manage: everything else too, such as deleting contacts or domains.
     #[arg(long, value_name = "ACCESS")]
     allow: Option<Access>,
     /// Offer only the tools of these groups, comma-separated: emails,domains
     ///
-    /// By default, the tools that a sender needs are listed, and all others are found and run through three more: commands, read_command and
-    /// change_command.
+    /// By default, the tools that most senders need are listed; three more find and run all others: commands, read_command and change_command.
     #[arg(long, value_name = "GROUPS", value_delimiter = ',')]
     only: Vec<String>,
     /// When to ask the user before a change: always or never
@@ -66,7 +65,7 @@ pub(crate) struct Args {
     http: http::Args,
 }
 
-/// What a tool may do, and what the user allows.
+/// The effect of a tool, and the user's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 enum Access {
     #[value(skip)]
@@ -94,7 +93,7 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
         Fail::Usage(Diagnostics::one(Problem::new("", "unknown", rule), Some(origin)))
     })?;
     let program = std::env::current_exe()
-        .map_err(|error| Fail::local("couldn't find the program's own file", error))?;
+        .map_err(|error| Fail::local("couldn't find the program's executable", error))?;
     let runner = call::Runner::new(program, common_arguments(context)?);
     let server = server::Server::new(catalog, runner, args.confirm);
     match args.http.port() {
@@ -103,7 +102,7 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
     }
 }
 
-/// The global flags of this command that its tools use too.
+/// The global flags that this command passes to its tools.
 fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
     let global = &context.global;
     if global.api_key_file.as_deref() == Some("-") {

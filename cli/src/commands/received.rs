@@ -1,4 +1,4 @@
-//! `received`: received emails and their attachments, listed or watched, forwarded and answered.
+//! `received`: lists, watches, forwards and answers received emails.
 
 mod answer;
 pub(crate) mod attachments;
@@ -87,7 +87,7 @@ const TABLE: Table = Table {
 };
 
 async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
-    // Another format may be newer than this program.
+    // Accepts unknown formats, which may be newer than this program.
     let format = given.text("html_format");
     let make = |client: &Client| {
         let call = client.received().get(given.ids[0]);

@@ -11,7 +11,7 @@ use secrecy::ExposeSecret as _;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::input::size::size;
-use crate::output::report::lost_by;
+use crate::output::report::transport_reason;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
@@ -42,7 +42,7 @@ const KEY: &str = "sb_local";
 const REMOTE: &str = "IDEMPOST_SANDBOX_URL";
 /// The variable with the password of a sandbox.
 const PASSWORD: &str = "IDEMPOST_SANDBOX_AUTH";
-/// The variable from which all of them read the API key.
+/// The variable from which all of Resend's clients read the API key.
 const VENDOR_API_KEY: &str = "RESEND_API_KEY";
 
 /// The variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python. Ruby's
@@ -117,12 +117,12 @@ pub(crate) struct ServerArgs {
     ///
     /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments, loaded
     /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries of the largest account are evicted first;
-    /// records beyond their share are rejected. A request body may have 1/8 of it. Requests, responses and SMTP messages in flight may
+    /// records beyond their share are rejected. A request body may use 1/8 of it. Requests, responses and SMTP messages in flight may
     /// take another 3/16; the program itself and its connections need additional memory.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
     /// Base URL for links in responses, if clients reach the sandbox at another URL
-    #[arg(long, value_name = "URL", hide_short_help = true)]
+    #[arg(long, value_name = "URL", hide_short_help = true, value_parser = public_url)]
     public_url: Option<String>,
     /// Serve SMTP on this port; 0 picks any free port
     ///
@@ -159,6 +159,11 @@ fn max_memory(text: &str) -> Result<usize, String> {
     })
 }
 
+/// Validates `--public-url`.
+fn public_url(text: &str) -> Result<String, String> {
+    keys::http_url(text).map(|_| text.to_owned())
+}
+
 /// Parses `--keep-accounts`.
 fn accounts(text: &str) -> Result<usize, String> {
     text.parse()
@@ -167,7 +172,7 @@ fn accounts(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "must be a whole number of at least 1".to_owned())
 }
 
-/// Parses `--keep-for`: like other durations, and in days.
+/// Parses `--keep-for`, which also accepts days.
 fn keep_for(text: &str) -> Result<Duration, String> {
     let days = || {
         let span = text.parse::<jiff::Span>().ok()?;
@@ -213,7 +218,6 @@ impl Command {
     }
 }
 
-/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Serve(args) => serve::run(&args, context).await,
@@ -233,8 +237,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 /// A client for the running sandbox: at [`REMOTE`], at the configured base URL, or at the default port.
 ///
-/// The base URL must be a loopback address: it might be that of the real service, which must not receive these requests and doesn't have these
-/// routes. A sandbox on another machine has a variable of its own, and gets no other credential than a sandbox key.
+/// The base URL must be a loopback address, since the real service must not receive these requests. A sandbox on another machine has its own
+/// variable, and gets only sandbox keys.
 fn client(context: &Context) -> Result<Client, Fail> {
     connect(context, context.builder()?, key(context)?)
 }
@@ -253,8 +257,8 @@ fn remote_password(context: &Context) -> Option<&str> {
     context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD))
 }
 
-/// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
-/// password, if there is one, and the default key is that of the first account.
+/// The configured API key if it is a sandbox key, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
+/// password, if any, and the default key is the first account's.
 fn key(context: &Context) -> Result<String, Fail> {
     let configured = match context.credential()?.map(|credential| &credential.value) {
         Some(Credential::ApiKey(key)) => Some(key.expose_secret()).filter(|key| key.starts_with("sb_")),
@@ -269,7 +273,7 @@ fn key(context: &Context) -> Result<String, Fail> {
     Ok(configured.filter(fits).map_or_else(|| first.clone(), str::to_owned))
 }
 
-/// The same for a command that waits: `--timeout` limits the whole wait, not each request.
+/// Like [`client`], for a command that waits: `--timeout` limits the whole wait, not each request.
 fn patient_client(context: &Context) -> Result<Client, Fail> {
     connect(context, context.builder()?.timeout(Duration::MAX), key(context)?)
 }
@@ -279,7 +283,7 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
     if let Some(url) = context.env.get(REMOTE) {
         let url = keys::http_url(url).map_err(|rule| {
             let origin = Some(Origin::Env { name: REMOTE.to_owned() });
-            Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("{REMOTE}: {rule}")), origin))
+            Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("the URL {rule}")), origin))
         })?;
         return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(remote_key).build()?);
     }
@@ -314,7 +318,7 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
 fn unreachable(error: idempost::Error) -> Fail {
     if let idempost::Error::Unreachable(lost) = &error {
         return Fail::Unavailable {
-            message: format!("couldn't reach the sandbox: {}", lost_by(lost)),
+            message: format!("couldn't reach the sandbox: {}", transport_reason(lost)),
             hint: Some("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND".to_owned()),
         };
     }

@@ -69,7 +69,7 @@ impl Noun for Segments {
         .examples(&["segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10"]),
         Verb::new(
             "metrics",
-            "Show how many contacts are subscribed, in total and by segment",
+            "Count subscribed contacts, in total or by segment",
             &Run(Takes::Nothing, |given, context| Box::pin(show_metrics(given, context))),
         )
         .detail("Totals count a contact once, rows in each of its segments. Metrics: all_contacts, subscribers, unsubscribers.")
@@ -103,7 +103,6 @@ pub(crate) const TABLE: Table = Table {
     nothing: "no segments",
 };
 
-/// Columns of the metrics by segment.
 const METRICS: &[Column] = &[
     Column::new("name", "NAME", table::Kind::Shrinks),
     Column::new("all_contacts", "CONTACTS", table::Kind::Text),

@@ -1,4 +1,4 @@
-//! `skill`: what an AI assistant has to know before it writes code or scripts that use this program.
+//! `skill`: instructions for AI assistants that write code or scripts with this program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use crate::files;
 
 /// The skill. `{version}` and `{exit-codes}` are filled in.
 const SKILL: &str = include_str!("skill/SKILL.md");
-/// The folder of the skill, which its front matter names too.
+/// The folder of the skill, also named in its front matter.
 const NAME: &str = "idempost";
-/// Where assistants look for the skills of a project.
+/// The folder of a project's skills.
 const FOLDER: &str = ".agents/skills";
 /// A larger file can't be a skill.
 const MAX_BYTES: u64 = 1 << 20;
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Print instructions for AI assistants that write code or scripts with this program
 ///
 /// They are a skill in the common format (SKILL.md), for the version of this program. Only --install writes it to a file: idempost/SKILL.md in a folder of
-/// skills. It asks before it replaces a file with other content.
+/// skills. Asks before replacing a file with different content.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost skill\n  \
@@ -56,7 +56,7 @@ async fn install(folder: &Path, text: &str, context: &Context) -> Result<(), Fai
     let found = files::read(&path, MAX_BYTES, false).map_err(failed)?;
     if found.as_deref() != Some(text.as_bytes()) {
         if found.is_some() {
-            let question = format!("{} exists and has other content. Replace it?", path.display());
+            let question = format!("{} exists with different content. Replace it?", path.display());
             confirm_locally(&question, context).await?;
         }
         // Not a private file: it belongs to the project.
@@ -91,7 +91,7 @@ fn index(root: &clap::Command) -> String {
     let codes: Vec<_> = EXIT_CODES.iter().map(|row| format!("{} {}", row.code, row.name)).collect();
     let _ = write!(
         index,
-        "\n## Exit codes\n\n{}. `idempost help exit-codes` says what to do after each.\n",
+        "\n## Exit codes\n\n{}. `idempost help exit-codes` lists what to do after each.\n",
         codes.join(", ")
     );
     index

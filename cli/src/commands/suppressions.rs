@@ -1,4 +1,4 @@
-//! `suppressions`: addresses that the service sends no emails to.
+//! `suppressions`: addresses that receive no emails.
 
 mod check;
 mod export;
@@ -36,11 +36,11 @@ impl Noun for Suppressions {
                 None => client.suppressions().list(),
             }),
         )
-        .detail("Permanent bounces and spam complaints add addresses by themselves.")
+        .detail("Permanent bounces and spam complaints add addresses automatically.")
         .fields(&[Field::new(
             "origin",
             "ORIGIN",
-            "Only addresses added by this: bounce, complaint or manual",
+            "Only addresses of this origin: bounce, complaint or manual",
         )
         .choices(SuppressionOrigin::KNOWN)])
         .examples(&["suppressions list --origin bounce", "suppressions list --all --columns email"]),
@@ -116,6 +116,6 @@ const TABLE: Table = Table {
 fn check_count(given: &[String], flag: &str, hint: &str, flags: &mut Flags) {
     if given.len() > BATCH {
         let rule = format!("at most {BATCH} entries, found {}{hint}", given.len());
-        flags.wrong_nth("count", rule, flag, BATCH + 1, &given[BATCH]);
+        flags.reject_nth("count", rule, flag, BATCH + 1, &given[BATCH]);
     }
 }

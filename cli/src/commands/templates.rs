@@ -38,7 +38,7 @@ impl Noun for Templates {
         .fill(variable::fill)
         .hint("templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME")
         .unknown("the template may have been created; check: idempost templates list --limit 1")
-        .then(|given, _, template, context| Box::pin(created(given, template, context)))
+        .then(|given, _, template, context| Box::pin(report_creation(given, template, context)))
         .examples(&[
             "templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish",
             "templates create Invoice --html-file invoice.html --variable TOTAL:number",
@@ -65,8 +65,8 @@ impl Noun for Templates {
         .options(&[PUBLISH.help("Publish the change immediately")])
         .fill(variable::fill)
         .hint("templates update welcome --subject '…'")
-        .unknown("the template may have been changed; check: idempost templates get {0}")
-        .then(|given, _, template, context| Box::pin(changed(given, template, context)))
+        .unknown("the template may have been report_change; check: idempost templates get {0}")
+        .then(|given, _, template, context| Box::pin(report_change(given, template, context)))
         .examples(&[
             "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",
             "templates update welcome --html-file welcome.html --clear text",
@@ -131,7 +131,7 @@ const TABLE: Table = Table {
     nothing: "no templates yet",
 };
 
-async fn created(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
+async fn report_creation(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
     let id = template["id"].as_str().unwrap_or_default();
     if given.switch("publish") {
         return publish_now(id, context).await;
@@ -140,8 +140,8 @@ async fn created(given: &Given<'_>, template: &Value, context: &Context) -> Resu
     Ok(())
 }
 
-async fn changed(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
-    // By ID: the alias may just have changed.
+async fn report_change(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
+    // By ID: the alias may just have report_change.
     let id = template["id"].as_str().unwrap_or_default();
     if given.switch("publish") { publish_now(id, context).await } else { Ok(()) }
 }

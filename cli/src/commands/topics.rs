@@ -21,10 +21,10 @@ impl Noun for Topics {
             "Create a topic and print its ID",
             &Create(|client, _, topic: &NewTopic| client.topics().create(topic)),
         )
-        .detail("The default applies to everyone who hasn't chosen, contact or not. It can't be changed later, so the flag is required.")
+        .detail("The default applies to recipients without a choice, even if they aren't contacts. It can't be changed later, so the flag is required.")
         .fields(&[
             Field::place_or_flag("name", "NAME", "Name shown to contacts, at most 50 characters"),
-            Field::new("default_subscription", "SUBSCRIPTION", "Default: opt_in or opt_out"),
+            Field::new("default_subscription", "SUBSCRIPTION", "Default subscription: opt_in or opt_out"),
             DESCRIPTION,
             Field::new("visibility", "VISIBILITY", "Visibility: public or private [default: private]"),
         ])

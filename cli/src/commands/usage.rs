@@ -1,4 +1,4 @@
-//! `usage`: what the account has used of its quotas.
+//! `usage`: the account's usage and quotas.
 
 use idempost::usage::{EmailQuota, Usage};
 
@@ -8,7 +8,7 @@ use crate::diagnostics::Fail;
 
 /// Show the usage and the quotas of the account
 ///
-/// Each address in to, cc and bcc of an email counts. A credential that may only send is sufficient.
+/// Each address in to, cc and bcc of an email counts. Sending access is sufficient.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  idempost usage\n  idempost usage --jq .emails.daily.used")]
 pub(crate) struct Args {}
@@ -25,12 +25,12 @@ fn lines(usage: &Usage) -> Vec<String> {
     let rows = [
         ("emails today", emails(&usage.emails.daily)),
         ("emails this month", emails(&usage.emails.monthly)),
-        ("contacts", of(usage.contacts.used, usage.contacts.limit)),
-        ("segments", of(usage.segments.used, usage.segments.limit)),
-        ("broadcasts", of(usage.broadcasts.used, usage.broadcasts.limit)),
-        ("automation runs", of(usage.automation_runs.used, usage.automation_runs.limit)),
-        ("domains", of(usage.domains.used, usage.domains.limit)),
-        ("ai credits", of(usage.ai_credits.used, usage.ai_credits.limit)),
+        ("contacts", format_usage(usage.contacts.used, usage.contacts.limit)),
+        ("segments", format_usage(usage.segments.used, usage.segments.limit)),
+        ("broadcasts", format_usage(usage.broadcasts.used, usage.broadcasts.limit)),
+        ("automation runs", format_usage(usage.automation_runs.used, usage.automation_runs.limit)),
+        ("domains", format_usage(usage.domains.used, usage.domains.limit)),
+        ("ai credits", format_usage(usage.ai_credits.used, usage.ai_credits.limit)),
         (
             "rate limit",
             format!("{} requests per {}", number(rate.limit), rate.duration.as_deref().unwrap_or("?")),
@@ -43,11 +43,11 @@ fn lines(usage: &Usage) -> Vec<String> {
 fn emails(quota: &EmailQuota) -> String {
     let counts = format!("({} sent, {} received)", number(quota.sent), number(quota.received));
     let resets = quota.resets_at.as_ref().map(|at| format!(", resets {at}")).unwrap_or_default();
-    format!("{} {counts}{resets}", of(quota.used, quota.limit))
+    format!("{} {counts}{resets}", format_usage(quota.used, quota.limit))
 }
 
 /// The usage of a limit: `3 of 10`.
-pub(crate) fn of(used: Option<u64>, limit: Option<u64>) -> String {
+pub(crate) fn format_usage(used: Option<u64>, limit: Option<u64>) -> String {
     match limit {
         Some(limit) => format!("{} of {limit}", number(used)),
         None => format!("{}, unlimited", number(used)),

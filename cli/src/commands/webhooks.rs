@@ -182,7 +182,7 @@ const ATTEMPTS: Table = Table {
     nothing: "no delivery attempts yet",
 };
 
-/// Executes a change that makes a new secret, and puts the secret where the flags say.
+/// Executes a change that creates a secret, and stores the secret as requested by the flags.
 async fn change_secret(
     plan: Plan,
     given: Given<'_>,

@@ -16,7 +16,7 @@ use crate::output::table::{Column, Columns, Kind};
 use crate::output::terminal::safe;
 use crate::output::{Out, write_stderr, write_stderr_json};
 
-/// How long emails may take to leave after the command: their attachments may have to be fetched.
+/// The grace period for emails after the command, since attachments may have to be fetched.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Maximum number of emails shown: a bulk job can send any number.
@@ -52,7 +52,7 @@ impl Embedded {
         let captured = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&captured);
         sandbox.on_captured(move |mail| {
-            seen.lock().unwrap_or_else(PoisonError::into_inner).push(Captured::of(mail));
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(Captured::from_mail(mail));
         });
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(mount::http::serve(listener, Arc::clone(&sandbox), async {
@@ -80,8 +80,9 @@ impl Embedded {
         // Anything slower isn't worth waiting for.
         let _ = tokio::time::timeout(GRACE, awaited).await;
         let captured = std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner));
-        if captured.is_empty() && self.accepted().iter().any(|body| body.get("scheduled_at").is_some()) {
-            out.note("nothing was captured: the email is scheduled, and the sandbox ends with this command");
+        if captured.is_empty() && self.accepted_emails().iter().any(|body| body.get("scheduled_at").is_some())
+        {
+            out.note("nothing was captured: the email is scheduled, but the sandbox ends with this command");
         }
         tell(&captured, out);
         // Stops even if the receiver is gone.
@@ -96,11 +97,11 @@ impl Embedded {
         let fetching =
             |body: &Value| body["attachments"].as_array().is_some_and(|all| all.iter().any(by_url));
         captured == 0
-            && self.accepted().iter().any(|body| body.get("scheduled_at").is_none() && fetching(body))
+            && self.accepted_emails().iter().any(|body| body.get("scheduled_at").is_none() && fetching(body))
     }
 
     /// The bodies of accepted requests.
-    fn accepted(&self) -> Vec<Value> {
+    fn accepted_emails(&self) -> Vec<Value> {
         let requests = self.sandbox.requests();
         let accepted = requests.iter().filter(|request| request.status.is_success());
         accepted.filter_map(|request| serde_json::from_slice(&request.body).ok()).collect()
@@ -108,7 +109,7 @@ impl Embedded {
 }
 
 impl Captured {
-    fn of(mail: &CapturedMail) -> Self {
+    fn from_mail(mail: &CapturedMail) -> Self {
         let to = [&mail.to, &mail.cc, &mail.bcc].into_iter().flatten().cloned().collect();
         Self { from: mail.from.clone(), to, subject: mail.subject.clone(), size: mail.mime.len() }
     }

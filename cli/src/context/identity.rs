@@ -1,4 +1,4 @@
-//! Who a command acts as, for messages and plans: the profile, the service, and the source of the credential.
+//! A command's identity, for messages and plans: the profile, the service, and the source of the credential.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// The default account of a sandbox, which `sandbox` commands use whatever the profile is.
+    /// The default account of a sandbox, which `sandbox` commands use with every profile.
     #[cfg(feature = "sandbox")]
     pub(crate) fn of_sandbox(base_url: &Url) -> Self {
         let base_url = Some(base_url.as_str().trim_end_matches('/').to_owned());
@@ -64,8 +64,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// The account that commands with these settings reach, as a hash: the service with the given credential, or with the profile's login. `None` if they
-/// reach none.
+/// A hash of the account that these settings select: the service and the given credential, or the profile's login. `None` without an account.
 pub(crate) fn account_key(settings: &Settings, env: &Env) -> Option<String> {
     let mut parts = vec![settings.base_url.as_ref()?.value.as_str().to_owned()];
     if let Some(given) = &settings.credential {
@@ -73,7 +72,7 @@ pub(crate) fn account_key(settings: &Settings, env: &Env) -> Option<String> {
         parts.push(secret.expose_secret().to_owned());
     } else {
         let profile = settings.profile.as_ref().map(|profile| profile.value.as_str());
-        let stored = Credentials::of(env, profile).ok()?.overview().ok()??;
+        let stored = Credentials::new(env, profile).ok()?.overview().ok()??;
         parts.extend([stored.profile, stored.login, stored.metadata.origin]);
     }
     let hash = Sha256::digest(parts.join("\0"));

@@ -1,4 +1,4 @@
-//! Records in files that only the keyring's owner can decrypt: AES-256-GCM, bound to their place and generation.
+//! Records in files that only the keyring's owner can decrypt: AES-256-GCM, bound to location and generation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use super::stored::Record;
 
-/// The version of the format.
 const FORMAT_VERSION: u32 = 1;
 
 /// A key, as stored in the keyring.
@@ -61,7 +60,7 @@ impl Key {
 }
 
 impl Label {
-    pub(super) fn of(place: &Place, record: &Record) -> Self {
+    pub(super) fn new(place: &Place, record: &Record) -> Self {
         Self {
             form: FORMAT_VERSION,
             store: place.store_id(),
@@ -81,7 +80,7 @@ impl Label {
 pub(super) fn seal(key: &Key, label: Label, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
     let failed = || StoreError::unavailable("couldn't encrypt the record");
     let mut text = Zeroizing::new(bytes.to_vec());
-    // A random nonce is safe for as few records as a key encrypts: below 2^32 (NIST SP 800-38D, 8.3).
+    // A random nonce is safe for fewer than 2^32 records per key (NIST SP 800-38D, 8.3).
     let mut nonce = [0; NONCE_LEN];
     SystemRandom::new().fill(&mut nonce).map_err(|_| failed())?;
     let (unique, aad) = (Nonce::assume_unique_for_key(nonce), Aad::from(label.bytes()));
@@ -122,10 +121,10 @@ mod tests {
     fn a_file_decrypts_only_if_intact_with_its_key_and_label() {
         // E-03
         let home = tempfile::tempdir().unwrap();
-        let env = Env::of(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]);
-        let place = Place::of(&env, Some("work")).unwrap();
+        let env = Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]);
+        let place = Place::new(&env, Some("work")).unwrap();
         let record = Record::after(None, StoredCredential::Login(Box::new(login(2))));
-        let of = |place: &Place| Label::of(place, &record);
+        let of = |place: &Place| Label::new(place, &record);
         let key = Key::from_text(&Key::new().unwrap().to_text()).unwrap();
         let file = seal(&key, of(&place), &record.to_json()).unwrap();
         assert!(!String::from_utf8_lossy(&file).contains("sentinel"));
@@ -134,11 +133,11 @@ mod tests {
         assert_eq!(*open(&key, &of(&place), &[&file[..], b"    "].concat()).unwrap(), *record.to_json());
 
         assert!(open(&Key::new().unwrap(), &of(&place), &file).is_none());
-        assert!(open(&key, &of(&Place::of(&env, Some("other")).unwrap()), &file).is_none());
+        assert!(open(&key, &of(&Place::new(&env, Some("other")).unwrap()), &file).is_none());
         let mut later = of(&place);
         later.generation = 3;
         assert!(open(&key, &later, &file).is_none());
-        // A label changed in the file, to pass for the next generation.
+        // A label that was changed to the next generation.
         let forged = String::from_utf8(file.clone()).unwrap().replace("\"generation\":2", "\"generation\":3");
         assert!(open(&key, &later, forged.as_bytes()).is_none());
         assert!(open(&key, &of(&place), forged.as_bytes()).is_none());

@@ -1,7 +1,7 @@
-//! The last resort: a refreshed record that can't be saved to its store is saved in another folder until it can.
+//! The last resort: a refreshed record that can't be saved to its store is saved in another folder.
 //!
-//! The old refresh token has been used by then, so anything is better than losing the new one. The next holder of the lock that finds a
-//! pending refresh looks here and adopts the record.
+//! The old refresh token is already used, so the new one must not be lost. The next holder of the lock that finds a pending refresh looks here
+//! and adopts the record.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub(super) fn write(place: &Place, bytes: &[u8], cause: StoreError) -> Result<()
     Err(cause)
 }
 
-/// The fallback files with their paths. Unreadable ones are left alone.
+/// The fallback files with their paths. Ignores unreadable ones.
 pub(super) fn read(place: &Place) -> Vec<(PathBuf, Zeroizing<Vec<u8>>)> {
     let fallback_files = place.fallback_files().into_iter();
     fallback_files.filter_map(|path| Some((path.clone(), private_file::read(&path).ok()??))).collect()

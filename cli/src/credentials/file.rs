@@ -26,7 +26,7 @@ pub(super) fn peek(place: &Place) -> Result<Option<Record>, StoreError> {
     })
 }
 
-/// Reads the record under the lock, after recovering what a dead writer left behind.
+/// Reads the record under the lock, after recovering the leftovers of a dead writer.
 pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
     private_file::remove_quietly(&place.file(FileKind::Temporary));
     let current = peek(place)?;
@@ -82,7 +82,7 @@ pub(super) fn write(
     let announces = record.credential.is_pending();
     if announces {
         point("C2");
-        // Space first: once the refresh is marked as pending, a request may have been sent.
+        // Reserves space first: once the refresh is marked as pending, a request may have been sent.
         *staged = None;
         *staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES.max(bytes.len() * 2))?);
     }
@@ -109,7 +109,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Saves a refreshed record: from here on the old one is useless.
+/// Saves a refreshed record; the old one is then useless.
 fn save(place: &Place, staged: Option<StagedFile>, bytes: &[u8]) -> Result<(), StoreError> {
     let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
     let mut file = match staged {
@@ -129,7 +129,7 @@ fn save(place: &Place, staged: Option<StagedFile>, bytes: &[u8]) -> Result<(), S
 
 /// Removes the record and all its files except the lock.
 pub(super) fn remove(place: &Place) -> Result<(), StoreError> {
-    // First the files from which the record could be recovered.
+    // First the files that could restore the record.
     private_file::remove(&place.file(FileKind::Next))?;
     fallback_file::remove(place)?;
     point("C13");

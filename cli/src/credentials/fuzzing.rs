@@ -5,7 +5,7 @@ use super::place::Place;
 use super::stored::{self, Record};
 use crate::settings::env::Env;
 
-/// A record that was read is written so that the same is read again; nothing else decrypts; no message shows a secret.
+/// Records survive a round trip; nothing else decrypts; no message shows a secret.
 pub(crate) fn records(data: &[u8]) {
     for read in [Record::from_json(data), stored::from_file(data)] {
         match read {
@@ -30,10 +30,10 @@ fn check(record: &Record) {
     let file = stored::to_file(record);
     let read = stored::from_file(&file).expect("a written file can be read");
     assert_eq!(*read.to_json(), *json);
-    let place = Place::of(&Env::of(&[("IDEMPOST_CONFIG_DIR", "/tmp/fuzz")]), Some("work"))
+    let place = Place::new(&Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", "/tmp/fuzz")]), Some("work"))
         .expect("the folder is absolute");
     let key = Key::new().expect("the system has random numbers");
-    let label = || Label::of(&place, record);
+    let label = || Label::new(&place, record);
     let sealed = encrypted::seal(&key, label(), &json).expect("records can be encrypted");
     let opened = encrypted::open(&key, &label(), &sealed).expect("the file is intact");
     assert_eq!(*opened, *json);

@@ -1,7 +1,7 @@
 //! The process that refreshes a login on behalf of a command, so that neither a signal nor the end of the command interrupts the refresh.
 //!
-//! It is this program again, in its own process group, with the same store and lock. The command waits for it within its
-//! timeout, and then reads the store. The helper reports its progress and its outcome as lines of JSON.
+//! It is the same program in its own process group, with the same store and lock. The command waits for it within its timeout, and then reads
+//! the store. The helper reports its progress and its outcome as lines of JSON.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -23,7 +23,7 @@ use crate::signals::Signals;
 /// The hidden command that runs the helper.
 const COMMAND: &str = "__refresh";
 
-/// What the helper reports while it runs.
+/// A report of the running helper.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
@@ -163,7 +163,7 @@ pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
 fn print(line: &Line) {
     let mut bytes = serde_json::to_vec(line).unwrap_or_default();
     bytes.push(b'\n');
-    // The command may have exited meanwhile.
+    // The command may have exited.
     let _ = write_stdout(&bytes);
 }
 
@@ -178,13 +178,13 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
         other => print(&Line::Report(Report::Warning(other.to_string()))),
     };
     let trace = |lines: &str| print(&Line::Report(Report::Trace(lines.to_owned())));
-    let done = match Credentials::of(env, Some(profile)) {
+    let done = match Credentials::new(env, Some(profile)) {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
             let session = Session::builder().on_event(on_event);
             // The command has read the same file.
-            let transport = Arc::new(Network::of_env(env).transport().unwrap_or_default());
-            let transport = TracedTransport::over(transport, verbose, Arc::new(trace));
+            let transport = Arc::new(Network::from_env(env).transport().unwrap_or_default());
+            let transport = TracedTransport::wrap(transport, verbose, Arc::new(trace));
             let session = session.transport(transport).open(credentials.store(None));
             let done = session.refresh(request).await;
             session.close().await;
@@ -198,7 +198,7 @@ async fn execute(profile: &str, request: RefreshRequest, verbose: u8, env: &Env)
     }
 }
 
-/// Why tokens couldn't be saved, without the context that the command adds.
+/// The reason why tokens couldn't be saved, without the command's context.
 fn reason(error: &AuthError) -> String {
     match error {
         AuthError::NotSaved(StoreError::Unavailable { reason, source: Some(cause) }) => {

@@ -28,7 +28,7 @@ const MAX_ENTRY_UNITS: usize = 1280;
 /// The field of an entry with the key of the access token's file.
 const TOKEN_KEY: &str = "access_token_key";
 
-/// The keyring, as seen by one holder of the lock.
+/// The keyring, for one holder of the lock.
 #[derive(Debug)]
 pub(super) struct KeyringStore<'a> {
     pub(super) place: &'a Place,
@@ -84,7 +84,7 @@ impl KeyringStore<'_> {
     pub(super) fn peek(&self, state: &State) -> Result<Option<Record>, StoreError> {
         let Some(mut record) = self.entry()? else { return Ok(None) };
         if record.login != state.login {
-            // A login was interrupted between its entry and its state: the entry is newer.
+            // The login was interrupted after writing its entry, which is newer than the state.
             return Ok(Some(record));
         }
         let (stored, known) = (record.credential.generation(), state.metadata.generation);
@@ -138,7 +138,7 @@ impl KeyringStore<'_> {
         if let Some(record) = &record
             && (record.login != state.login || record.credential.generation() != state.metadata.generation)
         {
-            State::of(StoreKind::Keyring, record).write(self.place)?;
+            State::new(StoreKind::Keyring, record).write(self.place)?;
         }
         Ok(record)
     }
@@ -159,14 +159,14 @@ impl KeyringStore<'_> {
         let Some(key) = self.key(lock_state)? else { return Ok(None) };
         let Some(text) = encrypted::open(&key, &label, bytes) else { return Ok(None) };
         let Ok(record) = Record::from_json(&text) else { return Ok(None) };
-        Ok((Label::of(self.place, &record) == label).then_some(record))
+        Ok((Label::new(self.place, &record) == label).then_some(record))
     }
 
     /// Moves a record that is safe in `.next` to the entry.
     fn settle(&self, record: &Record) -> Result<(), StoreError> {
         self.put(record)?;
         point("C11");
-        State::of(StoreKind::Keyring, record).write(self.place)?;
+        State::new(StoreKind::Keyring, record).write(self.place)?;
         point("C12");
         private_file::remove(&self.place.file(FileKind::Next))
     }
@@ -193,7 +193,7 @@ impl KeyringStore<'_> {
             }
             return self.mark_pending(lock, record, lock_state);
         }
-        // A new login. Its key comes first: without it no refresh could be saved.
+        // A new login. The key first: without it, no refresh could be saved.
         if self.key(lock_state)?.is_none() {
             let key = Key::new()?;
             self.set(&self.user_of_key(), &key.to_text())?;
@@ -203,7 +203,7 @@ impl KeyringStore<'_> {
         private_file::remove(&self.place.file(FileKind::Next))?;
         fallback_file::remove(self.place)?;
         self.put(record)?;
-        State::of(StoreKind::Keyring, record).write(self.place)
+        State::new(StoreKind::Keyring, record).write(self.place)
     }
 
     /// Records the progress of a refresh. The tokens stay unchanged.
@@ -232,7 +232,7 @@ impl KeyringStore<'_> {
             point("C3");
         }
         lock.still_holds()?;
-        State::of(StoreKind::Keyring, record).write(self.place)?;
+        State::new(StoreKind::Keyring, record).write(self.place)?;
         if announces {
             point("C4");
         } else if !lock_state.unsettled {
@@ -248,7 +248,7 @@ impl KeyringStore<'_> {
         let Some(key) = self.key(lock_state)? else {
             return Err(StoreError::unavailable("the keyring lacks the key that encrypts the login"));
         };
-        let bytes = encrypted::seal(&key, Label::of(self.place, record), &record.to_json())?;
+        let bytes = encrypted::seal(&key, Label::new(self.place, record), &record.to_json())?;
         let staged = lock_state.staged.take();
         let saved = || {
             let mut file = match staged {
@@ -269,7 +269,7 @@ impl KeyringStore<'_> {
             };
         }
         point("C10");
-        // The record is safe. The next holder of the lock does what the keyring can't do now.
+        // The record is safe. The next holder of the lock completes this.
         lock_state.unsettled = self.settle(record).is_err();
         Ok(())
     }
@@ -305,10 +305,10 @@ impl KeyringStore<'_> {
         let key = serde_json::from_str::<Value>(&text)
             .ok()
             .and_then(|entry| entry.get(TOKEN_KEY).and_then(Value::as_str).and_then(Key::from_text));
-        if let (Some(key), label) = (key, Label::of(self.place, &record))
+        if let (Some(key), label) = (key, Label::new(self.place, &record))
             && let StoredCredential::Login(tokens) = &mut record.credential
         {
-            // Without it the login is still complete: its access token is refreshed earlier.
+            // It is optional: without it, the access token is refreshed earlier.
             let file = private_file::read(&self.place.file(FileKind::Token)).ok().flatten();
             let token = file.and_then(|file| encrypted::open(&key, &label, &file));
             let token = token.and_then(|token| String::from_utf8(token.to_vec()).ok());
@@ -334,7 +334,7 @@ impl KeyringStore<'_> {
             return self.set(&self.user(), &String::from_utf8_lossy(&whole));
         };
         let key = Key::new()?;
-        let file = encrypted::seal(&key, Label::of(self.place, record), token.expose().as_bytes())?;
+        let file = encrypted::seal(&key, Label::new(self.place, record), token.expose().as_bytes())?;
         private_file::replace(
             &self.place.file(FileKind::Token),
             &self.place.file(FileKind::Temporary),
@@ -349,7 +349,7 @@ impl KeyringStore<'_> {
 
     fn set(&self, user: &str, secret: &str) -> Result<(), StoreError> {
         let set = self.backend.set(user, secret);
-        // A call that timed out may have succeeded: compare what is there now.
+        // A call that timed out may have succeeded, so compare the stored value.
         match self.backend.get(user)? {
             Some(read) if *read == *secret => Ok(()),
             _ => {

@@ -1,6 +1,6 @@
-//! The lock around one login: one holder at a time among all processes of this user, until it is released or its process exits.
+//! The lock around one login: one holder among all processes of this user, until it is released or its process exits.
 //!
-//! `FileLock` explains why no lock is stale and none is ever broken.
+//! `FileLock` explains why locks are never stale or broken.
 
 use std::fmt::Display;
 use std::fs::{File, TryLockError};
@@ -67,7 +67,7 @@ pub(super) async fn take(place: &Place, timeout: Duration) -> Result<FileLock, S
         }
         let left = timeout.saturating_sub(started.elapsed());
         if left.is_zero() {
-            return Err(StoreError::Busy { holder: Some(Holder(written(&path)).to_string()) });
+            return Err(StoreError::Busy { holder: Some(Holder(read_signature(&path)).to_string()) });
         }
         tokio::time::sleep(pause.min(left)).await;
         pause = (pause * 2).min(BACKOFF.1);
@@ -79,14 +79,14 @@ pub(super) fn holder(place: &Place) -> Option<Holder> {
     let path = place.file(FileKind::Lock);
     let file = File::open(&path).ok()?;
     match file.try_lock_shared() {
-        // Not left to the closing of the file, which Windows may follow later.
+        // Unlocked explicitly: after closing the file, Windows may do so later.
         Ok(()) => file.unlock().ok().and(None),
-        Err(TryLockError::WouldBlock) => Some(Holder(written(&path))),
+        Err(TryLockError::WouldBlock) => Some(Holder(read_signature(&path))),
         Err(TryLockError::Error(_)) => None,
     }
 }
 
-fn written(path: &Path) -> Option<Signature> {
+fn read_signature(path: &Path) -> Option<Signature> {
     let mut text = String::new();
     File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
     serde_json::from_str(text.trim()).ok()
@@ -144,7 +144,8 @@ mod tests {
     use crate::settings::env::Env;
 
     fn place(home: &tempfile::TempDir) -> Place {
-        Place::of(&Env::of(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]), Some("work")).unwrap()
+        Place::new(&Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]), Some("work"))
+            .unwrap()
     }
 
     fn now<T>(future: impl Future<Output = T>) -> T {
@@ -189,8 +190,8 @@ mod tests {
         local(&place(&home), |_| None::<&str>).unwrap();
         for (only, is_local) in [("1", true), ("0", false)] {
             let folder = home.path().to_str().unwrap();
-            let env = Env::of(&[("IDEMPOST_CONFIG_DIR", folder), ("IDEMPOST_NETWORK_HOME", only)]);
-            let place = Place::of(&env, Some("work")).unwrap();
+            let env = Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", folder), ("IDEMPOST_NETWORK_HOME", only)]);
+            let place = Place::new(&env, Some("work")).unwrap();
             assert_eq!(local(&place, |_| Some("NFS")).is_ok(), is_local);
         }
     }

@@ -31,7 +31,7 @@ pub(super) enum FileKind {
     Cred,
     /// The lock; never removed.
     Lock,
-    /// The next record: created before the token exchange, so that a full disk can't lose it.
+    /// The next record, created before the token exchange, so that a full disk can't lose it.
     Next,
     /// A temporary record or state that may be lost.
     Temporary,
@@ -58,8 +58,8 @@ impl FileKind {
 }
 
 impl Place {
-    /// The place of a profile's login.
-    pub(super) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
+    /// The location of a profile's login.
+    pub(super) fn new(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
         let folder = folder(env)?;
         let profile = profile.unwrap_or(DEFAULT).to_owned();
         let name = file_name(&profile)?;
@@ -98,18 +98,18 @@ impl Place {
         self.fallback_files.iter().map(|folder| folder.join(&name)).collect()
     }
 
-    /// The ID that distinguishes this folder from others that share a keyring with it.
+    /// The ID that distinguishes this folder from others that share its keyring.
     ///
-    /// Derived from the real path: two names of one folder are one store, and a copied folder is another one.
+    /// Derived from the real path, so links lead to the same store, and a copied folder is a different one.
     pub(super) fn store_id(&self) -> String {
         let path = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         short_hash(&["idempost store", &path.to_string_lossy()])
     }
 
-    /// The profiles that have any of these files.
+    /// The profiles with any of these files.
     pub(super) fn profiles(env: &Env) -> Result<Vec<String>, StoreError> {
         let folder = folder(env)?;
-        profiles::with_credentials(&folder).map_err(|error| private_file::failed("read", &folder, error))
+        profiles::with_credentials(&folder).map_err(|error| private_file::io_failure("read", &folder, error))
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
             (&[("IDEMPOST_CONFIG_DIR", "here"), ("HOME", "/home/a")][..], "IDEMPOST_CONFIG_DIR"),
         ] {
             // Without any variable, the system's user database is asked.
-            if let Err(error) = Place::of(&Env::of(pairs), None) {
+            if let Err(error) = Place::new(&Env::from_pairs(pairs), None) {
                 assert!(error.to_string().contains(named), "{error}");
             } else {
                 assert!(pairs.is_empty());
@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn a_profile_name_has_1_to_200_bytes() {
-        let env = Env::of(&[("IDEMPOST_CONFIG_DIR", "/home/a")]);
-        let of = |profile: &str| Place::of(&env, Some(profile)).map_err(|error| error.to_string());
+        let env = Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", "/home/a")]);
+        let of = |profile: &str| Place::new(&env, Some(profile)).map_err(|error| error.to_string());
         assert!(of(&"a".repeat(200)).is_ok());
         for (profile, problem) in [("", "too short"), (&*"a".repeat(201), "too long")] {
             let error = of(profile).unwrap_err();
@@ -203,7 +203,8 @@ mod tests {
         let (a, b, link) = (home.path().join("a"), home.path().join("b"), home.path().join("link"));
         let id = |folder: &Path| {
             let place =
-                Place::of(&Env::of(&[("IDEMPOST_CONFIG_DIR", folder.to_str().unwrap())]), None).unwrap();
+                Place::new(&Env::from_pairs(&[("IDEMPOST_CONFIG_DIR", folder.to_str().unwrap())]), None)
+                    .unwrap();
             place.prepare().unwrap();
             place.store_id()
         };

@@ -1,4 +1,4 @@
-//! The folder of the files that only their owner can read or replace, and those files (`idempost::auth::files`).
+//! The folder for files that only their owner can read or replace, and the files (`idempost::auth::files`).
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -9,7 +9,7 @@ pub(super) use idempost::auth::files::{
 };
 
 /// A system error with the operation that failed.
-pub(super) fn failed(verb: &str, path: &Path, error: io::Error) -> StoreError {
+pub(super) fn io_failure(verb: &str, path: &Path, error: io::Error) -> StoreError {
     StoreError::unavailable(format!("couldn't {verb} {}", path.display())).caused_by(error)
 }
 
@@ -22,7 +22,7 @@ pub(super) fn folder(path: &Path) -> Result<(), StoreError> {
     if let Err(error) = std::fs::symlink_metadata(path)
         && error.kind() == ErrorKind::NotFound
     {
-        builder.create(path).map_err(|error| failed("create the folder", path, error))?;
+        builder.create(path).map_err(|error| io_failure("create the folder", path, error))?;
     }
     check_folder(path)
 }
@@ -32,18 +32,18 @@ pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
     let metadata = match std::fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed("inspect", path, error)),
+        Err(error) => return Err(io_failure("inspect", path, error)),
     };
     if !metadata.is_dir() {
-        return Err(refused(path, "it isn't a folder (links aren't followed)"));
+        return Err(rejection(path, "it isn't a folder (links aren't followed)"));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        owned(path, metadata.uid())?;
+        check_owner(path, metadata.uid())?;
         if metadata.mode() & 0o077 != 0 {
             let mode = metadata.mode() & 0o777;
-            return Err(refused(
+            return Err(rejection(
                 path,
                 &format!("it is accessible to others (mode {mode:03o}); run: chmod 700 {}", path.display()),
             ));
@@ -53,19 +53,19 @@ pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 #[cfg(unix)]
-fn owned(path: &Path, owner: u32) -> Result<(), StoreError> {
+fn check_owner(path: &Path, owner: u32) -> Result<(), StoreError> {
     let me = rustix::process::geteuid().as_raw();
     if owner == me {
         return Ok(());
     }
-    Err(refused(path, &format!("it belongs to user {owner}, not to user {me}")))
+    Err(rejection(path, &format!("it belongs to user {owner}, not to user {me}")))
 }
 
-fn refused(path: &Path, why: &str) -> StoreError {
+fn rejection(path: &Path, why: &str) -> StoreError {
     StoreError::unreadable(format!("refusing to use {}: {why}", path.display()))
 }
 
-/// Disables core dumps: from here on the memory contains secrets.
+/// Disables core dumps, since the memory will contain secrets.
 pub(super) fn no_core() {
     #[cfg(unix)]
     {

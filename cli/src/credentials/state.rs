@@ -15,9 +15,9 @@ use super::stored::{Record, StoredCredential};
 use super::{StoreKind, private_file};
 use crate::output::secret;
 
-/// The version of the format. A later one is rejected and left unchanged.
+/// The version of the format. A later version is rejected and left unchanged.
 const FORMAT_VERSION: u32 = 1;
-/// Smaller than other files: there are no secrets whose length must be hidden.
+/// Smaller than other files, since it contains no secrets whose length must be hidden.
 const RESERVED_BYTES: usize = 2048;
 
 /// The contents of the file.
@@ -33,9 +33,8 @@ pub(super) struct State {
 /// The public metadata of a credential.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CredentialMetadata {
-    /// The kind of credential.
     pub(crate) kind: CredentialKind,
-    /// The origin that the secrets may be sent to.
+    /// The only origin to send the secrets to.
     pub(crate) origin: String,
     /// The issuer of the tokens, if the server was discovered by its metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +45,7 @@ pub(crate) struct CredentialMetadata {
     pub(crate) client_id: String,
     /// The scope of the access token; empty for an API key.
     pub(crate) scope: String,
-    /// The account that the access token names.
+    /// The account in the access token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<String>,
     /// The API key, masked.
@@ -54,12 +53,12 @@ pub(crate) struct CredentialMetadata {
     pub(crate) key: Option<String>,
     /// When the access token, or the key, was obtained.
     pub(crate) obtained_at: Timestamp,
-    /// The same moment by the server's clock, which counts if this machine's clock was ahead.
+    /// The same time by the server's clock, used if this machine's clock was ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) served_at: Option<Timestamp>,
     /// The access token's lifetime in seconds; 0 for an API key.
     pub(crate) expires_in: u64,
-    /// A refresh that was started and has no recorded outcome.
+    /// A started refresh without a recorded outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<RefreshPending>,
     /// Why the login has ended, if it has.
@@ -67,18 +66,15 @@ pub(crate) struct CredentialMetadata {
     pub(crate) ended: Option<Ended>,
 }
 
-/// The kind of credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CredentialKind {
-    /// A login.
     Login,
-    /// An API key.
     ApiKey,
 }
 
 impl CredentialMetadata {
-    pub(super) fn of(credential: &StoredCredential) -> Self {
+    pub(super) fn from_credential(credential: &StoredCredential) -> Self {
         match credential {
             StoredCredential::Login(record) => {
                 let TokenRecord { generation, expires_in, .. } = **record;
@@ -106,7 +102,7 @@ impl CredentialMetadata {
                 client_id: String::new(),
                 scope: String::new(),
                 account: None,
-                key: Some(secret::masked(key.key.expose_secret())),
+                key: Some(secret::mask(key.key.expose_secret())),
                 obtained_at: key.since,
                 served_at: None,
                 expires_in: 0,
@@ -126,12 +122,12 @@ impl CredentialMetadata {
 }
 
 impl State {
-    pub(super) fn of(store: StoreKind, record: &Record) -> Self {
+    pub(super) fn new(store: StoreKind, record: &Record) -> Self {
         Self {
             form: FORMAT_VERSION,
             store,
             login: record.login.clone(),
-            metadata: CredentialMetadata::of(&record.credential),
+            metadata: CredentialMetadata::from_credential(&record.credential),
         }
     }
 
@@ -181,7 +177,7 @@ mod tests {
             let mut record =
                 TokenRecord::new("https://a.test", "https://a.test/t", "c", "rt".to_owned().into());
             (record.obtained_at, record.served_at, record.expires_in) = (obtained_at, served_at, lifetime);
-            let metadata = CredentialMetadata::of(&StoredCredential::Login(Box::new(record)));
+            let metadata = CredentialMetadata::from_credential(&StoredCredential::Login(Box::new(record)));
             assert_eq!(metadata.expires_at(), Some(begun + lifetime));
         }
     }

@@ -18,11 +18,10 @@ use super::stored::{Record, StoredCredential};
 use super::{TIMEOUT, file, lock, private_file};
 use crate::signals::{self, CriticalSection};
 
-/// The store of a profile.
 #[derive(Debug, Clone)]
 pub(crate) struct ProfileStore {
     pub(super) place: Place,
-    /// The store for a new login, if not that of the last one.
+    /// The store for a new login, if not the last one's.
     pub(super) wanted: Option<StoreKind>,
     pub(super) backend: Arc<dyn SecretBackend>,
     /// The credential just found, for the first read.
@@ -33,7 +32,7 @@ impl ProfileStore {
     /// Reads the credential without the lock.
     pub(super) fn peek(&self) -> Result<Option<StoredCredential>, StoreError> {
         private_file::no_core();
-        let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
+        let Some((store, state)) = read_recorded(&self.place)? else { return Ok(None) };
         let record = match (store, &state) {
             (StoreKind::Keyring, Some(state)) => {
                 KeyringStore { place: &self.place, backend: &*self.backend }.peek(state)?
@@ -45,9 +44,9 @@ impl ProfileStore {
 
     /// Copies the credential to a profile without one, in the same store. `None` if there is nothing to copy.
     pub(super) async fn copy_to(&self, mut to: Self) -> Result<Option<Copied>, StoreError> {
-        let Some((store, _)) = recorded(&self.place)? else { return Ok(None) };
+        let Some((store, _)) = read_recorded(&self.place)? else { return Ok(None) };
         let mut from = Locked(Some(self.lock_profile(TIMEOUT).await?));
-        let Some(credential) = from.with(LockedProfile::read).await? else { return Ok(None) };
+        let Some(credential) = from.run_blocking(LockedProfile::read).await? else { return Ok(None) };
         if credential.is_pending() {
             return Err(StoreError::unavailable(
                 "a token refresh of this login hasn't finished; first run a command that uses the login, such as idempost auth token",
@@ -55,7 +54,7 @@ impl ProfileStore {
         }
         to.wanted = Some(store);
         Locked(Some(to.lock_profile(TIMEOUT).await?))
-            .with(move |locked_profile| locked_profile.write(credential))
+            .run_blocking(move |locked_profile| locked_profile.write(credential))
             .await?;
         Ok(Some(Copied(from)))
     }
@@ -82,12 +81,12 @@ pub(crate) struct Copied(Locked);
 impl Copied {
     /// Removes the original.
     pub(crate) async fn remove(mut self) -> Result<(), StoreError> {
-        self.0.with(LockedProfile::remove).await
+        self.0.run_blocking(LockedProfile::remove).await
     }
 }
 
 /// The store of a profile's secrets, and its state. A record in a file is valid even without its state.
-pub(super) fn recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>)>, StoreError> {
+pub(super) fn read_recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>)>, StoreError> {
     if let Some(state) = State::read(place)? {
         return Ok(Some((state.store, Some(state))));
     }
@@ -95,7 +94,7 @@ pub(super) fn recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>
     Ok(has_file.then_some((StoreKind::File, None)))
 }
 
-/// A profile whose lock is held. Its operations block and run on their own thread.
+/// A profile whose lock is held. Its operations block, on a separate thread.
 #[derive(Debug)]
 pub(super) struct LockedProfile {
     store: ProfileStore,
@@ -114,7 +113,7 @@ impl LockedProfile {
         private_file::no_core();
         self.seen = None;
         let place = &self.store.place;
-        let Some((store, state)) = recorded(place)? else {
+        let Some((store, state)) = read_recorded(place)? else {
             private_file::remove(&place.file(FileKind::Next))?;
             self.seen = Some((None, None));
             return Ok(None);
@@ -139,7 +138,7 @@ impl LockedProfile {
             // An unreadable credential can be replaced only by a login.
             let store = match self.read() {
                 Ok(_) => None,
-                Err(_) => recorded(&self.store.place).ok().flatten().map(|(store, _)| store),
+                Err(_) => read_recorded(&self.store.place).ok().flatten().map(|(store, _)| store),
             };
             self.seen.get_or_insert((store, None));
         }
@@ -184,10 +183,10 @@ impl LockedProfile {
             StoreKind::File => {
                 file::write(place, &self.lock, before, record, &mut self.staged)?;
                 if before.is_none_or(|before| before.login != record.login) {
-                    State::of(StoreKind::File, record).write(place)?;
+                    State::new(StoreKind::File, record).write(place)?;
                 }
                 if last == Some(StoreKind::Keyring) {
-                    // The new store is chosen and written; the old keyring may be gone.
+                    // The new store is already written; the old keyring may be gone.
                     let _ = ring.remove();
                 }
             }
@@ -197,8 +196,8 @@ impl LockedProfile {
 
     pub(super) fn remove(&mut self) -> Result<(), StoreError> {
         let place = &self.store.place;
-        let last =
-            recorded(place).map_or_else(|_| Some(StoreKind::File), |known| known.map(|(store, _)| store));
+        let last = read_recorded(place)
+            .map_or_else(|_| Some(StoreKind::File), |known| known.map(|(store, _)| store));
         if last == Some(StoreKind::Keyring) {
             KeyringStore { place, backend: &*self.store.backend }.remove()?;
         }
@@ -233,7 +232,7 @@ pub(super) struct Locked(pub(super) Option<LockedProfile>);
 
 impl Locked {
     /// Runs a blocking operation. If the future is dropped, the operation still finishes, and then the lock is released.
-    pub(super) async fn with<T: Send + 'static>(
+    pub(super) async fn run_blocking<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut LockedProfile) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
@@ -252,16 +251,16 @@ impl Locked {
 
 impl LockedStore for Locked {
     fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        Box::pin(async { Ok(self.with(LockedProfile::read).await?.and_then(tokens)) })
+        Box::pin(async { Ok(self.run_blocking(LockedProfile::read).await?.and_then(tokens)) })
     }
 
     fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
         let credential = StoredCredential::Login(Box::new(record.clone()));
-        Box::pin(self.with(move |locked_profile| locked_profile.write(credential)))
+        Box::pin(self.run_blocking(move |locked_profile| locked_profile.write(credential)))
     }
 
     fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.with(LockedProfile::remove))
+        Box::pin(self.run_blocking(LockedProfile::remove))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The stored credential of a profile: the tokens of a login, or an API key, and where it belongs.
+//! The stored credential of a profile: the tokens of a login, or an API key, with its origin.
 
 use idempost::auth::{StoreError, TokenRecord};
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::place::host_id;
 use crate::output::hex;
 
-/// The version of the format. A later one is rejected and left unchanged.
+/// The version of the format. A later version is rejected and left unchanged.
 const FORMAT_VERSION: u32 = 1;
 
 /// The stored credential of a profile.
@@ -19,7 +19,6 @@ const FORMAT_VERSION: u32 = 1;
 pub(crate) enum StoredCredential {
     /// A login with tokens that are refreshed.
     Login(Box<TokenRecord>),
-    /// An API key.
     ApiKey(StoredKey),
 }
 
@@ -28,7 +27,6 @@ pub(crate) enum StoredCredential {
 pub(crate) struct StoredKey {
     /// The only origin that the key may be sent to.
     pub(crate) origin: String,
-    /// The key.
     pub(crate) key: SecretString,
     /// When it was stored.
     pub(crate) since: Timestamp,
@@ -71,7 +69,7 @@ impl StoredCredential {
         }
     }
 
-    /// The origin that its secrets may be sent to.
+    /// The only origin to send its secrets to.
     pub(crate) fn origin(&self) -> &str {
         match self {
             Self::Login(record) => &record.origin,
@@ -79,7 +77,7 @@ impl StoredCredential {
         }
     }
 
-    /// Whether a refresh was started that has no recorded outcome and may still succeed.
+    /// Whether a started refresh has no recorded outcome and may still succeed.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self, Self::Login(record) if record.pending.is_some() && record.ended.is_none())
     }
@@ -175,7 +173,7 @@ impl Record {
     }
 }
 
-/// Serializes the record as text with its hash first, so that a torn or edited file is detected.
+/// Serializes the record as text after its hash, which reveals a torn or edited file.
 pub(super) fn to_file(record: &Record) -> Zeroizing<Vec<u8>> {
     let json = record.to_json();
     let mut text = Zeroizing::new(Vec::with_capacity(json.len() + 100));

@@ -79,13 +79,15 @@ struct Fixture {
 }
 
 impl Fixture {
-    fn of(kind: StoreKind) -> Self {
+    fn new(kind: StoreKind) -> Self {
         let home = tempfile::tempdir().unwrap();
         let folder = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
-        let env =
-            Env::of(&[("IDEMPOST_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
+        let env = Env::from_pairs(&[
+            ("IDEMPOST_CONFIG_DIR", &folder("config")),
+            ("XDG_STATE_HOME", &folder("state")),
+        ]);
         let backend = Arc::new(TestBackend::default());
-        let place = Place::of(&env, Some("work")).unwrap();
+        let place = Place::new(&env, Some("work")).unwrap();
         let store =
             ProfileStore { place, wanted: Some(kind), backend: backend.clone(), peeked: Arc::default() };
         Self { home, backend, store }
@@ -93,7 +95,7 @@ impl Fixture {
 
     /// With a login of this generation in it.
     fn with(kind: StoreKind, generation: u64) -> Self {
-        let fixture = Self::of(kind);
+        let fixture = Self::new(kind);
         fixture.locked(|store| write(store, &login(generation)).unwrap());
         fixture
     }
@@ -160,7 +162,7 @@ const BOTH: [StoreKind; 2] = [StoreKind::File, StoreKind::Keyring];
 fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
     // D-22
     for kind in BOTH {
-        let fixture = Fixture::of(kind);
+        let fixture = Fixture::new(kind);
         assert!(fixture.found().unwrap().is_none());
         fixture.locked(|store| write(store, &login(1)).unwrap());
         for generation in 1..50 {
@@ -318,7 +320,7 @@ fn next_of(fixture: &Fixture, kind: StoreKind, generation: u64, another_login: b
             let entries = fixture.backend.entries.lock().unwrap();
             let key = entries.iter().find(|(user, _)| user.ends_with("key")).unwrap().1;
             let key = encrypted::Key::from_text(key).unwrap();
-            encrypted::seal(&key, encrypted::Label::of(place, &record), &record.to_json()).unwrap()
+            encrypted::seal(&key, encrypted::Label::new(place, &record), &record.to_json()).unwrap()
         }
     }
 }
@@ -533,7 +535,7 @@ fn a_long_access_token_is_written_to_an_encrypted_file_and_the_entry_stays_short
 #[test]
 fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
     for kind in BOTH {
-        let fixture = Fixture::of(kind);
+        let fixture = Fixture::new(kind);
         let key = StoredKey {
             origin: "https://a.test".to_owned(),
             key: SecretString::from("re_sentinel"),
@@ -597,9 +599,11 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
     for kind in [StoreKind::File, StoreKind::Keyring] {
         let fixture = Fixture::with(kind, 3);
         let folder = |name: &str| fixture.home.path().join(name).to_str().unwrap().to_owned();
-        let env =
-            Env::of(&[("IDEMPOST_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
-        let place = Place::of(&env, Some("acme")).unwrap();
+        let env = Env::from_pairs(&[
+            ("IDEMPOST_CONFIG_DIR", &folder("config")),
+            ("XDG_STATE_HOME", &folder("state")),
+        ]);
+        let place = Place::new(&env, Some("acme")).unwrap();
         let other = || ProfileStore { place: place.clone(), wanted: None, ..fixture.store.clone() };
         let other_has = || now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.read())).unwrap();
 
@@ -615,7 +619,7 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         assert!(matches!(now(fixture.store.lock(Duration::ZERO)), Err(StoreError::Busy { .. })));
         now(copied.remove()).unwrap();
         assert!(fixture.found().unwrap().is_none());
-        assert_eq!(recorded(&place).unwrap().unwrap().0, kind);
+        assert_eq!(read_recorded(&place).unwrap().unwrap().0, kind);
         assert_eq!(
             other_has().unwrap().refresh_token.as_ref().unwrap().expose(),
             login(3).refresh_token.as_ref().unwrap().expose()
@@ -633,10 +637,10 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
 
 #[test]
 fn a_failure_of_the_store_names_the_next_step() {
-    let busy = of_store(&StoreError::Busy { holder: None });
+    let busy = store_failure(&StoreError::Busy { holder: None });
     assert!(matches!(busy, Fail::Unavailable { hint: Some(hint), .. } if hint == "try again"));
-    let unreadable = of_store(&StoreError::unreadable("cut off"));
+    let unreadable = store_failure(&StoreError::unreadable("cut off"));
     assert!(matches!(unreadable, Fail::Auth { hint: Some(hint), .. } if hint == LOGIN));
-    let unavailable = of_store(&StoreError::unavailable("no space left"));
+    let unavailable = store_failure(&StoreError::unavailable("no space left"));
     assert!(matches!(unavailable, Fail::Local { hint: None, .. }));
 }

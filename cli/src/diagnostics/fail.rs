@@ -24,7 +24,6 @@ pub(crate) enum Kind {
     Rejected,
     /// Requires an action: on the credential, the account, its domain or the connection.
     Auth,
-    /// Not found.
     NotFound,
     /// Rate limited.
     Limited,
@@ -45,7 +44,6 @@ pub(crate) enum Kind {
 /// One row of the exit code table.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// The kind.
     pub(crate) kind: Kind,
     /// The number.
     pub(crate) code: u8,
@@ -57,7 +55,7 @@ pub(crate) struct Row {
     pub(crate) advice: &'static str,
 }
 
-/// The table that the help prints and that failures take their numbers from.
+/// The table of exit codes, for help and failures.
 pub(crate) static EXIT_CODES: &[Row] = &[
     row(Kind::Ok, 0, "ok", "success; also for an empty list", "continue"),
     row(Kind::Error, 1, "error", "any local failure not listed below", "read the message"),
@@ -119,7 +117,6 @@ impl Kind {
         self.row().name
     }
 
-    /// The exit code.
     pub(crate) fn exit_code(self) -> u8 {
         self.row().code
     }
@@ -143,89 +140,39 @@ pub(crate) enum Fail {
     Usage(Diagnostics),
     /// A call failed.
     Sdk(idempost::Error),
-    /// A call failed whose idempotency key is on the command line: the same command can't execute it twice.
+    /// A failed call with an idempotency key on the command line: the same command can't execute it twice.
     Repeatable(idempost::Error),
-    /// A call failed that may have been executed, and that the same command could execute twice.
+    /// A failed call that may have been executed, and that the same command could execute twice.
     UnknownOutcome {
-        /// The error.
         error: idempost::Error,
-        /// What may have happened, and how to check.
+        /// The possible effect, and how to check.
         unknown_outcome: String,
     },
     /// Something on this machine failed.
     Local {
-        /// The message.
         message: String,
         /// The cause.
         source: Option<Box<dyn StdError + Send + Sync>>,
-        /// The hint.
         hint: Option<String>,
     },
     /// There is no credential to send.
-    Auth {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Auth { message: String, hint: Option<String> },
     /// Something that should exist on this machine doesn't.
-    NotFound {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    NotFound { message: String, hint: Option<String> },
     /// A server isn't reachable: a sandbox, or the service during a login.
-    Unavailable {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Unavailable { message: String, hint: Option<String> },
     /// A wait ended in failure, or the service accepted nothing.
-    Rejected {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Rejected { message: String, hint: Option<String> },
     /// A wait timed out.
-    Pending {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Pending { message: String, hint: Option<String> },
     /// Some of the items failed.
-    Partial {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Partial { message: String, hint: Option<String> },
     /// The outcome of some of the items is unknown.
-    Unknown {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Unknown { message: String, hint: Option<String> },
     /// A quota is exhausted, or the job was paused.
-    Limited {
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Limited { message: String, hint: Option<String> },
     /// A signal stopped a job that can be continued.
-    Stopped {
-        /// The signal.
-        signal: Signal,
-        /// The message.
-        message: String,
-        /// The hint.
-        hint: Option<String>,
-    },
+    Stopped { signal: Signal, message: String, hint: Option<String> },
     /// A signal stopped the program.
     Interrupted(Signal),
     /// The command that was run exited with this code, or couldn't be started.
@@ -239,8 +186,8 @@ impl Fail {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Usage(_) => Kind::Usage,
-            Self::Sdk(error) => of_sdk(error, false),
-            Self::Repeatable(error) => of_sdk(error, true),
+            Self::Sdk(error) => classify(error, false),
+            Self::Repeatable(error) => classify(error, true),
             Self::UnknownOutcome { .. } | Self::Unknown { .. } => Kind::Unknown,
             Self::Local { .. } | Self::Child { .. } => Kind::Error,
             Self::Auth { .. } => Kind::Auth,
@@ -265,12 +212,12 @@ impl Fail {
         }
     }
 
-    /// The failure of a changing call. If it may have been executed, and the same command could execute it twice, adds what may have happened.
-    /// `key_given`: whether the command line has the idempotency key, so that the same command repeats it.
-    pub(crate) fn of_call(error: idempost::Error, unknown_outcome: &str, key_given: bool) -> Self {
-        // An accepted call whose response is lost is to be checked, too. A read that prepares the change is rejected.
+    /// The failure of a changing call. Adds the possible effect if the same command could execute the call twice. `key_given`: whether the
+    /// command line contains the idempotency key.
+    pub(crate) fn from_call(error: idempost::Error, unknown_outcome: &str, key_given: bool) -> Self {
+        // An accepted call with a lost response also needs a check. A read that prepares the change is rejected.
         let unread = matches!(error, idempost::Error::Decode(_)) && error.outcome() != Outcome::Rejected;
-        if unread || of_sdk(&error, key_given) == Kind::Unknown {
+        if unread || classify(&error, key_given) == Kind::Unknown {
             return Self::UnknownOutcome { error, unknown_outcome: unknown_outcome.to_owned() };
         }
         if error.outcome() == Outcome::Unknown && key_given {
@@ -317,7 +264,7 @@ impl From<Diagnostics> for Fail {
     }
 }
 
-/// Classifies an error: by its outcome first, then by what has to happen before the same command can succeed.
+/// Classifies an error, first by its outcome, then by the change that the same command needs to succeed.
 ///
 /// | outcome | repeating the command | kind |
 /// |---|---|---|
@@ -332,11 +279,11 @@ impl From<Diagnostics> for Fail {
 /// | time alone | `Limited` by a rate or a quota, else `Unavailable` |
 /// | an action is required | `Usage` for settings, `NotFound` for a 404 of the API, else `Auth` |
 /// | nothing | `Usage` for the input, else `NotFound`, `Rejected`, or `Error` without a response |
-fn of_sdk(error: &idempost::Error, key_given: bool) -> Kind {
+fn classify(error: &idempost::Error, key_given: bool) -> Kind {
     use idempost::Error;
     let repeatable = error.is_retryable() && (key_given || error.idempotency_key().is_none());
     match error {
-        // What the command waits for was accepted before.
+        // The operation that the command waits for was accepted earlier.
         Error::WaitTimeout(_) => Kind::Pending,
         // Accepted, or not the API's response: checking is safe, retrying needs the key.
         Error::Decode(unread) if unread.idempotency_key.is_some() => Kind::Unknown,

@@ -1,10 +1,10 @@
-//! The operation that a command has started and not yet reported. However the command ends, its last message reports the outcome.
+//! The started operation whose result isn't reported yet. The command's last message always reports its outcome.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use idempost::Outcome;
 
-/// Where a command records what it starts; read when the command's end is reported.
+/// Records started operations; read when the command ends.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InFlight(Arc<Mutex<Option<Operation>>>);
 
@@ -13,11 +13,11 @@ pub(crate) struct InFlight(Arc<Mutex<Option<Operation>>>);
 pub(crate) struct Operation {
     /// Its outcome so far.
     pub(crate) outcome: Outcome,
-    /// What may have happened and how to check, or what did happen.
+    /// The effect, or the possible effect and how to check.
     pub(crate) sentence: String,
     /// The IDs assigned by the service.
     pub(crate) ids: Vec<String>,
-    /// The idempotency key with which it can be retried safely.
+    /// The idempotency key for a safe retry.
     pub(crate) idempotency_key: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct NextStep {
 }
 
 impl InFlight {
-    /// From now on the outcome is unknown; `unknown_outcome` says what may have happened and how to check.
+    /// Starts an operation with an unknown outcome; `unknown_outcome` states its possible effect and how to check.
     pub(crate) fn begin(&self, unknown_outcome: impl Into<String>, idempotency_key: Option<&str>) {
         self.set(Some(Operation {
             outcome: Outcome::Unknown,
@@ -55,7 +55,7 @@ impl InFlight {
         *place = Some(Operation { outcome: Outcome::Accepted, sentence, ids, idempotency_key });
     }
 
-    /// The service accepted it earlier and continues: what the command waits for. Returns what isn't reported yet, to [resume](Self::resume).
+    /// Starts a wait for an accepted operation. Returns the unreported operations, to [resume](Self::resume) them.
     pub(crate) fn wait(&self, sentence: &str) -> Option<Operation> {
         let earlier = self.unreported();
         let operation = Operation {
@@ -73,12 +73,12 @@ impl InFlight {
         self.set(earlier);
     }
 
-    /// The result was reported, or its error will be.
+    /// Marks the result as reported.
     pub(crate) fn finish(&self) {
         self.set(None);
     }
 
-    /// The operation that was started and not reported.
+    /// The unreported operation.
     pub(crate) fn unreported(&self) -> Option<Operation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

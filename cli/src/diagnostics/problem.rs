@@ -11,9 +11,9 @@ pub(crate) use idempost::problem::Problem;
 pub(crate) struct Diagnostic {
     /// The field and the rule.
     pub(crate) problem: Problem,
-    /// Where the value came from.
+    /// The origin of the value.
     pub(crate) origin: Option<Origin>,
-    /// What to write instead.
+    /// A suggested value.
     pub(crate) hint: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Origin {
         /// The relevant bytes.
         span: Range<usize>,
     },
-    /// In an environment variable. Its value may be secret and isn't stored.
+    /// In an environment variable. The value isn't stored, since it may be secret.
     Env {
         /// The variable.
         name: String,
@@ -68,27 +68,27 @@ pub(crate) enum Origin {
 pub(crate) struct Missing {
     /// The JSON pointer of the field; empty if there isn't a single one.
     pub(crate) path: String,
-    /// What to pass: a flag, or a description.
+    /// The missing flag, or a description.
     pub(crate) what: String,
 }
 
 impl Missing {
     /// A required field at this pointer.
-    pub(crate) fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
+    pub(crate) fn new(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self { path: path.into(), what: what.into() }
     }
 }
 
 impl From<&str> for Missing {
     fn from(what: &str) -> Self {
-        Self::at("", what)
+        Self::new("", what)
     }
 }
 
 /// All problems of one command; nothing was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Diagnostics {
-    /// The headline; by default the only problem, or their number.
+    /// The headline [default: the only problem, or the number of problems].
     pub(crate) summary: Option<String>,
     /// The problems, in the order of the fields.
     pub(crate) found: Vec<Diagnostic>,
@@ -96,7 +96,7 @@ pub(crate) struct Diagnostics {
     pub(crate) omitted: usize,
     /// Missing input: `--from (or \`from\` in the profile)`.
     pub(crate) missing: Vec<Missing>,
-    /// What to type next.
+    /// A suggested command.
     pub(crate) help: Option<String>,
 }
 
@@ -107,7 +107,7 @@ impl Diagnostics {
     }
 
     /// The library's validation errors, without locations.
-    pub(crate) fn of(problems: &idempost::problem::Problems) -> Self {
+    pub(crate) fn from_problems(problems: &idempost::problem::Problems) -> Self {
         let found = problems.iter().cloned().map(|problem| Diagnostic { problem, origin: None, hint: None });
         Self { found: found.collect(), omitted: problems.omitted(), ..Self::default() }
     }

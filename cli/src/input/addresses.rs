@@ -14,7 +14,7 @@ use crate::input::source::Source;
 /// The name of the column and of the field.
 const EMAIL: &str = "email";
 
-/// Maximum number of problems shown; more than that usually have one cause.
+/// Maximum number of problems shown; more usually share one cause.
 pub(crate) const MAX_PROBLEMS: usize = 50;
 
 /// Problems with a file, at most [`MAX_PROBLEMS`], and the number of the others.
@@ -25,7 +25,7 @@ pub(crate) struct Rejected {
 }
 
 impl Rejected {
-    fn of(found: Vec<Diagnostic>) -> Self {
+    fn new(found: Vec<Diagnostic>) -> Self {
         Self::default().and(found)
     }
 
@@ -37,7 +37,7 @@ impl Rejected {
     }
 }
 
-/// The addresses, and where each is in the file.
+/// The addresses and their positions in the file.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     pub(crate) emails: Vec<String>,
@@ -47,9 +47,15 @@ pub(crate) struct Addresses {
 #[derive(Debug)]
 enum Places {
     /// The lines of the rows.
-    Rows { source: Source, text: Arc<str>, spans: Vec<Range<usize>> },
-    /// The JSON pointers in the documents.
-    Json { documents: Documents, pointers: Vec<String> },
+    Rows {
+        source: Source,
+        text: Arc<str>,
+        spans: Vec<Range<usize>>,
+    },
+    Json {
+        documents: Documents,
+        pointers: Vec<String>,
+    },
 }
 
 impl Addresses {
@@ -83,7 +89,7 @@ impl Addresses {
         Err(Rejected { found: self.diagnostics(found), omitted })
     }
 
-    /// Adds their places to problems with the addresses at these indexes.
+    /// Adds positions to problems with the addresses at these indexes.
     pub(crate) fn diagnostics(&self, problems: Vec<(usize, Problem)>) -> Vec<Diagnostic> {
         match &self.places {
             Places::Rows { source, text, spans } => problems
@@ -104,7 +110,7 @@ impl Addresses {
     }
 }
 
-/// Whether a text is CSV whose first column's name is quoted, rather than a JSON string.
+/// Whether a text is CSV with a quoted header, not a JSON string.
 fn is_quoted_header(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
     first.starts_with('"') && serde_json::from_str::<Value>(&first).map_or(true, |value| value == EMAIL)
@@ -115,7 +121,7 @@ fn row(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> D
 }
 
 fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
-    let (documents, repeated) = Documents::read(source, Arc::clone(text)).map_err(Rejected::of)?;
+    let (documents, repeated) = Documents::read(source, Arc::clone(text)).map_err(Rejected::new)?;
     let mut count = 0;
     let (mut emails, mut pointers, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for (index, item) in documents.items.iter().enumerate() {
@@ -153,7 +159,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => return Err(Rejected::of(vec![row("csv", error.to_string(), None)])),
+            Err(error) => return Err(Rejected::new(vec![row("csv", error.to_string(), None)])),
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         let span = line(text, start, end);
@@ -166,7 +172,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
                 // Without a header, each line is an address.
                 if record.len() != 1 || !cell(0).is_some_and(|cell| cell.contains('@')) {
                     let rule = "the first row must name a column `email`, or each line must be one address";
-                    return Err(Rejected::of(vec![row("columns", rule, Some(source.origin(text, span)))]));
+                    return Err(Rejected::new(vec![row("columns", rule, Some(source.origin(text, span)))]));
                 }
                 column = Some(0);
                 emails.extend(cell(0));

@@ -39,7 +39,7 @@ impl<'a> AttachSpec<'a> {
                 Some(("name", _)) if search == end => &mut spec.name,
                 Some(("cid", _)) if search == end => &mut spec.content_id,
                 Some(("type", _)) => &mut spec.content_type,
-                // Not a parameter itself; only a media type further left could contain it.
+                // Not a parameter, but possibly part of a media type further left.
                 _ => {
                     search = at;
                     continue;

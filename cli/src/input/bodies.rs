@@ -33,12 +33,12 @@ pub(crate) struct Args {
 pub(crate) struct Bodies {
     pub(crate) html: Option<String>,
     pub(crate) text: Option<String>,
-    /// A file couldn't be read, so it is unknown whether there is a body.
+    /// Unknown, since a file couldn't be read.
     pub(crate) unread: bool,
 }
 
 impl Args {
-    /// Whether a flag or a file gives the HTML.
+    /// Whether a flag or a file sets the HTML.
     pub(crate) fn has_html(&self) -> bool {
         self.html.is_some() || self.html_file.is_some()
     }
@@ -60,7 +60,7 @@ impl Args {
 /// A body is invalid; the problem has been added to the flags.
 struct InvalidBody;
 
-/// Returns one body, if it was given.
+/// Returns one body, if set.
 fn body(
     flags: &mut Flags,
     stdin: &mut StdinReaders,
@@ -69,7 +69,7 @@ fn body(
 ) -> Result<Option<String>, InvalidBody> {
     let (file_flag, path) = match (text, file) {
         (Some(text), Some(_)) => {
-            flags.wrong("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
+            flags.reject("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
             return Err(InvalidBody);
         }
         (Some(text), None) if is_stdin(text) => (flag, text),

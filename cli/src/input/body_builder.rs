@@ -39,7 +39,7 @@ pub(crate) struct BodyBuilder {
     found: Vec<Diagnostic>,
     /// The number of problems not listed.
     omitted: usize,
-    /// Pointers of malformed values: a placeholder stands there, and further problems with it are meaningless.
+    /// Pointers of malformed values, replaced by placeholders, whose further problems are meaningless.
     stand_ins: Vec<String>,
     /// The document couldn't be read, so missing fields are unknown.
     unread: bool,
@@ -141,10 +141,10 @@ impl BodyBuilder {
         origin: Origin,
         hint: Option<String>,
     ) {
-        self.found.push(found(Problem::new("", code, rule), Some(origin), hint));
+        self.found.push(diagnostic(Problem::new("", code, rule), Some(origin), hint));
     }
 
-    /// Adds a problem that has its location.
+    /// Adds a problem with its location.
     pub(crate) fn push(&mut self, found: Diagnostic) {
         self.found.push(found);
     }
@@ -168,7 +168,7 @@ impl BodyBuilder {
         for problem in problems {
             match (self.flag(&problem), &self.document) {
                 (None, Some(_)) => of_document.push(problem),
-                (origin, _) => self.found.push(found(problem, origin, None)),
+                (origin, _) => self.found.push(diagnostic(problem, origin, None)),
             }
         }
         if let Some(document) = &self.document {
@@ -179,7 +179,7 @@ impl BodyBuilder {
         }
     }
 
-    /// Adds errors of a further check, without those of values that are known to be wrong.
+    /// Adds errors of a further check, except about values already reported.
     pub(crate) fn add_further(&mut self, problems: Problems) {
         let mut problems = problems.into_vec();
         problems.retain(|problem| !self.found.iter().any(|found| found.problem.path == problem.path));
@@ -222,7 +222,7 @@ impl BodyBuilder {
         let mut pointer = problem.path.as_str();
         loop {
             if let Some(origin) = self.origins.get(pointer) {
-                return Some(narrowed(origin.clone(), problem));
+                return Some(narrow(origin.clone(), problem));
             }
             match pointer.rfind('/') {
                 Some(at) if at > 0 => pointer = &pointer[..at],
@@ -237,12 +237,12 @@ pub(crate) fn flag_origin(flag: &str, n: usize, value: &str) -> Origin {
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: None }
 }
 
-/// The same with the relevant bytes of the value.
+/// Like [`flag_origin`], with the relevant bytes of the value.
 pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -> Origin {
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: Some(span) }
 }
 
-/// A hint for a problem, if there is more to say than the rule.
+/// A hint for a problem beyond its rule, if any.
 pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String> {
     let of_flag =
         |flags: &[&str]| matches!(origin, Some(Origin::Flag { name, .. }) if flags.contains(&name.as_str()));
@@ -262,7 +262,7 @@ pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String>
     }
 }
 
-fn found(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Diagnostic {
+fn diagnostic(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Diagnostic {
     Diagnostic { problem, origin, hint }
 }
 
@@ -270,8 +270,8 @@ fn is_within(pointer: &str, outer: &str) -> bool {
     pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Narrows the origin to the bytes of the flag's value that break the rule, if known.
-pub(super) fn narrowed(origin: Origin, problem: &Problem) -> Origin {
+/// Narrows the origin to the bytes that break the rule, if known.
+pub(super) fn narrow(origin: Origin, problem: &Problem) -> Origin {
     let Origin::Flag { name, n, value, span } = origin else { return origin };
     let within = span.clone().unwrap_or(0..value.len());
     let text = &value[within.clone()];

@@ -18,7 +18,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Reads the JSON that a flag names. Returns also the problems of repeated keys.
+    /// Reads the JSON named by a flag. Also returns the problems of repeated keys.
     pub(crate) fn read(source: Source, flag: &str) -> Result<(Self, Value, Diagnostics), Box<Diagnostic>> {
         let wrong = |code, rule, origin| {
             Err(Box::new(Diagnostic {
@@ -52,7 +52,7 @@ impl Document {
         Ok((document, value, Diagnostics { found, omitted, ..Diagnostics::default() }))
     }
 
-    /// The same for JSON that must be an object.
+    /// Like [`read`](Self::read), for JSON that must be an object.
     pub(crate) fn object(
         source: Source,
         flag: &str,

@@ -27,21 +27,22 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// Parses the text. Syntax errors are reported with their positions, for all lines at once.
+    /// Parses the text. Reports the syntax errors of all lines, with positions.
     pub(crate) fn read(source: Source, text: Arc<str>) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut documents = Self { items: Vec::new(), omitted: 0, source, text, lines: None };
         let text = Arc::clone(&documents.text);
         match json::read(&text) {
             Ok(json::Document { value: Value::Array(items), repeated, omitted }) => {
                 (documents.items, documents.omitted) = (items, omitted);
-                let found = documents.repeated(repeated);
+                let found = documents.locate_repeated(repeated);
                 Ok((documents, found))
             }
             Ok(json::Document { value, repeated, omitted }) => {
                 documents.items.push(value);
                 documents.omitted = omitted;
                 documents.lines = Some(std::iter::once(0..text.len()).collect());
-                let found = documents.repeated(repeated.into_iter().map(|pointer| format!("/0{pointer}")));
+                let found =
+                    documents.locate_repeated(repeated.into_iter().map(|pointer| format!("/0{pointer}")));
                 Ok((documents, found))
             }
             // Only a text of several lines can be one object per line; an error on the first line concerns the whole text.
@@ -82,7 +83,7 @@ impl Documents {
         }
         self.omitted += repeated.len().saturating_sub(limits::PROBLEMS_LISTED);
         repeated.truncate(limits::PROBLEMS_LISTED);
-        let found = self.repeated(repeated);
+        let found = self.locate_repeated(repeated);
         Ok((self, found))
     }
 
@@ -123,7 +124,7 @@ impl Documents {
         spans
     }
 
-    fn repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Diagnostic> {
+    fn locate_repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Diagnostic> {
         let problem = |pointer| Problem::new(pointer, "repeated", "this key is repeated");
         self.found(pointers.into_iter().map(problem).collect())
     }

@@ -12,7 +12,7 @@ use idempost::{
 };
 use serde_json::{Map, Value};
 
-use super::body_builder::{flag_origin, narrowed};
+use super::body_builder::{flag_origin, narrow};
 use super::document::Document;
 use super::json;
 use super::source::StdinReaders;
@@ -39,14 +39,14 @@ impl DryRun {
     }
 }
 
-/// Marks a required flag. For the parser it is optional, so that all problems are reported at once; the usage line, the manual and
-/// `help --json` show it as required.
+/// Marks a required flag. Optional for the parser, so that all problems are reported together; the usage line, the manual and `help --json` show
+/// it as required.
 #[derive(Debug, Clone)]
 pub(crate) struct Required;
 
 impl clap::builder::ArgExt for Required {}
 
-/// Marks an argument that is about this machine: its value names a local file or a command, or it opens a browser.
+/// Marks a local argument: its value names a file or a command, or it opens a browser.
 #[derive(Debug, Clone)]
 pub(crate) struct Local;
 
@@ -118,7 +118,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Declares that this flag sets the field at this pointer, and to which value.
+    /// Declares that this flag sets the field at this pointer to a value.
     pub(crate) fn field(&mut self, pointer: &str, flag: impl Into<Cow<'static, str>>, value: Option<&str>) {
         let flag = flag.into();
         let origin = value.map(|value| flag_origin(&flag, 1, value));
@@ -166,17 +166,17 @@ impl Flags {
     }
 
     /// Adds a problem at this origin.
-    pub(crate) fn wrong_at(&mut self, code: &'static str, rule: impl Into<String>, origin: Origin) {
+    pub(crate) fn reject_at(&mut self, code: &'static str, rule: impl Into<String>, origin: Origin) {
         self.push(Diagnostic { problem: Problem::new("", code, rule), origin: Some(origin), hint: None });
     }
 
     /// Adds a problem with a flag's value.
-    pub(crate) fn wrong(&mut self, code: &'static str, rule: impl Into<String>, flag: &str, value: &str) {
-        self.wrong_nth(code, rule, flag, 1, value);
+    pub(crate) fn reject(&mut self, code: &'static str, rule: impl Into<String>, flag: &str, value: &str) {
+        self.reject_nth(code, rule, flag, 1, value);
     }
 
-    /// The same for the `n`th value of a repeated flag, from 1.
-    pub(crate) fn wrong_nth(
+    /// Like [`reject`](Self::reject), for the `n`th value of a repeated flag, from 1.
+    pub(crate) fn reject_nth(
         &mut self,
         code: &'static str,
         rule: impl Into<String>,
@@ -184,7 +184,7 @@ impl Flags {
         n: usize,
         value: &str,
     ) {
-        self.wrong_at(code, rule, flag_origin(flag, n, value));
+        self.reject_at(code, rule, flag_origin(flag, n, value));
     }
 
     /// Parses a flag's value as a JSON object.
@@ -197,11 +197,11 @@ impl Flags {
             Ok(_) => format!("{flag} must be a JSON object"),
             Err(error) => error.message,
         };
-        self.wrong_nth("json", rule, flag, n, text);
+        self.reject_nth("json", rule, flag, n, text);
         Map::new()
     }
 
-    /// Adds a problem that has its location.
+    /// Adds a problem with its location.
     pub(crate) fn push(&mut self, found: Diagnostic) {
         self.report.found.push(found);
     }
@@ -229,7 +229,7 @@ impl Flags {
         self.report.missing.push(what.into());
     }
 
-    /// Sets the hint of what to type next, if there are problems.
+    /// Sets the suggested command, shown if there are problems.
     pub(crate) fn help(&mut self, help: impl Into<String>) {
         self.report.help = Some(help.into());
     }
@@ -245,7 +245,7 @@ impl Flags {
                 (Some((_, flag, None)), None) if problem.code == "required" => {
                     // Two fields can have one flag.
                     if !self.report.missing.iter().any(|missing| missing.what == *flag) {
-                        self.report.missing.push(Missing::at(problem.path, flag.as_ref()));
+                        self.report.missing.push(Missing::new(problem.path, flag.as_ref()));
                     }
                 }
                 (_, None) if self.document.is_some() => of_document.push(problem),
@@ -260,7 +260,7 @@ impl Flags {
         }
     }
 
-    /// The known field with a name like that of an unknown one.
+    /// The known field with the most similar name.
     fn meant(&self, problem: &Problem) -> Option<String> {
         let name = problem.path.strip_prefix('/').filter(|_| problem.code == "unknown")?;
         let known = self.fields.iter().filter_map(|(pointer, ..)| pointer.strip_prefix('/'));
@@ -273,7 +273,7 @@ impl Flags {
         let form = form?;
         let read = DryRun::read(form);
         if read.is_none() {
-            self.wrong("type", "--dry-run must be json or curl", "--dry-run", form);
+            self.reject("type", "--dry-run must be json or curl", "--dry-run", form);
         }
         read
     }
@@ -296,7 +296,7 @@ impl Flags {
             let origin =
                 self.fields.iter().find_map(|(at, _, origin)| origin.as_ref().filter(|_| at == pointer));
             if let Some(origin) = origin {
-                return Some(narrowed(origin.clone(), problem));
+                return Some(narrow(origin.clone(), problem));
             }
             match pointer.rfind('/') {
                 Some(at) if at > 0 => pointer = &pointer[..at],
@@ -319,7 +319,7 @@ mod tests {
         let problems = [("/name", "required"), ("/from", "address"), ("/reply_to/1", "address")];
         flags.add_problems(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
         let Err(Fail::Usage(report)) = flags.finish() else { panic!("nothing was wrong") };
-        assert_eq!(report.missing, [Missing::at("/name", "--name")]);
+        assert_eq!(report.missing, [Missing::new("/name", "--name")]);
         let origins: Vec<_> = report.found.iter().filter_map(|found| found.origin.clone()).collect();
         let [Origin::Flag { name, n: 1, .. }, Origin::Flag { name: reply_to, n: 2, span, .. }] = &origins[..]
         else {

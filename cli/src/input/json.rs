@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use idempost::problem::{limits, push_token};
+use idempost::problem::{json_reason, limits, push_token};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
@@ -41,25 +41,7 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
     let line_start: usize =
         text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
     let at = (line_start + error.column().saturating_sub(1)).min(text.len());
-    NotJson { message: format!("not JSON: {}", reason(error)), at: text.floor_char_boundary(at) }
-}
-
-/// Why a text isn't JSON, in words for people who don't know the parser.
-fn reason(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(reason, _)| reason);
-    match message {
-        "EOF while parsing a value" => "expected a value, found the end of the text".to_owned(),
-        "expected ident" => "expected `true`, `false` or `null`".to_owned(),
-        "expected value" => "expected a value".to_owned(),
-        "key must be a string" => "a key must be in double quotes".to_owned(),
-        "trailing characters" => "there is text after the value".to_owned(),
-        "recursion limit exceeded" => "it is nested too deeply".to_owned(),
-        other => match other.strip_prefix("EOF while parsing ") {
-            Some(what) => format!("the text ends inside {what}"),
-            None => other.to_owned(),
-        },
-    }
+    NotJson { message: format!("not JSON: {}", json_reason(error)), at: text.floor_char_boundary(at) }
 }
 
 /// Escapes a key as one segment of a JSON pointer (RFC 6901), with its slash.

@@ -15,7 +15,7 @@ use jsonc_parser::{
 pub(crate) enum Target {
     /// The value at the pointer.
     Value,
-    /// The key that the pointer ends with.
+    /// The last key of the pointer.
     Key,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Finder<'_, 'a> {
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             let next = match value {
-                // The last of repeated keys, as for readers of the value; it is also the repetition.
+                // The last of repeated keys, which parsers use; it is also the repetition.
                 Value::Object(object) => {
                     let keys = self.keys.entry(object.range().start).or_insert_with(|| {
                         object.properties.iter().map(|prop| (prop.name.as_str(), prop)).collect()

@@ -22,13 +22,12 @@ pub(crate) const TEXT_LIMIT: u64 = 64 * 1024 * 1024;
 pub(crate) enum Source {
     /// Standard input.
     Stdin,
-    /// A file.
     File(PathBuf),
 }
 
 impl Source {
     /// Parses the name.
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         if name == "-" { Self::Stdin } else { Self::File(name.into()) }
     }
 
@@ -43,7 +42,7 @@ impl Source {
     /// Reads its bytes, at most `limit`.
     ///
     /// # Errors
-    /// The rule that it breaks, with the system's reason.
+    /// The broken rule, with the system's reason.
     pub(crate) fn bytes(&self, limit: u64) -> Result<Vec<u8>, String> {
         literal::permit_local().map_err(|error| error.to_string())?;
         match self {
@@ -89,7 +88,7 @@ impl fmt::Display for Source {
 
 static STDIN_READ: AtomicBool = AtomicBool::new(false);
 
-/// Whether a flag or a pipe has given standard input to the command.
+/// Whether a flag or a pipe claims standard input.
 pub(crate) fn has_read_stdin() -> bool {
     STDIN_READ.load(Ordering::Relaxed)
 }
@@ -148,14 +147,14 @@ fn too_large(limit: u64) -> String {
 pub(crate) struct StdinReaders(Vec<String>);
 
 impl StdinReaders {
-    /// No reader except, perhaps, the flag of the API key.
+    /// No reader except possibly `--api-key-file`.
     pub(crate) fn besides(api_key_file: Option<&str>) -> Self {
         let key = api_key_file == Some("-");
         Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
     }
 
-    /// Standard input, if it is piped, no flag reads it, and values aren't literal.
-    pub(crate) fn piped(&mut self) -> Option<Source> {
+    /// Standard input, if it is piped and unclaimed, and values aren't literal.
+    pub(crate) fn take_pipe(&mut self) -> Option<Source> {
         if !self.0.is_empty() || literal::is_enabled() || !is_piped() {
             return None;
         }
@@ -170,7 +169,7 @@ impl StdinReaders {
             let problem = Problem::new("", "file", error.to_string());
             return Err(Box::new(Diagnostic { problem, origin: Some(origin()), hint: None }));
         }
-        let source = Source::of(name);
+        let source = Source::from_name(name);
         if source == Source::Stdin {
             self.0.push(flag.to_owned());
             if let [first, .., _] = self.0.as_slice() {

@@ -6,7 +6,6 @@ use anstyle::{AnsiColor, Style};
 pub(crate) const FAILURE: Style = AnsiColor::Red.on_default().bold();
 /// `warning:` and states that may still succeed or fail.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
-/// Success.
 pub(crate) const SUCCESS: Style = AnsiColor::Green.on_default();
 /// `help:` and suggested commands.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
@@ -26,7 +25,7 @@ pub(crate) fn paint(text: &str, style: Style, color: bool) -> String {
 }
 
 /// The style of a state: of an email, a response status, a check.
-pub(crate) fn of_state(word: &str) -> Option<Style> {
+pub(crate) fn state_style(word: &str) -> Option<Style> {
     match word {
         "delivered" | "opened" | "clicked" | "sent" | "ok" | "verified" => Some(SUCCESS),
         "bounced" | "complained" | "failed" | "suppressed" | "canceled" | "error" => Some(FAILURE),

@@ -6,9 +6,9 @@ use crate::diagnostics::Fail;
 use crate::settings::ColorChoice;
 use crate::settings::env::Env;
 
-/// What a failure shows can't control the terminal, and is found in the text.
+/// A failure's message can't control the terminal, and its excerpt is part of the text.
 pub(crate) fn check_shown(fail: &Fail) -> String {
-    let terminal = Terminal::detect(&Env::of(&[("COLUMNS", "80")]), ColorChoice::Never);
+    let terminal = Terminal::detect(&Env::from_pairs(&[("COLUMNS", "80")]), ColorChoice::Never);
     let shown = report::human(fail, None, None, &terminal, true);
     assert!(!shown.chars().any(|char| is_hostile(char) && char != '\n' && char != '\t'), "{shown:?}");
     let json = report::json(fail, None, None);

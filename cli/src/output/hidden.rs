@@ -22,7 +22,7 @@ impl Hidden {
 
     fn hide(lines: bool) -> Self {
         if let Some(before) = system::read() {
-            // Stored first, in case a signal arrives at once.
+            // Stored first, in case a signal arrives immediately.
             *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before.clone());
             system::hide(before, lines);
         }

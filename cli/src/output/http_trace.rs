@@ -1,4 +1,4 @@
-//! The trace of HTTP messages that `-v` selects: requests and responses, with `-vv` also headers, with `-vvv` also bodies. Secrets are redacted.
+//! The trace of HTTP messages: `-v` requests and responses, `-vv` also headers, `-vvv` also bodies. Secrets are redacted.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MAX_SHOWN_BYTES: usize = 4_000;
 /// Prints lines of a trace.
 pub(crate) type Tracer = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A transport that traces each message: for the requests of a login and of its sessions, which aren't calls.
+/// A transport that traces each message, for logins and sessions, which aren't calls.
 pub(crate) struct TracedTransport {
     transport: Arc<dyn Transport>,
     level: u8,
@@ -27,7 +27,7 @@ pub(crate) struct TracedTransport {
 
 impl TracedTransport {
     /// The transport itself for level 0.
-    pub(crate) fn over(transport: Arc<dyn Transport>, level: u8, trace: Tracer) -> Arc<dyn Transport> {
+    pub(crate) fn wrap(transport: Arc<dyn Transport>, level: u8, trace: Tracer) -> Arc<dyn Transport> {
         if level == 0 { transport } else { Arc::new(Self { transport, level, trace }) }
     }
 }
@@ -56,7 +56,7 @@ impl Transport for TracedTransport {
                     .get(header::CONTENT_TYPE)
                     .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
                 let body = pieces.unwrap_or_default().concat();
-                lines.extend(if is_form { shown_form('>', &body) } else { shown('>', &body) });
+                lines.extend(if is_form { redact_form('>', &body) } else { redact_body('>', &body) });
             }
             (self.trace)(&lines.join("\n"));
             let started = Instant::now();
@@ -71,15 +71,15 @@ impl Transport for TracedTransport {
             };
             let (head, body) = response.into_parts();
             (self.trace)(&self::response(head.status, &head.headers, b"", took, self.level));
-            let body = if self.level >= 3 { self.traced(body) } else { body };
+            let body = if self.level >= 3 { self.trace_body(body) } else { body };
             Ok(Response::from_parts(head, body))
         })
     }
 }
 
 impl TracedTransport {
-    /// The same body, traced as soon as it ends or is dropped: even an incomplete one can hold a token, so it isn't held back.
-    fn traced(&self, body: ResponseBody) -> ResponseBody {
+    /// The same body, traced as soon as it ends or is dropped: even an incomplete one can contain a token.
+    fn trace_body(&self, body: ResponseBody) -> ResponseBody {
         let seen = Seen { bytes: Vec::new(), trace: Arc::clone(&self.trace) };
         ResponseBody::stream(stream::unfold((body, seen), |(mut body, mut seen)| async move {
             let chunk = body.chunk().await?;
@@ -100,13 +100,12 @@ struct Seen {
 
 impl Drop for Seen {
     fn drop(&mut self) {
-        if let Some(line) = shown('<', &self.bytes) {
+        if let Some(line) = redact_body('<', &self.bytes) {
             (self.trace)(&line);
         }
     }
 }
 
-/// The trace of a response.
 pub(crate) fn response(
     status: StatusCode,
     all: &HeaderMap,
@@ -119,7 +118,7 @@ pub(crate) fn response(
         lines.extend(headers('<', all));
     }
     if level >= 3 {
-        lines.extend(shown('<', body));
+        lines.extend(redact_body('<', body));
     }
     lines.join("\n")
 }
@@ -140,7 +139,7 @@ pub(crate) fn headers(sign: char, headers: &HeaderMap) -> impl Iterator<Item = S
 }
 
 /// The body with secrets redacted; `None` if it is empty.
-pub(crate) fn shown(sign: char, body: &[u8]) -> Option<String> {
+pub(crate) fn redact_body(sign: char, body: &[u8]) -> Option<String> {
     if body.is_empty() {
         return None;
     }
@@ -157,7 +156,7 @@ pub(crate) fn shown(sign: char, body: &[u8]) -> Option<String> {
 }
 
 /// The fields of a form with secrets redacted; `None` if it is empty.
-fn shown_form(sign: char, body: &[u8]) -> Option<String> {
+fn redact_form(sign: char, body: &[u8]) -> Option<String> {
     let mut line = String::new();
     for (name, value) in form_urlencoded::parse(body) {
         let value = if secret::is_secret(&name) { secret::REDACTED } else { &*value };
@@ -195,16 +194,16 @@ mod tests {
         // G-08
         let form = b"grant_type=a%20b&code=x&code_verifier=x&refresh_token=x&device_code=x&client_secret=x&token=x&client_id=c";
         assert_eq!(
-            shown_form('>', form).unwrap(),
+            redact_form('>', form).unwrap(),
             "> grant_type=a b&code=[redacted]&code_verifier=[redacted]&refresh_token=[redacted]&device_code=[redacted]\
              &client_secret=[redacted]&token=[redacted]&client_id=c"
         );
-        assert_eq!(shown_form('>', b""), None);
+        assert_eq!(redact_form('>', b""), None);
     }
 
     #[test]
     fn a_large_body_is_cut_at_a_character_boundary() {
-        let text = shown('<', "é".repeat(10_000).as_bytes()).unwrap();
+        let text = redact_body('<', "é".repeat(10_000).as_bytes()).unwrap();
         assert!(text.ends_with("é…") && text.len() <= MAX_SHOWN_BYTES + 8);
     }
 }

@@ -32,7 +32,6 @@ pub(crate) struct Figures {
     pub(crate) eta: Option<Duration>,
 }
 
-/// The progress of one job.
 #[derive(Debug)]
 pub(crate) struct JobProgress {
     shown: Shown,

@@ -15,7 +15,7 @@ use self::process::Process;
 use super::json;
 use super::terminal::safe_lines;
 
-/// `@csv` and `@tsv`, which the library leaves to the program.
+/// `@csv` and `@tsv`, which the library doesn't define.
 const TABLES: &str = r#"
 def cells($format; quote): map(
   if type == "string" then quote
@@ -35,7 +35,7 @@ const STACK: usize = 256 * 1024 * 1024;
 /// A compiled filter, which can be run on any number of documents.
 pub(crate) struct Jq {
     filter: jaq_core::Filter<data::JustLut<Val>>,
-    /// The expression, unless it is a path, and its process once started.
+    /// The expression and its process, unless it is a path.
     elsewhere: Option<(String, Mutex<Option<Process>>)>,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Debug for Jq {
 }
 
 impl Jq {
-    /// Compiles the expression before anything is sent, on a stack large enough for the nesting of any allowed length.
+    /// Compiles the expression before anything is sent, on a stack large enough for any allowed nesting.
     pub(crate) fn compile(expression: &str) -> Result<Self, Vec<Invalid>> {
         let failed = |message: String| vec![Invalid { message, span: 0..0 }];
         if expression.len() > MAX_EXPRESSION_BYTES {

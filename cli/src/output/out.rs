@@ -1,4 +1,4 @@
-//! The output streams: results on standard output, messages for people on standard error.
+//! The output streams: results on standard output, messages on standard error.
 //!
 //! `println!` isn't used because it panics on a full disk. A closed pipe ends the program silently.
 
@@ -99,8 +99,7 @@ impl Out {
         self.jq.is_some() || !self.fields.is_empty()
     }
 
-    /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With a filter alone, its
-    /// author wants to read the errors.
+    /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With only a filter, errors stay text.
     pub(crate) fn messages_are_json(&self) -> bool {
         self.messages_are_json
     }
@@ -129,7 +128,7 @@ impl Out {
         if self.columns.is_empty() {
             return Ok(Columns::all(all));
         }
-        Columns::named(all, &self.columns).map_err(|name| {
+        Columns::select(all, &self.columns).map_err(|name| {
             let known: Vec<_> = all.iter().map(|column| column.name).collect();
             let rule = format!("unknown column `{name}`; the columns are: {}", known.join(", "));
             let hint = keys::nearest(name, known).map(|meant| format!("did you mean `{meant}`?"));
@@ -186,7 +185,7 @@ impl Out {
         self.bytes(text.as_bytes())
     }
 
-    /// Prints a result: lines for people, JSON for programs.
+    /// Prints a result, as lines or JSON.
     pub(crate) fn result(&self, lines: &[String], document: &Value) -> Result<(), Fail> {
         match self.form {
             Form::Json => self.document(document),
@@ -202,12 +201,12 @@ impl Out {
         }
     }
 
-    /// Prints one of many results as they arrive: a line for people, a line of JSON for programs.
+    /// Prints one of many results as it arrives: a line of text or JSON.
     pub(crate) fn item(&self, line: &str, document: &Value) -> Result<(), Fail> {
         self.bytes(self.item_text(line, document)?.as_bytes())
     }
 
-    /// The same, as text for the caller to write.
+    /// Returns the text for the caller to write.
     pub(crate) fn item_text(&self, line: &str, document: &Value) -> Result<String, Fail> {
         if self.is_json() {
             return self.text_of(document, false, false);
@@ -225,7 +224,7 @@ impl Out {
         self.bytes(self.text_of(document, indented, true)?.as_bytes())
     }
 
-    /// Formats a JSON document, selected and filtered, with line endings. The whole result must have one of the selected fields; one item of many needn't.
+    /// Formats a JSON document, selected and filtered, with line endings. At least one item must have a selected field.
     fn text_of(&self, document: &Value, indented: bool, is_whole: bool) -> Result<String, Fail> {
         let mut document = std::borrow::Cow::Borrowed(document);
         if !self.fields.is_empty() {
@@ -267,7 +266,7 @@ impl Out {
     }
 
     /// Prints bytes from the service or a sender unchanged; on a terminal, with control characters made visible.
-    pub(crate) fn untrusted(&self, bytes: &[u8]) -> Result<(), Fail> {
+    pub(crate) fn print_untrusted(&self, bytes: &[u8]) -> Result<(), Fail> {
         if self.terminal.stdout {
             return write_stdout(safe_lines(&String::from_utf8_lossy(bytes)).as_bytes());
         }
@@ -280,7 +279,7 @@ impl Out {
         write_stdout(bytes)
     }
 
-    /// Prints a message for people; suppressed by `--quiet`.
+    /// Prints a note; suppressed by `--quiet`.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             self.say("note", text, None);
@@ -351,8 +350,8 @@ impl Out {
     }
 }
 
-/// Whether standard output was closed when the program started, as by `>&-`: the standard library has then opened the null device in its place, for
-/// reading and writing. Some programs do the same to discard output, so it is only a reason to repeat a result that must not be lost.
+/// Whether standard output was closed when the program started, as with `>&-`: the standard library then opens the null device instead, for
+/// reading and writing. Some programs do the same to discard output, so this only triggers a copy of a result that must not be lost.
 pub(crate) fn was_stdout_closed() -> bool {
     #[cfg(unix)]
     {
@@ -368,9 +367,9 @@ pub(crate) fn was_stdout_closed() -> bool {
 
 /// Writes bytes to standard output without buffering.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
-    // A tool's result goes to a model.
+    // A model reads a tool's result.
     let redacted =
-        if literal::is_enabled() { std::str::from_utf8(bytes).ok().map(secret::redacted) } else { None };
+        if literal::is_enabled() { std::str::from_utf8(bytes).ok().map(secret::redact) } else { None };
     let bytes = redacted.as_ref().map_or(bytes, |text| text.as_bytes());
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(lost)
@@ -384,10 +383,10 @@ pub(crate) fn write_stderr_json(line: &Value) {
 /// Writes text to standard error.
 pub(crate) fn write_stderr(text: &str) {
     // If standard error is closed, there is nowhere to report it.
-    let _ = io::stderr().lock().write_all(secret::redacted(text).as_bytes());
+    let _ = io::stderr().lock().write_all(secret::redact(text).as_bytes());
 }
 
-/// None of the requested fields exists. The request has been sent, so this isn't a mistake without consequences.
+/// None of the requested fields exists, but the request has been sent.
 fn no_field(unknown: &[String], document: &Value) -> Fail {
     let item = document.get("data").and_then(|data| data.get(0)).unwrap_or(document);
     let known: Vec<_> = item.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();

@@ -58,7 +58,7 @@ impl Pager {
             pager.wait()
         });
         drop(foreground);
-        // Those of sh and of cmd.
+        // The exit codes of sh and cmd for an unknown command.
         let not_found =
             |code| if cfg!(windows) { matches!(code, 1 | 9009) } else { matches!(code, 126 | 127) };
         status.is_ok_and(|status| !status.code().is_some_and(not_found))

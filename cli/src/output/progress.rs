@@ -11,14 +11,14 @@ use super::out::{Out, write_stderr};
 use super::terminal::safe;
 use crate::settings::ProgressStyle;
 
-/// Smaller uploads finish before anyone could read their progress.
+/// Smaller uploads finish too soon for a progress bar.
 const MIN_UPLOAD: u64 = 512 * 1024;
-/// Fewer rows need no bar.
+/// The minimum number of rows for a bar.
 const MIN_ROWS: u64 = 50;
 /// Maximum time between two log lines.
 pub(super) const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How progress is shown: a bar that is erased at the end, even if the work is interrupted, or lines.
+/// A progress display: a bar that is erased at the end, even after an interruption, or lines.
 #[derive(Debug)]
 pub(super) enum Shown {
     Nothing,
@@ -34,7 +34,7 @@ pub(super) struct Log {
 }
 
 impl Shown {
-    /// Selects the style if standard error supports it. `Auto` has lines in a log only if they are `logged`.
+    /// Selects the style if standard error supports it. `Auto` writes lines to a log only if `logged` is set.
     pub(super) fn new(
         style: ProgressStyle,
         out: &Out,
@@ -58,7 +58,7 @@ impl Shown {
         if let Self::Bar(bar) = self { Some(bar) } else { None }
     }
 
-    /// Writes a line, as JSON or text, if the step is another one than last time or the interval has passed.
+    /// Writes a line, as JSON or text, if the step has changed or the interval has passed.
     pub(super) fn log(
         &self,
         step: u64,
@@ -104,7 +104,6 @@ pub(super) fn bar(template: &str, total: Option<u64>, target: ProgressDrawTarget
     bar
 }
 
-/// The progress of one upload.
 #[derive(Debug)]
 pub(crate) struct Upload(Shown);
 
@@ -128,7 +127,7 @@ impl Upload {
             }
             bar.set_position(sent);
         }
-        // An empty body has no tenths.
+        // Avoids a division by zero for an empty body.
         let Some(tenth) = sent.saturating_mul(10).checked_div(total) else { return };
         self.0.log(tenth, |_| LOG_INTERVAL, |json| upload_line(sent, total, json));
     }

@@ -11,14 +11,14 @@ pub(crate) fn lines(document: &Value) -> Vec<String> {
         .partition(|(name, _)| matches!(name.as_str(), "text" | "html"));
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let mut lines: Vec<String> =
-        fields.into_iter().map(|(name, value)| format!("{name:width$}  {}", shown(value))).collect();
+        fields.into_iter().map(|(name, value)| format!("{name:width$}  {}", format_value(value))).collect();
     for (name, value) in bodies {
-        lines.push(format!("\n{name}:\n{}", shown(value)));
+        lines.push(format!("\n{name}:\n{}", format_value(value)));
     }
     lines
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.iter().all(Value::is_string) => {

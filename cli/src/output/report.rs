@@ -1,7 +1,7 @@
-//! Formats failures for people and for programs.
+//! Formats failures as text and JSON.
 //!
-//! For people: one sentence, every problem with a caret at its location, missing input, and what to type next.
-//! For programs: one JSON object on one line, the last one on standard error.
+//! Text: one sentence, every problem with a caret at its location, missing input, and the next command. JSON: one object on the last line of
+//! standard error.
 
 use std::error::Error as _;
 
@@ -23,12 +23,12 @@ use crate::diagnostics::{
     Diagnostic, Diagnostics, Fail, Kind, NextStep, Operation, Origin, place, repeatable_with,
 };
 
-/// Maximum number of problems shown to people, to fit a screen; programs get all.
+/// Maximum number of problems in text, to fit a screen; JSON contains all.
 const MAX_SHOWN: usize = 20;
-/// Maximum bytes of a command shown to people; programs get it whole.
+/// Maximum bytes of a command in text; JSON contains it completely.
 const MAX_COMMAND: usize = 2_000;
 
-/// The message for people on standard error, with its final line feed.
+/// The text for standard error, with its final line feed.
 pub(crate) fn human(
     fail: &Fail,
     in_flight: Option<&Operation>,
@@ -38,13 +38,15 @@ pub(crate) fn human(
 ) -> String {
     let message = match fail {
         Fail::Usage(report) => return usage(report, terminal),
-        Fail::Sdk(idempost::Error::Invalid(problems)) => return usage(&Diagnostics::of(problems), terminal),
+        Fail::Sdk(idempost::Error::Invalid(problems)) => {
+            return usage(&Diagnostics::from_problems(problems), terminal);
+        }
         fail => message(fail),
     };
     if message.is_empty() {
         return String::new();
     }
-    let mut lines = vec![labelled("error:", color::FAILURE, &safe_lines(&message), terminal)];
+    let mut lines = vec![label("error:", color::FAILURE, &safe_lines(&message), terminal)];
     if verbose {
         let mut cause = source(fail);
         while let Some(error) = cause {
@@ -53,9 +55,9 @@ pub(crate) fn human(
         }
     }
     let hints = in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail));
-    lines.extend(hints.map(|hint| labelled("help:", color::HINT, &safe(&hint), terminal)));
+    lines.extend(hints.map(|hint| label("help:", color::HINT, &safe(&hint), terminal)));
     let next = next.filter(|next| next.command.len() <= MAX_COMMAND);
-    lines.extend(next.map(|next| labelled("next:", color::HINT, &safe_lines(&next.command), terminal)));
+    lines.extend(next.map(|next| label("next:", color::HINT, &safe_lines(&next.command), terminal)));
     lines.join("\n") + "\n"
 }
 
@@ -63,11 +65,11 @@ pub(crate) fn human(
 pub(crate) fn warning(found: &Diagnostic, terminal: &Terminal) -> String {
     let title = "unknown setting, ignored";
     let mut lines = vec![snippet::render(Level::WARNING, title, std::slice::from_ref(found), terminal)];
-    lines.extend(found.hint.iter().map(|hint| labelled("help:", color::HINT, &safe(hint), terminal)));
+    lines.extend(found.hint.iter().map(|hint| label("help:", color::HINT, &safe(hint), terminal)));
     lines.join("\n") + "\n"
 }
 
-fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal) -> String {
+fn label(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal) -> String {
     format!("{} {text}", color::paint(label, style, terminal.color_stderr))
 }
 
@@ -75,7 +77,7 @@ fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal)
 pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&NextStep>) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
-        Fail::Sdk(idempost::Error::Invalid(problems)) => Some(Diagnostics::of(problems)),
+        Fail::Sdk(idempost::Error::Invalid(problems)) => Some(Diagnostics::from_problems(problems)),
         _ => None,
     };
     let sdk = fail.sdk();
@@ -122,7 +124,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>, next: Option<&Nex
 }
 
 /// Reports an operation whose result couldn't be written.
-pub(crate) fn unreported(operation: &Operation, json: bool) {
+pub(crate) fn report_in_flight(operation: &Operation, json: bool) {
     let Operation { outcome, sentence, ids, idempotency_key } = operation;
     if json {
         let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
@@ -141,7 +143,7 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
     }
     // Otherwise the headline lists it.
     if !report.missing.is_empty() && (report.summary.is_some() || !report.found.is_empty()) {
-        lines.push(labelled(
+        lines.push(label(
             "missing:",
             color::FAILURE,
             &safe(&report.missing.iter().map(|missing| missing.what.as_str()).collect::<Vec<_>>().join(", ")),
@@ -151,19 +153,19 @@ fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
     let mut hints_seen: Vec<&String> = Vec::new();
     for hint in shown.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
         if !hints_seen.contains(&hint) {
-            lines.push(labelled("help:", color::HINT, &safe(hint), terminal));
+            lines.push(label("help:", color::HINT, &safe(hint), terminal));
             hints_seen.push(hint);
         }
     }
     lines.join("\n") + "\n"
 }
 
-/// The headline, which by default says that nothing was sent.
+/// The headline, by default with "nothing was sent".
 fn title(report: &Diagnostics) -> String {
     report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", headline(report)))
 }
 
-/// What failed: the only problem, all missing input, or the number of problems. The headline of a command that never sends anything.
+/// What failed: the only problem, all missing input, or the number of problems.
 pub(crate) fn headline(report: &Diagnostics) -> String {
     match (&report.found[..], &report.missing[..]) {
         ([found], []) if report.omitted == 0 => snippet::headline(found),
@@ -205,11 +207,11 @@ pub(crate) fn message(fail: &Fail) -> String {
     }
 }
 
-/// The error's message with the causes that matter to people.
+/// The error's message with its relevant causes.
 pub(crate) fn sdk_message(error: &idempost::Error) -> String {
     match error {
         idempost::Error::Unreachable(lost) | idempost::Error::OutcomeUnknown(lost) => {
-            format!("{error}: {}", lost_by(lost))
+            format!("{error}: {}", transport_reason(lost))
         }
         error => chain(error),
     }
@@ -227,7 +229,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Why a request failed: how far it got, the system's error, and the number of attempts.
-pub(crate) fn lost_by(lost: &idempost::error::TransportFailure) -> String {
+pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> String {
     let deepest = deepest(lost).map_or_else(String::new, |text| match plain(&text) {
         "" => String::new(),
         reason => format!(": {reason}"),
@@ -245,7 +247,7 @@ fn deepest(lost: &idempost::error::TransportFailure) -> Option<String> {
     Some(deepest.to_string())
 }
 
-/// A library's reason in plain words; empty if the sentence says it already.
+/// A library's reason in plain words; empty if redundant.
 fn plain(reason: &str) -> &str {
     let Some(certificate) = reason.strip_prefix("invalid peer certificate: ") else {
         return if reason.starts_with("tunnel error") { "" } else { reason };
@@ -277,7 +279,7 @@ fn may_only_send(error: &idempost::Error) -> bool {
     matches!(error, idempost::Error::Api(api) if api.name == "invalid_permission")
 }
 
-/// What to do next, one hint per line.
+/// The hints, one per line.
 fn hints(fail: &Fail) -> Vec<String> {
     let given = match fail {
         Fail::Local { hint, .. }
@@ -350,13 +352,13 @@ fn hints(fail: &Fail) -> Vec<String> {
     hints
 }
 
-/// What has to change before the same command can succeed.
+/// The change that the same command needs to succeed.
 fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
     use idempost::Error;
     match error {
         Error::Api(api) => match api.kind() {
             ApiErrorKind::Authentication | ApiErrorKind::Permission => Some(LOG_IN),
-            // Has a hint of its own.
+            // Has its own hint.
             ApiErrorKind::Redirect => None,
             // A proxy or a network's login page.
             _ if api.status != StatusCode::FORBIDDEN => Some(CHECK_CONNECTION),
@@ -385,7 +387,7 @@ fn has_unknown_issuer(error: &idempost::Error) -> bool {
 /// Whether the service or a gateway before it requires a client certificate.
 fn lacks_certificate(error: &idempost::Error) -> bool {
     let idempost::Error::Unreachable(lost) = error else { return false };
-    lost.transport.kind() == TransportErrorKind::Tls && lost_by(lost).contains("CertificateRequired")
+    lost.transport.kind() == TransportErrorKind::Tls && transport_reason(lost).contains("CertificateRequired")
 }
 
 const IDENTIFY: &str = "it requires a client certificate: --client-cert FILE (PEM, with its private key)";

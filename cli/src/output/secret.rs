@@ -1,5 +1,4 @@
-//! Secrets: those that the service returns only once are written to a private file, or to standard output on request; everything else that
-//! leaves the program is redacted.
+//! Secrets: one-time secrets are written to a private file, or to standard output on request; all other output is redacted.
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -27,26 +26,25 @@ const CREDENTIALS: [&str; 10] = [
     "signing_secret",
     "token",
 ];
-/// JSON fields with other secrets, which commands may print as their result.
+/// JSON fields with other secrets, which may be a command's result.
 const OTHERS: [&str; 2] = ["code", "download_url"];
-/// What replaces a secret.
+/// The replacement for a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
-/// A shorter text isn't looked for: it would hide words.
+/// The minimum length of a redacted secret: a shorter one could be part of a word.
 const MIN_KNOWN: usize = 8;
 
 /// The secrets that this process has used or received.
 static KNOWN: Mutex<Vec<SecretString>> = Mutex::new(Vec::new());
 
-/// Keeps a secret out of all messages from now on.
+/// Redacts a secret in all further messages.
 pub(crate) fn know(secret: &str) {
     if secret.len() >= MIN_KNOWN {
         KNOWN.lock().unwrap_or_else(PoisonError::into_inner).push(secret.into());
     }
 }
 
-/// Redacts a text on its way out: the secrets that this process knows, and the values of JSON fields with credentials, even in malformed,
-/// truncated or nested JSON.
-pub(crate) fn redacted(text: &str) -> Cow<'_, str> {
+/// Redacts known secrets, and the values of JSON fields with credentials, even in malformed, truncated or nested JSON.
+pub(crate) fn redact(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for secret in KNOWN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         if text.contains(secret.expose_secret()) {
@@ -120,14 +118,14 @@ impl<'a> SecretFile<'a> {
 impl Drop for SecretFile<'_> {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // The file is empty; if it stays, it does no harm.
+            // An empty file that remains does no harm.
             let _ = std::fs::remove_file(self.path);
         }
     }
 }
 
-/// A secret's start and end, enough to recognize it among others; only a short start of one that is short itself.
-pub(crate) fn masked(secret: &str) -> String {
+/// A secret's start and end, enough to recognize it; for a short secret, only a short start.
+pub(crate) fn mask(secret: &str) -> String {
     let shown = |range| secret.get(range).unwrap_or_default();
     if secret.len() < 24 {
         return format!("{}…", shown(0..3.min(secret.len() / 2)));
@@ -164,7 +162,7 @@ fn cover_fields(json: &mut Value, is_secret: &impl Fn(&str) -> bool) {
         }
         Value::Array(items) => items.iter_mut().for_each(|item| cover_fields(item, is_secret)),
         Value::String(text) => {
-            if let Cow::Owned(redacted) = redacted(text) {
+            if let Cow::Owned(redacted) = redact(text) {
                 *text = redacted;
             }
         }
@@ -203,21 +201,21 @@ mod tests {
             format!("the response started with: {{\"token\" : \"{token}"),
             format!("{{\"token\":\"with \\\" a quote {token}\"}}"),
         ] {
-            let redacted = redacted(&text);
+            let redacted = redact(&text);
             assert!(!redacted.contains("sentinel") && redacted.contains(REDACTED), "{text}\n{redacted}");
         }
         assert_eq!(
-            redacted("the token \"x\" and {\"tokens\": \"2\"}"),
+            redact("the token \"x\" and {\"tokens\": \"2\"}"),
             "the token \"x\" and {\"tokens\": \"2\"}"
         );
-        assert!(redacted(&body).contains("CI"));
+        assert!(redact(&body).contains("CI"));
     }
 
     #[test]
     fn a_known_secret_is_redacted_wherever_it_occurs() {
         know("sb_known_sentinel");
         know("short");
-        assert_eq!(redacted("Invalid key sb_known_sentinel: short"), "Invalid key [redacted]: short");
+        assert_eq!(redact("Invalid key sb_known_sentinel: short"), "Invalid key [redacted]: short");
         let mut json = json!({"message": "sb_known_sentinel", "code": "c"});
         cover_credentials(&mut json);
         assert_eq!(json, json!({"message": "[redacted]", "code": "c"}));
@@ -226,8 +224,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_can_be_redacted(parts in prop::collection::vec(prop_oneof![Just("\"token\":\"".to_owned()), Just("\\\"".to_owned()), any::<String>()], 0..20)) {
-            let once = redacted(&parts.concat()).into_owned();
-            prop_assert_eq!(redacted(&once), once.as_str());
+            let once = redact(&parts.concat()).into_owned();
+            prop_assert_eq!(redact(&once), once.as_str());
         }
     }
 }

@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use super::terminal::{Terminal, brief, is_hostile, safe};
 use crate::diagnostics::{Diagnostic, Origin};
 
-/// Maximum length of the underline; a whole object needn't be underlined.
+/// Maximum length of the underline: an object is underlined only in part.
 const MAX_UNDERLINE: usize = 160;
 /// For longer lines, the renderer shows only a part.
 const WIDEST: usize = 140;
@@ -23,7 +23,7 @@ pub(crate) fn render(
     let mut lines = Vec::new();
     for found in found {
         let is_title = title.starts_with(&*label(found));
-        match found.origin.as_ref().and_then(Source::of) {
+        match found.origin.as_ref().and_then(Source::from_origin) {
             None if title.starts_with(&line(found)) => {}
             None => lines.push(line(found)),
             Some((source, _)) if is_title && is_named(found, &source) && source.text.is_empty() => {}
@@ -81,7 +81,7 @@ pub(crate) fn line(found: &Diagnostic) -> String {
     }
 }
 
-/// Whether the message names the flag, so that an empty value needn't be shown.
+/// Whether the message names the flag, so that an empty value is omitted.
 fn is_named(found: &Diagnostic, source: &Source) -> bool {
     found.problem.code == "usage" || found.problem.message.contains(&source.name)
 }
@@ -95,7 +95,7 @@ struct Source {
 
 impl Source {
     /// The source of an origin, safe for a terminal, and the position in it.
-    fn of(origin: &Origin) -> Option<(Self, Range<usize>)> {
+    fn from_origin(origin: &Origin) -> Option<(Self, Range<usize>)> {
         let (name, text, span): (_, &str, _) = match origin {
             Origin::Env { .. } => return None,
             Origin::Flag { name, n, value, span } => {
@@ -111,7 +111,7 @@ impl Source {
         let first = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let last = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
         let end = text.floor_char_boundary(span.end.min(last).min(start + MAX_UNDERLINE)).max(start);
-        let (shown, span) = shown(&text[first..last], start - first..end - first);
+        let (shown, span) = escape_line(&text[first..last], start - first..end - first);
         let first_line = text[..first].matches('\n').count() + 1;
         Some((Self { name: safe(&name).into_owned(), text: shown, first_line, marks: Vec::new() }, span))
     }
@@ -126,7 +126,7 @@ impl Source {
             let mark = AnnotationKind::Primary.span(span.clone());
             if label.is_empty() { mark } else { mark.label(label.as_str()) }
         });
-        // Text far after the last annotation isn't shown, but the renderer would process all of it.
+        // Cuts text far after the last annotation: it isn't shown, but the renderer would process it.
         let last = self.marks.iter().map(|(span, _)| span.end).max().unwrap_or_default();
         let end = self.text.floor_char_boundary((last + 2 * WIDEST).min(self.text.len()));
         Snippet::source(&self.text[..end])
@@ -147,7 +147,7 @@ fn ordinal(n: usize) -> String {
 }
 
 /// Escapes the control characters of a line, and moves the span accordingly.
-fn shown(line: &str, span: Range<usize>) -> (String, Range<usize>) {
+fn escape_line(line: &str, span: Range<usize>) -> (String, Range<usize>) {
     let mut text = String::with_capacity(line.len());
     let (mut start, mut end) = (None, None);
     for (at, c) in line.char_indices() {
@@ -180,7 +180,7 @@ mod tests {
     use crate::settings::{ColorChoice, env::Env};
 
     fn plain() -> Terminal {
-        Terminal::detect(&Env::of(&[("IDEMPOST_FORCE_TTY", "100")]), ColorChoice::Never)
+        Terminal::detect(&Env::from_pairs(&[("IDEMPOST_FORCE_TTY", "100")]), ColorChoice::Never)
     }
 
     fn flag(name: &str, n: usize, value: &str, span: Range<usize>, path: &str, message: &str) -> Diagnostic {

@@ -1,4 +1,4 @@
-//! Lists for people (aligned, fitted to the terminal) and for pipes (tab-separated, complete).
+//! Lists for terminals (aligned, fitted to the width) and pipes (tab-separated, complete).
 //!
 //! Implemented here because it is small and differs from table crates in three ways: one line per row, one designated column that
 //! shrinks first, and colors applied after the widths are known.
@@ -27,9 +27,9 @@ const CLUSTER_BYTES: usize = 64;
 pub(crate) struct Column {
     /// The name for `--columns`: stable.
     pub(crate) name: &'static str,
-    /// The heading for people: not stable.
+    /// The heading on a terminal: not stable.
     pub(crate) header: &'static str,
-    /// How the cells are shown to people.
+    /// The format of the cells on a terminal.
     kind: Kind,
     text: Text,
 }
@@ -76,7 +76,7 @@ impl Column {
     }
 }
 
-/// How a cell is shown to people.
+/// The format of a cell on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Plain text; shortened with `…` only if shortening the `Shrinks` columns isn't enough.
@@ -89,7 +89,7 @@ pub(crate) enum Kind {
     Time,
     /// A state, colored.
     State,
-    /// A number as a bar, in proportion to the largest. Other columns aren't shortened for it.
+    /// A number as a bar, in proportion to the largest. Doesn't shorten other columns.
     Bar,
 }
 
@@ -107,7 +107,7 @@ impl Columns {
     ///
     /// # Errors
     /// Returns the first unknown name.
-    pub(crate) fn named<'a>(columns: &[Column], names: &'a [String]) -> Result<Self, &'a str> {
+    pub(crate) fn select<'a>(columns: &[Column], names: &'a [String]) -> Result<Self, &'a str> {
         names
             .iter()
             .map(|name| columns.iter().find(|column| column.name == name).copied().ok_or(name.as_str()))
@@ -133,9 +133,9 @@ impl Columns {
                 let cell = |column: &Column| {
                     let text = column.text(row);
                     let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
-                    // An ID is complete on a terminal that is narrower than it, too.
+                    // An ID is complete even on a narrower terminal.
                     let width = if column.kind == Kind::Id { width.max(ID_WIDTH) } else { width };
-                    // Text that won't be shown needn't be escaped: a cell of 10 MB costs no more than a line.
+                    // Escapes only the visible part, so that a cell of 10 MB costs no more than a line.
                     fit(&safe(prefix(&text, (width + 1) * CLUSTER_BYTES)), width)
                 };
                 self.0.iter().map(cell).collect()
@@ -150,7 +150,7 @@ impl Columns {
             text += &self.line(
                 row,
                 &widths,
-                |column, cell| (column.kind == Kind::State).then(|| color::of_state(cell)).flatten(),
+                |column, cell| (column.kind == Kind::State).then(|| color::state_style(cell)).flatten(),
                 colored,
             );
         }
@@ -381,9 +381,9 @@ mod tests {
     #[test]
     fn columns_are_selected_by_name_and_in_order() {
         let names = ["subject".to_owned(), "id".to_owned()];
-        let columns = Columns::named(COLUMNS, &names).unwrap();
+        let columns = Columns::select(COLUMNS, &names).unwrap();
         assert_eq!(columns.tsv(&email("Hi")), "Hi\t49a3999c-0ce1-4ea6-ab68-afcd6dc2e794");
-        assert_eq!(Columns::named(COLUMNS, &["sbject".to_owned()]).unwrap_err(), "sbject");
+        assert_eq!(Columns::select(COLUMNS, &["sbject".to_owned()]).unwrap_err(), "sbject");
     }
 
     #[test]

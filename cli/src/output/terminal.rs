@@ -1,7 +1,6 @@
-//! Properties of the terminal, and text that can't control it.
+//! Properties of the terminal, and escaping of untrusted text.
 //!
-//! Names, subjects and error messages come from third parties. [`safe`] makes every control character, and every character that
-//! reorders text, visible as `\u{…}`; all output for people passes through it. JSON stays lossless.
+//! [`safe`] shows control characters, and characters that reorder text, as `\u{…}`; all text output passes through it. JSON stays lossless.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -67,8 +66,8 @@ impl Terminal {
             stdout,
             stderr,
             width: width.unwrap_or(DEFAULT_WIDTH),
-            color_stdout: colored(stdout, env, color),
-            color_stderr: colored(stderr, env, color),
+            color_stdout: supports_color(stdout, env, color),
+            color_stderr: supports_color(stderr, env, color),
         }
     }
 }
@@ -77,7 +76,7 @@ impl Terminal {
 #[cfg(windows)]
 fn interpret_colors() -> [bool; 2] {
     use winapi_util::console::Console;
-    // What isn't a console, such as a pipe to another terminal program, interprets them or is none of our business.
+    // Anything else, such as a pipe to another terminal program, interprets colors itself.
     let able = |console: std::io::Result<Console>| {
         console.map_or(true, |mut console| console.set_virtual_terminal_processing(true).is_ok())
     };
@@ -90,7 +89,7 @@ fn interpret_colors() -> [bool; 2] {
 }
 
 /// `--color` > `NO_COLOR` > `CLICOLOR_FORCE` > (terminal, `TERM` not `dumb`, `CLICOLOR` not 0).
-fn colored(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
+fn supports_color(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
     match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
@@ -158,7 +157,7 @@ mod tests {
     use super::*;
 
     fn terminal(tty: bool, env: &[(&str, &str)], color: ColorChoice) -> Terminal {
-        Terminal::from_properties([tty; 3], Some(132), &Env::of(env), color)
+        Terminal::from_properties([tty; 3], Some(132), &Env::from_pairs(env), color)
     }
 
     proptest! {
@@ -227,7 +226,8 @@ mod tests {
     #[test]
     fn a_terminal_without_a_known_width_has_the_default_one() {
         for measured in [None, Some(0)] {
-            let terminal = Terminal::from_properties([true; 3], measured, &Env::of(&[]), ColorChoice::Auto);
+            let terminal =
+                Terminal::from_properties([true; 3], measured, &Env::from_pairs(&[]), ColorChoice::Auto);
             assert_eq!(terminal.width, DEFAULT_WIDTH);
         }
     }

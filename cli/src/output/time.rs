@@ -1,4 +1,4 @@
-//! Times for people and for pipes.
+//! Times for terminals and pipes.
 
 use jiff::Timestamp;
 

@@ -13,7 +13,7 @@ use crate::input::flags::{BOOL, Choices, Local, Required};
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a builder of a row, and they combine freely")]
 pub(crate) struct Field {
-    /// Its name in the request, or its path: `capabilities/sending`.
+    /// The name or path in the request: `capabilities/sending`.
     pub(super) name: &'static str,
     /// The name of the argument in `help --json`; the field's by default.
     pub(super) id: &'static str,
@@ -22,12 +22,12 @@ pub(crate) struct Field {
     detail: &'static str,
     pub(super) form: Form,
     flag: Option<&'static str>,
-    /// Its name for `--clear`, if it isn't the flag's.
+    /// The name for `--clear`, if not the flag's.
     clear: Option<&'static str>,
     alias: Option<&'static str>,
-    /// Its name in messages: `the status`.
+    /// The name in messages: `the status`.
     pub(super) called: Option<&'static str>,
-    /// What it takes, if the SDK doesn't say so.
+    /// The value's type, if the SDK doesn't declare it.
     pub(super) kind: Option<Kind>,
     pub(super) is_switch: bool,
     /// Whether commas separate values.
@@ -40,7 +40,7 @@ pub(crate) struct Field {
     by_hand: bool,
     hyphens: bool,
     is_local: bool,
-    /// The command can't run without it, or can run without it, whatever the SDK declares.
+    /// Whether it is required, regardless of the SDK's declaration.
     required: Option<bool>,
     /// Whether several values may follow one flag.
     several: bool,
@@ -61,7 +61,6 @@ pub(super) enum Form {
     Attachments,
 }
 
-/// The ID of a resource.
 pub(crate) const ID: &[Field] = &[Field::place("id", "ID", "ID of the resource")];
 
 /// The time between two requests of a list that is followed.
@@ -138,8 +137,8 @@ impl Field {
         self
     }
 
-    /// Its name in messages, if that isn't the flag's.
-    pub(crate) const fn called(mut self, name: &'static str) -> Self {
+    /// The name in messages, if not the flag's.
+    pub(crate) const fn label(mut self, name: &'static str) -> Self {
         self.called = Some(name);
         self
     }
@@ -192,7 +191,7 @@ impl Field {
         self
     }
 
-    /// The parser accepts it only together with this argument.
+    /// Requires this argument.
     pub(crate) const fn requires(mut self, other: &'static str) -> Self {
         self.requires = Some(other);
         self
@@ -222,7 +221,7 @@ impl Field {
         self
     }
 
-    /// Its name for `--clear`, if it isn't the flag's.
+    /// The name for `--clear`, if not the flag's.
     pub(crate) const fn clear(mut self, name: &'static str) -> Self {
         self.clear = Some(name);
         self
@@ -246,7 +245,7 @@ impl Field {
         self
     }
 
-    /// Its value names a local file or a command.
+    /// Declares that the value names a local file or a command.
     pub(crate) const fn local(mut self) -> Self {
         self.is_local = true;
         self
@@ -259,7 +258,7 @@ impl Field {
         self.id
     }
 
-    /// The field of the request with this name, if this sets it.
+    /// The request's field with this name, if set by this one.
     pub(super) fn setting(&self, name: &'static str) -> Option<Self> {
         match self.form {
             Form::Bodies => matches!(name, "html" | "text").then_some(Self { name, ..*self }),
@@ -280,7 +279,7 @@ impl Field {
         self.required.unwrap_or_else(|| known.iter().any(|field| field.name == self.name && field.required))
     }
 
-    /// Whether the command must report that it is missing: the SDK doesn't.
+    /// Whether the command, not the SDK, must report a missing value.
     pub(super) fn is_missed(&self, known: &[fields::Field]) -> bool {
         self.required == Some(true) && !known.iter().any(|field| field.name == self.name && field.required)
     }
@@ -315,8 +314,8 @@ impl Field {
         } else {
             arg.long_help(format!("{}\n\n{}", self.help, self.detail))
         };
-        let arg = self.taking(arg, kind);
-        // A body field can also stand in the file of `--input`: the SDK reports it if it is missing.
+        let arg = self.with_kind(arg, kind);
+        // A body field can also be in the file of `--input`: the SDK reports a missing one.
         let is_required = self.is_required(known);
         let is_parsed = self.form == Form::Place && self.required.is_none() && !is_required;
         let arg = if is_required { arg.add(Required) } else { arg.required(is_parsed) };
@@ -340,8 +339,8 @@ impl Field {
         }
     }
 
-    /// What the parser accepts.
-    fn taking(&self, arg: Arg, kind: Kind) -> Arg {
+    /// The parser's argument.
+    fn with_kind(&self, arg: Arg, kind: Kind) -> Arg {
         let choices = |arg: Arg, values| arg.value_parser(Choices(values)).hide_possible_values(true);
         let arg = if self.hyphens { arg.allow_hyphen_values(true) } else { arg };
         if self.is_switch {
@@ -366,7 +365,7 @@ impl Field {
         }
     }
 
-    /// Whether it is read by the engine, from its own argument.
+    /// Whether the engine reads it, from its own argument.
     pub(super) fn is_plain(&self) -> bool {
         !matches!(self.form, Form::Bodies | Form::Attachments) && !self.by_hand
     }

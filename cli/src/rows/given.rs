@@ -1,4 +1,4 @@
-//! What the command line gives to a row, and the request that is made from it.
+//! The command line's values for a row, and the request built from them.
 
 use std::borrow::Cow;
 use std::ops::Index;
@@ -29,7 +29,7 @@ pub(crate) struct Given<'a> {
     pub(crate) ids: Ids<'a>,
 }
 
-/// The arguments that name what a command is about, in the order of the row.
+/// The ID arguments, in the order of the row.
 #[derive(Clone, Debug)]
 pub(crate) struct Ids<'a>(Vec<&'a str>);
 
@@ -37,12 +37,12 @@ impl<'a> Index<usize> for Ids<'a> {
     type Output = &'a str;
 
     fn index(&self, n: usize) -> &&'a str {
-        // A row that names more than it declares is found by the test of all rows.
+        // A test of all rows finds undeclared names.
         self.0.get(n).unwrap_or(&"")
     }
 }
 
-/// Whether a change makes something or changes it, so that at least one field is needed.
+/// Whether a change creates or updates, which needs at least one field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Create,
@@ -56,11 +56,11 @@ pub(crate) struct Body {
     pub(crate) flags: Flags,
     /// The fields that flags set.
     set: Vec<String>,
-    /// A file or a command gave no body, so what is missing is unknown.
+    /// A body couldn't be read, so missing fields are unknown.
     unread: bool,
-    /// The file of `--input` couldn't be read, so no missing field is known.
+    /// The file of `--input` couldn't be read, so missing fields are unknown.
     is_unknown: bool,
-    /// A flag was given, even if its value is malformed.
+    /// Whether a flag was passed, even with a malformed value.
     pub(crate) is_touched: bool,
     attachments: Vec<Attachment>,
     contents: Vec<Content>,
@@ -98,11 +98,11 @@ impl Body {
         }
     }
 
-    /// Reports a malformed value of a flag, from which missing fields follow.
-    pub(crate) fn malformed(&mut self, code: &'static str, rule: String, flag: &str, value: &str) {
+    /// Reports a malformed value, which can cause missing fields.
+    pub(crate) fn reject_malformed(&mut self, code: &'static str, rule: String, flag: &str, value: &str) {
         self.is_touched = true;
         self.is_unknown = true;
-        self.flags.wrong(code, rule, flag, value);
+        self.flags.reject(code, rule, flag, value);
     }
 
     fn touch(&mut self, path: &str) {
@@ -129,7 +129,7 @@ impl<'a> Given<'a> {
         values.map(|values| values.cloned().collect()).unwrap_or_default()
     }
 
-    /// Whether a flag without a value is given.
+    /// Whether a switch is set.
     pub(crate) fn switch(&self, id: &str) -> bool {
         self.matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or_default()
     }
@@ -163,7 +163,7 @@ impl<'a> Given<'a> {
         flags.field("/idempotency_key", "--idempotency-key", key);
         let key = match key {
             Some(text) => IdempotencyKey::new(text)
-                .map_err(|problem| flags.wrong(problem.code, problem.message, "--idempotency-key", text))
+                .map_err(|problem| flags.reject(problem.code, problem.message, "--idempotency-key", text))
                 .ok(),
             None => None,
         };
@@ -264,20 +264,20 @@ impl<'a> Given<'a> {
                         0 | 1 => format!("--{flag} and --clear {flag} can't be used together"),
                         _ => format!("--clear {flag} can't be used with a new {flag}"),
                     };
-                    body.flags.wrong_nth("exclusive", rule, "--clear", i + 1, word);
+                    body.flags.reject_nth("exclusive", rule, "--clear", i + 1, word);
                 }
                 Some((_, name, value)) => body.set(name, value.clone()),
                 None => {
                     let names: Vec<_> = fields.iter().map(|(flag, ..)| flag.as_str()).collect();
                     let one_of = if names.len() == 1 { "" } else { "one of " };
                     let rule = format!("--clear must be {one_of}{}", names.join(", "));
-                    body.flags.wrong_nth("type", rule, "--clear", i + 1, word);
+                    body.flags.reject_nth("type", rule, "--clear", i + 1, word);
                 }
             }
         }
     }
 
-    /// Makes the input from the flags. All problems are reported at once, each at its flag.
+    /// Builds the input from the flags. Reports all problems together, each at its flag.
     pub(super) async fn plan<I: Input>(
         &self,
         change: Change,
@@ -296,7 +296,7 @@ impl<'a> Given<'a> {
             Err(problems) => (None, Some(problems)),
         };
         flags.omit(problems.as_ref().map_or(0, Problems::omitted));
-        // That an update changes nothing has been reported above, and so has a body that couldn't be read.
+        // An empty update or an unreadable body was already reported.
         let follows = |path: &str| match path {
             "" => unread || is_unknown || change == Change::Update,
             "/html" => unread || is_unknown,
@@ -308,7 +308,7 @@ impl<'a> Given<'a> {
             .filter(|one| one.code != "required" || !follows(&one.path));
         flags.add_problems(Problems::check(problems));
         flags.finish()?;
-        // An input is missing only if there are problems, or what they follow from.
+        // An input is missing only after problems.
         input.map(|input| (input, plan)).ok_or_else(|| Fail::Usage(Diagnostics::default()))
     }
 }
@@ -316,11 +316,11 @@ impl<'a> Given<'a> {
 impl Field {
     /// Its value on the command line.
     fn value(&self, given: &Given<'_>) -> String {
-        self.given(given).1.pop().unwrap_or_default()
+        self.argument(given).1.pop().unwrap_or_default()
     }
 
     /// The argument as the user wrote it, and its values.
-    fn given(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
+    fn argument(&self, given: &Given<'_>) -> (Cow<'static, str>, Vec<String>) {
         let flag = || Cow::from(format!("--{}", self.long()));
         let values = given.texts(self.id);
         match self.form {
@@ -343,7 +343,7 @@ impl Field {
             return;
         }
         let kind = self.kind(known);
-        let (label, values) = self.given(given);
+        let (label, values) = self.argument(given);
         if values.is_empty() && self.is_missed(known) {
             body.flags.missing(label.as_ref());
         }
@@ -355,7 +355,7 @@ impl Field {
                 for (i, value) in
                     values.iter().enumerate().filter(|(_, value)| !choices.contains(&value.as_str()))
                 {
-                    body.flags.wrong_nth("type", rule.clone(), &label, i + 1, value);
+                    body.flags.reject_nth("type", rule.clone(), &label, i + 1, value);
                 }
             }
             if !values.is_empty() {
@@ -381,7 +381,7 @@ impl Field {
             Err(rule) => {
                 body.is_touched = true;
                 let name = self.called.unwrap_or(&label);
-                body.flags.wrong("type", format!("{name} must be {rule}"), &label, &text);
+                body.flags.reject("type", format!("{name} must be {rule}"), &label, &text);
             }
         }
     }

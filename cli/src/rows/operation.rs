@@ -1,4 +1,4 @@
-//! The operations that rows call: one type for each way in which a plain command works.
+//! The operations of rows: one type per kind of plain command.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,28 +25,27 @@ use crate::output::record;
 /// A running command.
 pub(crate) type Done<'a> = Pin<Box<dyn Future<Output = Result<(), Fail>> + 'a>>;
 
-/// What a command does.
+/// The operation of a command.
 pub(crate) trait Operation: Sync {
-    /// The fields of its request, as the SDK declares them.
+    /// The fields of the request, declared by the SDK.
     fn fields(&self) -> &'static [fields::Field] {
         &[]
     }
 
-    /// The arguments that follow from what it does.
+    /// The arguments that the operation implies.
     fn takes(&self) -> Takes {
         Takes::Nothing
     }
 
     /// Adds texts and arguments to the parser.
     fn augment(&self, verb: &Verb, command: clap::Command) -> clap::Command {
-        verb.of_row(command)
+        verb.build(command)
     }
 
-    /// Runs it.
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a>;
 }
 
-/// Arguments that follow from what a command does.
+/// Arguments implied by an operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Takes {
     Nothing,
@@ -84,15 +83,15 @@ impl Paging {
 
     fn read(self, matches: &ArgMatches) -> Result<pages::Args, Fail> {
         match self {
-            Self::Usual => parsed(matches),
-            Self::Complete => parsed::<pages::CompleteArgs>(matches).map(Into::into),
-            Self::Older => parsed::<pages::OlderArgs>(matches).map(Into::into),
+            Self::Usual => parse(matches),
+            Self::Complete => parse::<pages::CompleteArgs>(matches).map(Into::into),
+            Self::Older => parse::<pages::OlderArgs>(matches).map(Into::into),
         }
     }
 }
 
 /// The arguments that the parser was built with.
-fn parsed<A: Args>(matches: &ArgMatches) -> Result<A, Fail> {
+fn parse<A: Args>(matches: &ArgMatches) -> Result<A, Fail> {
     A::from_arg_matches(matches).map_err(|error| Fail::local("couldn't read the arguments", error))
 }
 
@@ -102,13 +101,12 @@ pub(crate) struct Nested<S>(pub(crate) for<'a> fn(S, &'a Context) -> Done<'a>);
 /// Shows one resource.
 pub(crate) struct Show<T>(pub(crate) fn(&Client, &Ids<'_>) -> Call<T>);
 
-/// The same with another view for people.
+/// Like [`Show`], with its own view.
 pub(crate) struct ShowAs<T>(
     pub(crate) fn(&Client, &Ids<'_>) -> Call<T>,
     pub(crate) fn(&Value) -> Vec<String>,
 );
 
-/// A list.
 pub(crate) struct Pages<T>(pub(crate) Paging, pub(crate) fn(&Client, &Given<'_>) -> List<T>);
 
 /// Selects items of a list.
@@ -135,7 +133,7 @@ pub(crate) struct Tail<T>(
 /// A change without a body.
 pub(crate) struct Act<T>(pub(crate) fn(&Client, &Ids<'_>) -> Call<T>);
 
-/// A deletion, which a terminal confirms.
+/// A deletion, confirmed at a terminal.
 pub(crate) struct Delete<T>(pub(crate) fn(&Client, &Ids<'_>) -> Call<T>);
 
 /// A change whose only field is a name.
@@ -144,7 +142,7 @@ pub(crate) struct Name<T>(pub(crate) fn(&Client, &Ids<'_>, &str) -> Call<T>);
 /// A creation, or another change with a body.
 pub(crate) struct Create<I, T>(pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<T>);
 
-/// A change whose JSON has a reader of its own.
+/// A change whose JSON has its own reader.
 pub(crate) struct Parse<I, T>(
     pub(crate) fn(&Value) -> Result<I, Problems>,
     pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<T>,
@@ -153,7 +151,7 @@ pub(crate) struct Parse<I, T>(
 /// A change of some fields.
 pub(crate) struct Update<I, T>(pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<T>);
 
-/// A change with a body that files can be attached to. A creation has an idempotency key.
+/// A change with a body and attachments. A creation has an idempotency key.
 pub(crate) struct Compose<I, T>(
     pub(crate) Change,
     pub(crate) fn(I, Attachment) -> I,
@@ -169,19 +167,18 @@ pub(crate) struct ShowOrUpdate<I, T, U>(
     pub(crate) fn(&Client, &Ids<'_>, &I) -> Call<U>,
 );
 
-/// A change without an input of its own; the call has the rules of its arguments.
+/// A change without a declared input; the call validates the arguments.
 pub(crate) struct Checked<T>(pub(crate) fn(&Client, &Given<'_>) -> Call<T>);
 
-/// What a function does with an input.
+/// A function of an input.
 pub(crate) struct With<I>(pub(crate) for<'a> fn(I, Plan, Given<'a>, &'a Context) -> Done<'a>);
 
-/// What a function does with the arguments.
+/// A function of the arguments.
 pub(crate) struct Run(pub(crate) Takes, pub(crate) for<'a> fn(Given<'a>, &'a Context) -> Done<'a>);
 
-/// A command with a life of its own: its arguments and its function.
+/// A hand-written command: its arguments and its function.
 pub(crate) struct Own<A>(pub(crate) for<'a> fn(A, &'a Context) -> Done<'a>);
 
-/// The response of an operation.
 pub(crate) trait Response: DeserializeOwned + Send + 'static {}
 
 impl<T: DeserializeOwned + Send + 'static> Response for T {}
@@ -366,7 +363,7 @@ async fn change<I: Input, T: Response>(
     execute(given, &plan, context, |client| make(client, &given.ids, &input)).await
 }
 
-/// What the call would reject before it is sent.
+/// Problems that the call would report before sending.
 fn invalid<T: Send + 'static>(call: Call<T>) -> Result<(), Problems> {
     match call.preview() {
         Err(idempost::Error::Invalid(problems)) => Err(problems),
@@ -397,7 +394,7 @@ impl<A: Args> Operation for Own<A> {
     }
 
     fn run<'a>(&'a self, given: Given<'a>, context: &'a Context) -> Done<'a> {
-        Box::pin(async move { self.0(parsed(given.matches)?, context).await })
+        Box::pin(async move { self.0(parse(given.matches)?, context).await })
     }
 }
 
@@ -442,7 +439,7 @@ pub(crate) async fn execute<T: Response>(
     let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let document = document(&response);
     let argument = given.verb.prints.map(|argument| given.ids[argument]);
-    // A link has a URL, and a deleted contact its ID in another field.
+    // A link has a URL instead, and a deleted contact has its ID in another field.
     let contact = document["contact"].as_str().filter(|_| document["id"].is_null());
     let text = argument.or(document["url"].as_str()).or(contact);
     let ids = text.map_or_else(|| mutation::ids(&document), |text| vec![text.to_owned()]);

@@ -1,4 +1,4 @@
-//! The credential given on the command line or in the environment; never as a flag's value, which other users can see.
+//! The credential from the command line or the environment; never a flag's value, which other users can see.
 
 use std::io::{BufRead as _, Read as _};
 
@@ -16,14 +16,14 @@ const MAX_BYTES: u64 = 16 * 1024;
 /// `--api-key-file`, then `IDEMPOST_API_KEY`, then `IDEMPOST_ACCESS_TOKEN`.
 pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Diagnostic>> {
     if let Some(file) = file {
-        let refused = |rule: String| Diagnostic {
+        let invalid = |rule: String| Diagnostic {
             problem: Problem::new("", "credential", rule),
             origin: Some(flag_origin("--api-key-file", file)),
             hint: None,
         };
-        let text = read(file).map_err(|error| refused(format!("couldn't read the API key: {error}")))?;
+        let text = read(file).map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;
         let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
-        check(key).map_err(|rule| refused(format!("the API key {rule}")))?;
+        check(key).map_err(|rule| invalid(format!("the API key {rule}")))?;
         let source = if file == "-" { "standard input".to_owned() } else { file.to_owned() };
         let value = Credential::ApiKey(SecretString::from(key));
         return Ok(Some(Setting { value, source: Source::Given(source) }));
@@ -48,15 +48,15 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
     Ok(None)
 }
 
-/// Reads an API key to store from standard input: all of it, or one line from a terminal.
+/// Reads an API key from standard input: everything, or one line from a terminal.
 pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Diagnostics> {
-    let refused = |rule: String| {
+    let invalid = |rule: String| {
         Diagnostics::one(Problem::new("", "credential", rule), Some(flag_origin("--with-token", "-")))
     };
     let text = if terminal { read_line() } else { read("-") };
-    let text = text.map_err(|error| refused(format!("couldn't read the API key: {error}")))?;
+    let text = text.map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;
     let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
-    check(key).map_err(|rule| refused(format!("the API key {rule}")))?;
+    check(key).map_err(|rule| invalid(format!("the API key {rule}")))?;
     Ok(SecretString::from(key))
 }
 
@@ -101,7 +101,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, text).unwrap();
-        let env = Env::of(&[("IDEMPOST_API_KEY", "sb_other")]);
+        let env = Env::from_pairs(&[("IDEMPOST_API_KEY", "sb_other")]);
         match find(path.to_str(), &env) {
             Ok(Some(Setting { value: Credential::ApiKey(key), .. })) => Ok(key.expose_secret().to_owned()),
             Ok(other) => panic!("{other:?}"),
@@ -129,11 +129,12 @@ mod tests {
     #[test]
     fn the_key_precedes_the_token_and_neither_is_shown() {
         //
-        let env = Env::of(&[("IDEMPOST_API_KEY", "sb_hidden"), ("IDEMPOST_ACCESS_TOKEN", "token_hidden")]);
+        let env =
+            Env::from_pairs(&[("IDEMPOST_API_KEY", "sb_hidden"), ("IDEMPOST_ACCESS_TOKEN", "token_hidden")]);
         let found = find(None, &env).unwrap().unwrap();
         assert!(matches!(found.value, Credential::ApiKey(_)));
         assert!(!format!("{found:?}").contains("hidden"));
-        let env = Env::of(&[("IDEMPOST_API_KEY", ""), ("IDEMPOST_ACCESS_TOKEN", "token_hidden")]);
+        let env = Env::from_pairs(&[("IDEMPOST_API_KEY", ""), ("IDEMPOST_ACCESS_TOKEN", "token_hidden")]);
         assert!(matches!(find(None, &env).unwrap().unwrap().value, Credential::AccessToken(_)));
         assert!(find(None, &Env::default()).unwrap().is_none());
     }

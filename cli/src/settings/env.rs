@@ -22,7 +22,7 @@ impl Env {
 
     /// An environment of exactly these variables.
     #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
+    pub(crate) fn from_pairs(pairs: &[(&str, &str)]) -> Self {
         Self(pairs.iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn an_empty_variable_is_unset() {
         //
-        let env = Env::of(&[("A", ""), ("B", "x")]);
+        let env = Env::from_pairs(&[("A", ""), ("B", "x")]);
         assert_eq!((env.get("A"), env.get("B"), env.get("C")), (None, Some("x"), None));
     }
 

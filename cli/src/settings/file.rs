@@ -14,13 +14,12 @@ use crate::files;
 /// Larger configuration files are rejected as mistakes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What the file may have at its top level.
+/// The allowed top-level keys.
 const TABLES: [&str; 4] = ["default_profile", "defaults", "profiles", "aliases"];
 
 /// The parsed file with positions.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigFile {
-    /// Its path.
     pub(crate) path: PathBuf,
     /// Its whole text.
     pub(crate) text: Arc<str>,
@@ -32,7 +31,7 @@ pub(crate) struct ConfigFile {
 /// A value in the file and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The value as text, whatever TOML type it was written in.
+    /// The value as text, for any TOML type.
     pub(crate) text: String,
     /// Its bytes in the file.
     pub(crate) span: Range<usize>,
@@ -65,11 +64,15 @@ impl ConfigFile {
     /// Parses the text of a file.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Fail> {
         let text: Arc<str> = Arc::from(text.strip_prefix('\u{FEFF}').unwrap_or(text));
-        let (secrets, shown) = secrets::covered(&text);
+        let (secrets, shown) = secrets::mask(&text);
         let origin = |span| Origin::Config { path: path.to_owned(), text: Arc::clone(&shown), span };
         let document = Document::parse(Arc::clone(&text)).map_err(|error| {
             let origin = origin(error.span().unwrap_or_default());
-            usage(Problem::new("", "syntax", error.message().trim()), Some(origin), None)
+            usage(
+                Problem::new("", "syntax", format!("not TOML: {}", error.message().trim())),
+                Some(origin),
+                None,
+            )
         })?;
         let found = secrets.into_iter().map(|key| Diagnostic {
             problem: Problem::new(
@@ -236,12 +239,12 @@ pub(crate) fn with_alias(
 }
 
 /// The text of the file with a profile renamed, in the same place.
-pub(crate) fn renamed(text: &str, old: &str, new: &str) -> Result<String, toml_edit::TomlError> {
+pub(crate) fn rename_profile(text: &str, old: &str, new: &str) -> Result<String, toml_edit::TomlError> {
     let mut document: DocumentMut = text.parse()?;
     if let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) {
         let names: Vec<String> = profiles.iter().map(|(name, _)| name.to_owned()).collect();
         for name in names {
-            // All entries are inserted again because a table can't rename a key.
+            // Reinserts all entries, since a table can't rename a key.
             let decor = profiles.key(&name).map(|key| (key.leaf_decor().clone(), key.dotted_decor().clone()));
             let Some(item) = profiles.remove(&name) else { continue };
             let name = if name == old { new } else { &name };
@@ -340,12 +343,12 @@ mod tests {
 
     #[test]
     fn a_renamed_profile_keeps_its_place_and_its_comments() {
-        let changed = renamed(FILE, "work", "job").unwrap();
+        let changed = rename_profile(FILE, "work", "job").unwrap();
         assert_eq!(changed, FILE.replace("[profiles.work]", "[profiles.job]"));
         let inline = "profiles = { work = { retries = 1 }, b = { retries = 2 } } # two\n";
-        assert_eq!(renamed(inline, "work", "a").unwrap(), inline.replace("work", "a"));
+        assert_eq!(rename_profile(inline, "work", "a").unwrap(), inline.replace("work", "a"));
         let dotted = "# one\nprofiles.work.retries = 1\nprofiles.b.retries = 2\n";
-        assert_eq!(renamed(dotted, "work", "a").unwrap(), dotted.replace("work", "a"));
+        assert_eq!(rename_profile(dotted, "work", "a").unwrap(), dotted.replace("work", "a"));
     }
 
     #[test]

@@ -15,7 +15,6 @@ pub(crate) struct ConfigKey {
     pub(crate) name: &'static str,
     /// Its type.
     pub(crate) kind: Kind,
-    /// Its default.
     pub(crate) default: Option<&'static str>,
     /// The environment variable that overrides the file.
     pub(crate) env: Option<&'static str>,
@@ -30,7 +29,7 @@ pub(crate) struct ConfigKey {
 pub(crate) enum Kind {
     /// Any non-empty text.
     Text,
-    /// A URL that credentials may be sent to: https, or http to this machine.
+    /// A URL that may receive credentials: https, or http on this machine.
     BaseUrl,
     /// The URL of a proxy.
     Proxy,
@@ -48,7 +47,7 @@ pub(crate) enum Kind {
     RedirectTo,
 }
 
-/// All settings that a profile or `[defaults]` may hold.
+/// All settings of a profile or `[defaults]`.
 pub(crate) static KEYS: &[ConfigKey] = &[
     ConfigKey {
         name: "base_url",
@@ -219,7 +218,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 impl Kind {
-    /// Validates a text; the error is the rule that it breaks.
+    /// Validates a text; the error is the broken rule.
     pub(crate) fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Text if text.trim().is_empty() => Err("must not be empty".to_owned()),

@@ -31,7 +31,7 @@ const GUARD: [&str; 2] = ["allow_to", "redirect_to"];
 pub(crate) struct Flags {
     /// `--profile`.
     pub(crate) profile: Option<String>,
-    /// Whether the profile may not exist yet.
+    /// Whether to accept a new profile.
     pub(crate) makes_profile: bool,
     /// `--api-key-file`.
     pub(crate) api_key_file: Option<String>,
@@ -50,9 +50,8 @@ pub(crate) struct Settings {
     pub(crate) cacert: Option<Setting<PathBuf>>,
     /// A file with the client's certificate and its key.
     pub(crate) client_cert: Option<Setting<PathBuf>>,
-    /// The proxy.
     pub(crate) proxy: Option<Setting<Url>>,
-    /// The credential, if one was given that applies.
+    /// The given credential, if it applies.
     pub(crate) credential: Option<Setting<Credential>>,
     /// The credential in the environment that doesn't apply.
     pub(crate) passed_over: Option<PassedOver>,
@@ -68,7 +67,7 @@ pub(crate) struct Settings {
     pub(crate) store: Option<Setting<StoreKind>>,
     /// The default sender.
     pub(crate) from: Option<Setting<String>>,
-    /// Which recipients are allowed: all sources apply.
+    /// The allowed recipients, from all sources.
     pub(crate) recipients: RecipientGuard,
     /// The output format.
     pub(crate) output: Setting<Form>,
@@ -78,7 +77,7 @@ pub(crate) struct Settings {
     pub(crate) retries: Setting<u32>,
     /// When to use color.
     pub(crate) color: Setting<ColorChoice>,
-    /// How to show progress.
+    /// The progress display.
     pub(crate) progress: Setting<ProgressStyle>,
     /// Never prompt.
     pub(crate) no_input: Setting<bool>,
@@ -90,17 +89,16 @@ pub(crate) struct Settings {
     pub(crate) file: Option<ConfigFile>,
 }
 
-/// A credential in the environment that isn't used, because a profile with an account of its own is named explicitly.
+/// An ignored credential in the environment, because a profile with its own account is named explicitly.
 #[derive(Debug, Clone)]
 pub(crate) struct PassedOver {
     /// The variable with the credential.
     pub(crate) variable: String,
-    /// The profile.
     pub(crate) profile: Setting<String>,
 }
 
 impl Settings {
-    /// How the service is reached.
+    /// The network settings.
     pub(crate) fn network(&self) -> Network {
         Network {
             cacert: self.cacert.as_ref().map(|cacert| cacert.value.clone()),
@@ -111,7 +109,7 @@ impl Settings {
 }
 
 impl PassedOver {
-    /// Whether the environment names the profile, too: which of both is meant can't be known.
+    /// Whether the environment also names a profile, which is ambiguous.
     pub(crate) fn is_ambiguous(&self) -> bool {
         matches!(self.profile.source, Source::Env(_))
     }
@@ -133,26 +131,26 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let missing = if flags.makes_profile { None } else { layers.missing_profile() };
     let mut found = missing.into_iter().collect::<Vec<_>>();
 
-    let base_url = layers.typed("base_url", keys::base_url, &mut found);
+    let base_url = layers.parse("base_url", keys::base_url, &mut found);
     let path = |text: &str| Ok(PathBuf::from(text));
-    let cacert = layers.typed("cacert", path, &mut found);
-    let client_cert = layers.typed("client_cert", path, &mut found);
-    let proxy = layers.typed("proxy", keys::proxy, &mut found);
-    let from = layers.typed("from", |text| Ok(text.to_owned()), &mut found);
-    let client_id = layers.typed("client_id", |text| Ok(text.to_owned()), &mut found);
-    let issuer = layers.typed("issuer", keys::base_url, &mut found);
-    let scope = layers.typed("scope", |text| Ok(text.to_owned()), &mut found);
-    let store = layers.typed("store", word, &mut found);
+    let cacert = layers.parse("cacert", path, &mut found);
+    let client_cert = layers.parse("client_cert", path, &mut found);
+    let proxy = layers.parse("proxy", keys::proxy, &mut found);
+    let from = layers.parse("from", |text| Ok(text.to_owned()), &mut found);
+    let client_id = layers.parse("client_id", |text| Ok(text.to_owned()), &mut found);
+    let issuer = layers.parse("issuer", keys::base_url, &mut found);
+    let scope = layers.parse("scope", |text| Ok(text.to_owned()), &mut found);
+    let store = layers.parse("store", word, &mut found);
     let recipients = layers.recipients(&mut found);
-    let output = layers.typed("output", word, &mut found);
-    let timeout = layers.typed("timeout", keys::duration, &mut found);
-    let retries = layers.typed("retries", |text| keys::count(text, 100), &mut found);
-    let color = layers.typed("color", word, &mut found);
-    let progress = layers.typed("progress", word, &mut found);
+    let output = layers.parse("output", word, &mut found);
+    let timeout = layers.parse("timeout", keys::duration, &mut found);
+    let retries = layers.parse("retries", |text| keys::count(text, 100), &mut found);
+    let color = layers.parse("color", word, &mut found);
+    let progress = layers.parse("progress", word, &mut found);
     let flag = |text: &str| switch(text).ok_or_else(String::new);
-    let no_input = layers.typed("no_input", flag, &mut found);
-    let trust_endpoints = layers.typed("trust_endpoints", flag, &mut found);
-    let complete_ids = layers.typed("complete_ids", flag, &mut found);
+    let no_input = layers.parse("no_input", flag, &mut found);
+    let trust_endpoints = layers.parse("trust_endpoints", flag, &mut found);
+    let complete_ids = layers.parse("complete_ids", flag, &mut found);
     if let Some(width) =
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
@@ -205,11 +203,11 @@ impl<'a> Layers<'a> {
     /// Reads the file and determines the active profile.
     pub(crate) fn read(flags: &'a Flags, env: &'a Env) -> Result<Self, Fail> {
         let file = paths::config_file(env)?.map(|path| ConfigFile::read(&path)).transpose()?.flatten();
-        Ok(Self::of(flags, env, file))
+        Ok(Self::new(flags, env, file))
     }
 
     /// Determines the active profile, with a file already read.
-    pub(crate) fn of(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
+    pub(crate) fn new(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
         let mut profile = None;
         let mut profile_origin = None;
         if let Some(name) = &flags.profile {
@@ -234,7 +232,7 @@ impl<'a> Layers<'a> {
         if let Some((_, text)) = self.flags.values.iter().rev().find(|(name, _)| *name == key.name) {
             let flag = key.flag.unwrap_or(key.name);
             let source = Source::Flag(flag.to_owned());
-            let origin = flag_origin(flag, &secrets::masked(text));
+            let origin = flag_origin(flag, &secrets::mask_user_info(text));
             return Some((Setting { value: text.clone(), source }, Some(origin)));
         }
         if key.name == "base_url"
@@ -258,7 +256,7 @@ impl<'a> Layers<'a> {
         Some((Setting { value, source: Source::BuiltIn }, None))
     }
 
-    /// The guard of flags, environment, profile and `[defaults]` together: none of them can allow what another doesn't.
+    /// The combined guard of flags, environment, profile and `[defaults]`: each must allow a recipient.
     fn recipients(&self, found: &mut Vec<Diagnostic>) -> RecipientGuard {
         let mut guard = RecipientGuard::new();
         for key in GUARD.iter().filter_map(|name| keys::find(name)) {
@@ -276,7 +274,7 @@ impl<'a> Layers<'a> {
         guard
     }
 
-    /// The text of a setting in each source that has it.
+    /// The text of a setting in each of its sources.
     fn sources(&self, key: &ConfigKey) -> Vec<(Setting<String>, Origin)> {
         let mut found = Vec::new();
         if let Some((_, text)) = self.flags.values.iter().find(|(name, _)| *name == key.name) {
@@ -299,7 +297,7 @@ impl<'a> Layers<'a> {
         found
     }
 
-    /// What applies of a setting: its effective text, or that of each source for the recipient guard.
+    /// The effective text of a setting; for the recipient guard, of each source.
     pub(crate) fn applying(&self, key: &ConfigKey) -> Vec<Setting<String>> {
         if GUARD.contains(&key.name) {
             return self.sources(key).into_iter().map(|(setting, _)| setting).collect();
@@ -317,7 +315,7 @@ impl<'a> Layers<'a> {
         })
     }
 
-    /// Leaves out a credential in the environment if a profile with an account of its own is named explicitly.
+    /// Ignores a credential in the environment if a profile with its own account is named explicitly.
     fn choose(
         &self,
         given: Option<Setting<Credential>>,
@@ -333,14 +331,14 @@ impl<'a> Layers<'a> {
         (None, Some(passed_over))
     }
 
-    /// Whether a profile has a base URL or credentials of its own.
+    /// Whether a profile has its own base URL or credentials.
     fn has_account(&self, profile: &str) -> bool {
         let file = self.file.as_ref();
         file.is_some_and(|file| file.get(Some(profile), "base_url").is_some())
             || profiles::existing(None, self.env).iter().any(|name| name == profile)
     }
 
-    fn typed<T>(
+    fn parse<T>(
         &self,
         name: &str,
         read: impl Fn(&str) -> Result<T, String>,
@@ -399,7 +397,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// Whether an unknown setting was probably meant to be one of the guard.
+/// Whether an unknown setting is probably a misspelled one of the guard.
 fn is_about_guard(unknown: &Diagnostic) -> bool {
     let text = format!("{} {}", unknown.problem.message, unknown.hint.as_deref().unwrap_or_default());
     GUARD.iter().any(|name| text.to_lowercase().replace('-', "_").contains(name))
@@ -420,9 +418,9 @@ mod tests {
                         base_url = \"https://work.example.com\"\n[profiles.local]\nbase_url = \"http://127.0.0.1:4010\"\n";
 
     fn retries(flags: &Flags, env: &[(&str, &str)], file: &str) -> (String, String) {
-        let env = Env::of(env);
+        let env = Env::from_pairs(env);
         let file = ConfigFile::parse(Path::new("c.toml"), file).unwrap();
-        let layers = Layers::of(flags, &env, Some(file));
+        let layers = Layers::new(flags, &env, Some(file));
         let (setting, _) = layers.text(keys::find("retries").unwrap()).unwrap();
         (setting.value, setting.source.to_string())
     }
@@ -432,7 +430,7 @@ mod tests {
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let mut env = env.to_vec();
         env.push(("IDEMPOST_CONFIG_DIR", folder.path().to_str().unwrap()));
-        load(flags, &Env::of(&env))
+        load(flags, &Env::from_pairs(&env))
     }
 
     fn problems(fail: Fail) -> Vec<Diagnostic> {

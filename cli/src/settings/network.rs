@@ -1,4 +1,4 @@
-//! How the service is reached: the certificate authorities, the client's certificate and the proxy of the settings.
+//! The network settings: certificate authorities, client certificate and proxy.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const PROXY: &str = "IDEMPOST_PROXY";
 /// A larger file isn't a bundle of certificates.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The certificate authorities to trust besides the system's, the client's certificate, and the proxy instead of the environment's.
+/// Additional certificate authorities, the client certificate, and a proxy that replaces the environment's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Network {
     pub(crate) cacert: Option<PathBuf>,
@@ -25,7 +25,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// The settings that another process of this program [passed on](Self::variables).
-    pub(crate) fn of_env(env: &Env) -> Self {
+    pub(crate) fn from_env(env: &Env) -> Self {
         let proxy = env.get(PROXY).and_then(|proxy| keys::proxy(proxy).ok());
         Self { cacert: env.path(CACERT), client_cert: env.path(CLIENT_CERT), proxy }
     }
@@ -72,7 +72,7 @@ pub(crate) fn certificates(file: &Path) -> Result<Vec<reqwest::Certificate>, Str
     if found.is_empty() {
         return Err(format!("{shown} contains no certificate in PEM format"));
     }
-    // What the PEM contains is read only by the builder.
+    // Only the builder reads the PEM's content.
     install_crypto_provider();
     let built = reqwest::Client::builder().tls_certs_only(found.iter().cloned()).build();
     built.map_err(|_| format!("{shown} contains an invalid certificate"))?;
@@ -85,7 +85,7 @@ fn identity(file: &Path) -> Result<reqwest::Identity, String> {
     let identity = reqwest::Identity::from_pem(&read(file)?).map_err(|_| {
         format!("{shown} must contain a certificate and its private key, unencrypted, in PEM format")
     })?;
-    // Whether the key belongs to the certificate is checked only by the builder.
+    // Only the builder checks whether the key belongs to the certificate.
     install_crypto_provider();
     let built = reqwest::Client::builder().tls_certs_only([]).identity(identity.clone()).build();
     built.map_err(|_| format!("{shown} contains an invalid certificate, or the key of another one"))?;

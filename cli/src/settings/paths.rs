@@ -131,10 +131,10 @@ mod tests {
     #[test]
     fn the_first_variable_that_is_set_determines_the_folder() {
         let all = [("IDEMPOST_CONFIG_DIR", "/a"), ("XDG_CONFIG_HOME", "/b"), ("HOME", "/c")];
-        assert_eq!(config_dir(&Env::of(&all)).unwrap(), Some("/a".into()));
-        assert_eq!(config_dir(&Env::of(&all[1..])).unwrap(), Some("/b/idempost".into()));
+        assert_eq!(config_dir(&Env::from_pairs(&all)).unwrap(), Some("/a".into()));
+        assert_eq!(config_dir(&Env::from_pairs(&all[1..])).unwrap(), Some("/b/idempost".into()));
         assert_eq!(
-            config_dir(&Env::of(&[("XDG_CONFIG_HOME", "relative"), ("HOME", "/c")])).unwrap(),
+            config_dir(&Env::from_pairs(&[("XDG_CONFIG_HOME", "relative"), ("HOME", "/c")])).unwrap(),
             Some("/c/.config/idempost".into())
         );
     }
@@ -142,17 +142,17 @@ mod tests {
     #[test]
     fn state_is_stored_in_the_state_directory() {
         let all = [("IDEMPOST_CONFIG_DIR", "/a"), ("XDG_STATE_HOME", "/b"), ("HOME", "/c")];
-        assert_eq!(state_dir(&Env::of(&all)).unwrap(), Some("/a/state".into()));
-        assert_eq!(state_dir(&Env::of(&all[1..])).unwrap(), Some("/b/idempost".into()));
-        assert_eq!(state_dir(&Env::of(&all[2..])).unwrap(), Some("/c/.local/state/idempost".into()));
+        assert_eq!(state_dir(&Env::from_pairs(&all)).unwrap(), Some("/a/state".into()));
+        assert_eq!(state_dir(&Env::from_pairs(&all[1..])).unwrap(), Some("/b/idempost".into()));
+        assert_eq!(state_dir(&Env::from_pairs(&all[2..])).unwrap(), Some("/c/.local/state/idempost".into()));
     }
 
     #[test]
     fn a_relative_path_is_refused_only_if_it_is_needed() {
         // E-11
-        let message = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
+        let message = |pairs: &[(&str, &str)]| config_dir(&Env::from_pairs(pairs)).unwrap_err().to_string();
         assert_eq!(message(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
         assert!(message(&[("IDEMPOST_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("IDEMPOST_CONFIG_DIR"));
-        assert!(config_dir(&Env::of(&[("XDG_CONFIG_HOME", "/b"), ("HOME", "here")])).is_ok());
+        assert!(config_dir(&Env::from_pairs(&[("XDG_CONFIG_HOME", "/b"), ("HOME", "here")])).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Redacts secrets in TOML files before they are printed: by tokens, because files that don't parse are printed too.
+//! Redacts secrets in TOML files before printing: by tokens, since even invalid files are printed.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-/// Settings that don't belong in a shared file, in every spelling: `api-key` is a mistake for `api_key`.
+/// Settings that don't belong in a shared file, even misspelled (`api-key`).
 const NAMES: [&str; 4] = ["apikey", "accesstoken", "refreshtoken", "clientsecret"];
 
 fn is_secret(name: &str) -> bool {
@@ -16,9 +16,9 @@ fn is_secret(name: &str) -> bool {
 
 /// The keys of secrets, and the text with their values masked byte for byte, so that all positions stay valid.
 ///
-/// A value extends to the end of its line, or of the line that closes its brackets; that of a table, to the next table. So a broken file has too
-/// much masked rather than too little. User information in URLs is masked too.
-pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
+/// A value extends to the end of its line, or of the line that closes its brackets; that of a table, to the next table. So in a broken file, too
+/// much is masked rather than too little. User information in URLs is also masked.
+pub(super) fn mask(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
     let source = Source::new(text);
     let (mut keys, mut values) = (Vec::new(), Vec::new());
     // The secret key before the next `=`, and the start of the open value.
@@ -85,7 +85,7 @@ pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
 }
 
 /// A URL without its user information; any other text is unchanged.
-pub(crate) fn masked(text: &str) -> Cow<'_, str> {
+pub(crate) fn mask_user_info(text: &str) -> Cow<'_, str> {
     match user_info(text) {
         Some(part) => Cow::Owned(format!("{}***{}", &text[..part.start], &text[part.end..])),
         None => Cow::Borrowed(text),
@@ -115,7 +115,7 @@ mod tests {
             ("b = \"https://me:x@a.test/@\"\n", "b = \"https://****@a.test/@\"\n"),
             ("b = \"api_key\"\nc = 1\n", "b = \"api_key\"\nc = 1\n"),
         ] {
-            assert_eq!(&*covered(&text.into()).1, expected);
+            assert_eq!(&*mask(&text.into()).1, expected);
         }
     }
 }

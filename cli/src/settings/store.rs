@@ -1,4 +1,4 @@
-//! Changes to `config.toml`: one writer at a time, and each starts from the result of the previous one.
+//! Changes to `config.toml`: one writer at a time, each based on the previous result.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::paths;
 use crate::diagnostics::Fail;
 use crate::files;
 
-/// How long to wait for another writer, which takes milliseconds.
+/// The timeout for another writer, which takes milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(10);
 
@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) struct ConfigStore {
     path: PathBuf,
-    // The kernel releases the lock with the file, however the process exits. The file stays.
+    // The kernel releases the lock at every kind of exit. The file stays.
     _lock: File,
 }
 

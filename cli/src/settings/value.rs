@@ -11,9 +11,7 @@ use crate::diagnostics::Origin;
 /// A value with its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting<T> {
-    /// The value.
     pub(crate) value: T,
-    /// Its source.
     pub(crate) source: Source,
 }
 
@@ -26,7 +24,6 @@ impl<T: Default> Default for Setting<T> {
 /// The source of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A flag.
     Flag(String),
     /// An environment variable.
     Env(String),
@@ -117,7 +114,6 @@ impl StoreKind {
 /// A secret that authenticates requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Credential {
-    /// An API key.
     ApiKey(SecretString),
     /// An OAuth 2.0 access token.
     AccessToken(SecretString),

@@ -225,3 +225,15 @@ fn every_command_has_a_manual_page() {
         assert!(idempost.home().join("pages").join(name).exists(), "{name}");
     }
 }
+
+#[test]
+fn a_value_that_must_follow_an_equals_sign_is_suggested() {
+    let idempost = Idempost::new();
+    for (arguments, meant) in [
+        (&["emails", "list", "--json", "id,to"][..], "--json=id,to"),
+        (&["contacts", "update", "ada@example.com", "--unsubscribed", "false"], "--unsubscribed=false"),
+    ] {
+        let ran = idempost.run(arguments);
+        assert!(ran.code == Some(2) && ran.stderr.contains(&format!("did you mean `{meant}`?")), "{ran:?}");
+    }
+}

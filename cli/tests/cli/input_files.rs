@@ -149,3 +149,52 @@ fn attachments_of_a_file_are_sent_unless_flags_replace_them() {
         ["/attachments/0/content base64", "/attachments/1 required"]
     );
 }
+
+#[test]
+fn an_invalid_value_is_explained_without_the_words_of_a_library() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (json, junk) = (path("mail.json", "{\"subject\": \"a\nb\"}"), path("junk.pem", "junk"));
+    let lines = path("people.jsonl", "{\"to\": tru}\n{\"to\"\n");
+    let idempost = Idempost::new();
+    for (arguments, expected) in [
+        (&["sandbox", "serve", "--port", "x"][..], "--port must be a whole number"),
+        (&["sandbox", "serve", "--port", "99999"], "--port must be in the range 0 to 65535"),
+        (&["sandbox", "serve", "--host", "nope"], "--host must be an IP address"),
+        (&["sandbox", "serve", "--compat", "x"], "--compat must be one of spec, live"),
+        (&["sandbox", "serve", "--public-url", "nope"], "--public-url must be an absolute URL"),
+        (&["sandbox", "serve", "--smtp", "nope"], "--smtp must be smtp://HOST:PORT"),
+        (&["sandbox", "serve", "--max-memory", "x"], "--max-memory must be a size of at least 16MiB"),
+        (&["mcp", "--http", "x"], "--http must be a whole number"),
+        (&["mcp", "--only", "x"], "--only must be groups of tools"),
+        (&["--sandbox", "emails", "send", "--input", &json], "must not contain line breaks"),
+        (
+            &[
+                "--sandbox",
+                "bulk",
+                "plan",
+                &lines,
+                "--from",
+                "hi@acme.test",
+                "--subject",
+                "Hi",
+                "--text",
+                "Hi",
+            ],
+            "expected `true`, `false` or `null` at column 11",
+        ),
+    ] {
+        let error = idempost.run(arguments).fails(2);
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+        for words in ["invalid digit", "relative URL", "ident", "not in 0..", "EOF", "invalid value"] {
+            assert!(!error.contains(words), "{arguments:?}: {error}");
+        }
+    }
+    let serve = ["sandbox", "serve", "--port", "0", "--smtp-port", "0"];
+    let ran = idempost.run(&[&serve[..], &["--smtp-cert", &junk, "--smtp-key", &junk]].concat());
+    assert!(ran.stderr.contains("there is no private key in PEM format"), "{ran:?}");
+}

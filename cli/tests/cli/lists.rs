@@ -237,7 +237,7 @@ fn a_filter_searches_a_limited_number_of_pages_and_says_so() {
     assert_eq!(queries(&service, "/emails").len(), 1, "older emails can't match");
     let ran = idempost.run(&["emails", "list", "--subject", "none"]);
     assert_eq!(queries(&service, "/emails").len(), 21);
-    assert!(ran.stderr.starts_with("only 2000 items were searched; to search all of them: --all"), "{ran:?}");
+    assert!(ran.stderr.starts_with("only 2000 items were searched; to search all: --all"), "{ran:?}");
     let found = idempost.run(&["emails", "list", "--subject", "none", "--json"]);
     assert!(found.stderr.contains("only 2000"), "{found:?}");
     assert_eq!(found.json()["has_more"], true);

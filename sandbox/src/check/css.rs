@@ -1,12 +1,12 @@
-//! Finds what a style sheet uses: at-rules, selectors, declarations and comments.
+//! Finds the at-rules, selectors, declarations and comments of a style sheet.
 //!
 //! This is a scanner, not a parser: it splits a style sheet into statements as CSS Syntax 3 does (strings, comments, brackets), in one pass and
-//! without recursion. The established parser, `cssparser`, has a license that `deny.toml` doesn't allow.
+//! without recursion. `deny.toml` doesn't allow the license of the established parser, `cssparser`.
 
 /// A part of a style sheet, without its comments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
-    /// The name in lower case, and what stands before the block or the semicolon.
+    /// The name in lower case, and the text before the block or the semicolon.
     AtRule(&'a str, &'a str),
     Selector(&'a str),
     /// A style rule inside another one.
@@ -16,7 +16,7 @@ pub(super) enum Item<'a> {
     Comment,
 }
 
-/// What a block contains.
+/// The content of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
     Rules,
@@ -63,7 +63,7 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
             b'<' if block == Block::Rules && rest.starts_with("<!--") => 4,
             b'-' if block == Block::Rules && rest.starts_with("-->") => 3,
             byte @ (b'(' | b'[') => {
-                // The content of `url(…)` isn't CSS; it may have semicolons and quotes.
+                // The content of `url(…)` isn't CSS; it may contain semicolons and quotes.
                 if byte == b'(' && open == 0 && statement.ends_with_url() && !url_is_quoted(&rest[1..]) {
                     let length = rest.find(')').map_or(rest.len(), |end| end + 1);
                     statement.push(at, &rest[..length]);
@@ -87,7 +87,7 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
                 blocks.push(statement.opens(block, on));
                 1
             }
-            // Closes unclosed brackets too: browsers would ignore the rest, and people would want to see its findings.
+            // Also closes unclosed brackets: browsers would ignore the rest, but its findings matter.
             b'}' => {
                 open = 0;
                 statement.end(block, on);
@@ -111,7 +111,7 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
 
 const SPECIAL: &[u8] = b"/\"'\\<-([)];{}";
 
-/// The text of a statement so far, and where it starts.
+/// The current statement's text, and its start.
 #[derive(Default)]
 struct Statement {
     text: String,
@@ -282,7 +282,7 @@ pub(super) enum Simple<'a> {
     PseudoElement(&'a str),
 }
 
-/// The parts of a selector list. Those inside `:not(…)` and the like count, the arguments of `:nth-child(…)` and the like don't.
+/// The parts of a selector list. Counts those inside `:not(…)` and the like, but not the arguments of `:nth-child(…)` and the like.
 pub(super) fn selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>)) {
     let bytes = text.as_bytes();
     let is_name =

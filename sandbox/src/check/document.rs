@@ -1,11 +1,11 @@
-//! What the checks see of the HTML of a mail: tags, texts, style sheets, and links with their texts.
+//! The HTML of a mail for the checks: tags, texts, style sheets, and links with their texts.
 
 use idempost_reference_server::content::html::{self, Tag};
 
 /// The maximum length of a link's text, in bytes.
 const MAX_LINK_TEXT: usize = 1_000;
 
-/// What the walk finds.
+/// An item of the walk.
 pub(super) enum Event<'a> {
     Doctype(usize),
     Comment(usize),
@@ -17,18 +17,18 @@ pub(super) enum Event<'a> {
     Link(&'a Link),
 }
 
-/// A text, which no element separates.
+/// A text without elements in between.
 pub(super) struct Text<'a> {
     pub(super) decoded: &'a str,
     pub(super) offset: usize,
-    /// The source, which differs from the text where it has character references.
+    /// The source, which differs from the text by character references.
     pub(super) source: &'a str,
     /// Whether it is in `code`, `pre`, `kbd` or `samp`.
     pub(super) is_code: bool,
 }
 
 impl Text<'_> {
-    /// The offset of a place in the text, or of the text itself if the source is encoded.
+    /// The offset of a position in the text, or of the text itself if the source is encoded.
     pub(super) fn offset_of(&self, at: usize) -> usize {
         if self.decoded == self.source { self.offset + at } else { self.offset }
     }
@@ -41,7 +41,7 @@ pub(super) struct Link {
     pub(super) source: String,
     /// The beginning of its text.
     pub(super) text: String,
-    /// Whether it has a label besides its text: an image, `aria-label` or `title`.
+    /// Whether it has a label other than text: an image, `aria-label` or `title`.
     pub(super) is_labeled: bool,
     /// The beginning of these labels.
     pub(super) labels: String,
@@ -70,7 +70,7 @@ pub(super) fn walk(html: &str, on: &mut impl FnMut(Event<'_>)) {
                     labels,
                 });
             } else if let Some(link) = &mut link {
-                // An image without `alt` has a finding of its own.
+                // An image without `alt` has its own finding.
                 let is_label = tag.name == "img" && tag.get("alt").is_none_or(|alt| !alt.trim().is_empty());
                 link.is_labeled |= is_label || is_filled(tag.get("aria-label")) || tag.name == "svg";
                 label(tag, &mut link.labels);

@@ -1,4 +1,4 @@
-//! Collects findings: one per rule (or feature), with the number of its places and the first of them.
+//! Collects findings: one per rule (or feature), with the number of positions and the first ones.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::rules::{Rule, Severity};
 
-/// The number of places that a finding lists.
+/// The maximum number of positions in a finding.
 const MAX_PLACES: usize = 10;
 /// The length of an excerpt, in characters.
 const MAX_EXCERPT: usize = 120;
@@ -20,7 +20,7 @@ pub struct Finding {
     pub severity: Severity,
     /// The problem, as a sentence.
     pub message: String,
-    /// The number of places.
+    /// The number of positions.
     pub count: usize,
     /// The first places.
     pub places: Vec<Place>,
@@ -29,7 +29,7 @@ pub struct Finding {
     pub feature: Option<&'static str>,
 }
 
-/// The place of a finding.
+/// The position of a finding.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
     /// Where it is.
@@ -38,7 +38,7 @@ pub struct Place {
     pub line: Option<usize>,
     /// The column in characters, from 1.
     pub column: Option<usize>,
-    /// The beginning of the source at this place.
+    /// The beginning of the source at this position.
     pub excerpt: String,
 }
 
@@ -58,7 +58,7 @@ pub enum Part {
     Attachment,
 }
 
-/// A place that was found, by its offset in the part.
+/// A found position, by its offset in the part.
 #[derive(Clone)]
 pub(super) struct Spot {
     part: Part,
@@ -75,7 +75,7 @@ impl Spot {
         Self { part, offset: None, excerpt: shortened(excerpt) }
     }
 
-    /// The same place with another excerpt.
+    /// The same position with another excerpt.
     pub(super) fn with(self, excerpt: &str) -> Self {
         Self { excerpt: shortened(excerpt), ..self }
     }
@@ -86,7 +86,7 @@ pub(super) fn shortened(text: &str) -> String {
     let mut excerpt = String::new();
     let mut length = 0;
     let mut space = false;
-    // A text of white space only must not be read to its end each time.
+    // Limited, since a text of white space only must not be read to its end each time.
     for char in text.chars().take(4 * MAX_EXCERPT) {
         if char.is_whitespace() {
             space = !excerpt.is_empty();
@@ -114,7 +114,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Adds a place of a rule's finding.
+    /// Adds a position to a rule's finding.
     pub(super) fn add(&mut self, rule: &Rule, spot: impl FnOnce() -> Spot) {
         let index = self.index(rule);
         let (finding, spots) = &mut self.found[index];
@@ -124,7 +124,7 @@ impl Findings {
         }
     }
 
-    /// Adds a finding about the whole message, with a sentence of its own.
+    /// Adds a finding about the whole message, with its own sentence.
     pub(super) fn say(&mut self, rule: &Rule, message: String) {
         let index = self.index(rule);
         let (finding, _) = &mut self.found[index];
@@ -152,7 +152,7 @@ impl Findings {
         })
     }
 
-    /// Sorts the findings by severity, and finds the lines of their places.
+    /// Sorts the findings by severity, and finds the lines of their positions.
     pub(super) fn finish(self, html: &str, text: &str) -> Vec<Finding> {
         let offsets = |part| {
             let spots = self.found.iter().flat_map(|(_, spots)| spots);

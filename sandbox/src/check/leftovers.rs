@@ -1,4 +1,4 @@
-//! What a template engine leaves behind: placeholders that weren't replaced, values that were missing, and dummy text.
+//! Leftovers of a template engine: unreplaced placeholders, missing values, and dummy text.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) enum Leftover {
     DummyText,
 }
 
-/// Calls `on` with everything left behind in a text of people, in order.
+/// Calls `on` with every leftover in a prose text, in order.
 pub(super) fn in_text(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     placeholders(text, false, on);
     empty_values(text, on);
@@ -28,7 +28,7 @@ pub(super) fn in_text(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
 
 const LOREM: &str = "lorem ipsum";
 
-/// Calls `on` with everything left behind in a URL.
+/// Calls `on` with every leftover in a URL.
 pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     let mut found = false;
     placeholders(url, true, &mut |kind, range| {
@@ -49,7 +49,7 @@ pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     for segment in url[start..].split(['/', '?', '&', '=', '#']) {
         let is_host = at == start && start > 0;
         let names = ["undefined", "null", "NaN", "[object Object]", "%5Bobject%20Object%5D"];
-        // A host of this name isn't reachable either, but a query without values may have it as a name.
+        // A host of this name is also unreachable, but a query may contain it as a name.
         if names.contains(&segment) && !is_host {
             on(Leftover::EmptyValue, at..at + segment.len());
         }
@@ -57,7 +57,7 @@ pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     }
 }
 
-/// Whether a URL has a placeholder, so that it can't be checked as a URL.
+/// Whether a URL contains a placeholder, which makes it uncheckable.
 pub(super) fn is_template(url: &str) -> bool {
     let mut found = false;
     in_url(url, &mut |kind, _| found |= kind == Leftover::Placeholder);
@@ -118,11 +118,11 @@ fn placeholder(text: &[u8], is_url: bool) -> usize {
     found.unwrap_or(0)
 }
 
-/// Words that a value follows.
+/// Words that precede a value.
 const GREETINGS: [&str; 9] = ["hi", "hello", "hey", "dear", "welcome", "thanks", "hallo", "bonjour", "hola"];
 
-/// `undefined`, `null` and `NaN` where a value belongs: alone, after a greeting, or after `:`, `=`, `#` or a currency sign. Anywhere else they
-/// can be words of the text. `[object Object]` can't.
+/// `undefined`, `null` and `NaN` where a value belongs: alone, after a greeting, or after `:`, `=`, `#` or a currency sign. Elsewhere, they can
+/// be ordinary words. `[object Object]` can't.
 fn empty_values(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     let trimmed = text.trim();
     let mut before = "";

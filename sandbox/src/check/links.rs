@@ -1,4 +1,4 @@
-//! The URLs of a mail: links, images, and those in its text.
+//! The URLs of a mail: in links, images and text.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -39,10 +39,10 @@ const BLOCKS: [&str; 24] = [
     "dd",
 ];
 
-/// What a URL is for.
+/// The purpose of a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose<'a> {
-    /// A link, and what it says.
+    /// A link and its text.
     Link(&'a str),
     Image,
 }
@@ -51,7 +51,7 @@ enum Purpose<'a> {
 #[derive(Default)]
 pub(super) struct Links {
     ids: HashSet<String>,
-    /// Links to an ID of the HTML, with their places.
+    /// Links to an ID of the HTML, with their positions.
     anchors: Vec<(String, Spot)>,
     has_base: bool,
     has_unsubscribe: bool,
@@ -132,7 +132,7 @@ impl Links {
         }
     }
 
-    /// Checks the URLs in the text part. Beside HTML, which has the same links, they are only requested.
+    /// Checks the URLs in the text part. If HTML contains the same links, they are only requested.
     pub(super) fn text(&mut self, text: &str, is_alone: bool, findings: &mut Findings) {
         self.targets.end_block();
         let mut next = 0;
@@ -157,7 +157,7 @@ impl Links {
         self.has_unsubscribe |= is_alone && text.to_ascii_lowercase().contains("unsubscribe");
     }
 
-    /// Checks one URL; returns it if it is one of the web.
+    /// Checks one URL; returns it if it is `http:` or `https:`.
     fn url(
         &mut self,
         url: &str,
@@ -178,7 +178,7 @@ impl Links {
             return None;
         }
         if let Some(id) = url.strip_prefix('#').filter(|_| is_link) {
-            // By the HTML standard, `#top` is the beginning of the document.
+            // In the HTML standard, `#top` is the beginning of the document.
             if !id.eq_ignore_ascii_case("top") && self.anchors.len() < 1_000 {
                 self.anchors.push((id.to_owned(), spot()));
             }
@@ -215,7 +215,7 @@ impl Links {
         None
     }
 
-    /// Adds the findings that only the end of the HTML decides; returns the links that may be requested.
+    /// Adds the findings that need the complete HTML; returns the links to request.
     pub(super) fn finish(self, findings: &mut Findings) -> Targets {
         for (id, spot) in self.anchors {
             let decoded = percent_encoding::percent_decode_str(&id).decode_utf8_lossy();
@@ -227,7 +227,7 @@ impl Links {
     }
 }
 
-/// The line of a link in a text, and the line before, as far as they are near.
+/// The line of a link in a text, and the line before, up to a limit.
 fn around(text: &str, start: usize, end: usize) -> &str {
     let near = text.floor_char_boundary(start.saturating_sub(200));
     let line = text[near..start].rmatch_indices('\n').nth(1).map_or(near, |(at, _)| near + at);
@@ -325,7 +325,7 @@ fn shown_domain(text: &str) -> Option<String> {
         .flatten()
 }
 
-/// The part of a host name that its owner registered, as far as that is known without the list of public suffixes.
+/// The registered part of a host name, estimated without the list of public suffixes.
 fn domain(host: &str) -> String {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     if host.parse::<Ipv4Addr>().is_ok() {

@@ -1,4 +1,4 @@
-//! The parts of a message that are checked, and the rules about its headers, sizes and character sets.
+//! The checked parts of a message, and the rules about its headers, sizes and character sets.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -41,7 +41,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The parts of what can't be parsed as a message.
+    /// The parts of an unparsable message.
     pub(super) fn unreadable(raw: &[u8]) -> Self {
         Self { sizes: Sizes { message: Some(raw.len()), ..Sizes::default() }, ..Self::default() }
     }
@@ -194,7 +194,7 @@ impl Parts {
     }
 }
 
-/// A body in its character set. The parser's own text has no record of bytes that it replaced.
+/// A body in its character set. The parser doesn't report the bytes that it replaced.
 fn decoded(
     part: &MessagePart<'_>,
     message: &Message<'_>,
@@ -228,7 +228,7 @@ fn decoded(
         findings.add(&rules::CHARSET_INVALID, || spot(label.unwrap_or("utf-8")));
     }
     *charset = Some(encoding).filter(|_| !is_ascii);
-    // What has been replaced here isn't the author's; a finding names it already.
+    // The parser inserted these characters; another finding already reports that.
     let text = if wrong { Cow::Owned(text.replace('\u{fffd}', "?")) } else { text };
     lines(&text)
 }

@@ -1,4 +1,4 @@
-//! The table of findings: code, severity, and the sentence that is shown.
+//! The table of findings: code, severity and sentence.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// For information: correct mails can have it.
+    /// Informational: occurs in correct mails.
     Note,
     /// Some recipients are affected, or it is probably a mistake.
     Warning,
@@ -55,9 +55,9 @@ rules! {
     LINK_INVALID Error "link_invalid" "A link isn't a valid URL.";
     LINK_BLOCKED Error "link_blocked" "No mail client opens links of this kind.";
     URL_RELATIVE Error "url_relative" "A URL is relative; a mail has no address that it could be relative to.";
-    IMAGE_NOT_ATTACHED Error "image_not_attached" "A `cid:` URL refers to a part that the message doesn't have.";
-    CHARSET_INVALID Error "charset_invalid" "A body has bytes that are invalid in its character set.";
-    CHARSET_MISSING Error "charset_missing" "A body has non-ASCII characters and declares no character set.";
+    IMAGE_NOT_ATTACHED Error "image_not_attached" "A `cid:` URL refers to a part that isn't in the message.";
+    CHARSET_INVALID Error "charset_invalid" "A body contains bytes that are invalid in its character set.";
+    CHARSET_MISSING Error "charset_missing" "A body contains non-ASCII characters and declares no character set.";
     UNSUBSCRIBE_INVALID Error "unsubscribe_invalid" "`List-Unsubscribe` needs a URL in angle brackets, and `List-Unsubscribe-Post` an https one (RFC 2369, RFC 8058).";
     LINK_BROKEN Error "link_broken" "A link responds with an error status, or its redirects are invalid or too many.";
     LINK_UNREACHABLE Error "link_unreachable" "A link's server can't be reached: no such name, no connection, an invalid certificate, or a timeout.";
@@ -67,29 +67,29 @@ rules! {
     MESSAGE_LARGE Warning "message_large" "Many servers reject mails of more than 10 MB.";
     TEXT_MISSING Warning "text_missing" "The message has HTML but no text part.";
     TEXT_EMPTY Warning "text_empty" "The text part is empty, and the HTML isn't.";
-    TEXT_DIFFERS Warning "text_differs" "The text part has hardly a word of the HTML.";
+    TEXT_DIFFERS Warning "text_differs" "The text part shares hardly a word with the HTML.";
     CHARSET_CONFLICT Warning "charset_conflict" "The HTML's `meta` element declares another character set than the message.";
     GARBLED Warning "garbled" "The text was probably decoded with a wrong character set.";
-    IMAGE_WITHOUT_ALT Warning "image_without_alt" "An image has no `alt` text; images that mean nothing need `alt=\"\"`.";
-    IMAGES_ONLY Warning "images_only" "The HTML has images and hardly any text, as spam does.";
+    IMAGE_WITHOUT_ALT Warning "image_without_alt" "An image has no `alt` text; decorative images need `alt=\"\"`.";
+    IMAGES_ONLY Warning "images_only" "The HTML contains images and hardly any text, like spam.";
     SCRIPT Warning "script" "No mail client runs scripts.";
     LINK_PLACEHOLDER Warning "link_placeholder" "A link leads nowhere: `#`, nothing, or a domain reserved for examples.";
     LINK_PRIVATE Warning "link_private" "A URL has a private or local host, which recipients can't reach.";
-    LINK_MISLEADING Warning "link_misleading" "A link's text shows another domain than the link has.";
+    LINK_MISLEADING Warning "link_misleading" "A link's text shows a different domain than its URL.";
     LINK_NOT_PUBLIC Warning "link_not_public" "A link wasn't requested: it or its redirect has a private address, a user name, or the port of another protocol.";
     LINK_DENIED Warning "link_denied" "A link's server rejects the check (401, 403, 407, 429, 451 or 999); recipients may still reach it.";
     LINK_REDIRECT_INSECURE Warning "link_redirect_insecure" "A link redirects to an `http:` URL.";
-    ANCHOR_BROKEN Warning "anchor_broken" "A link leads to an ID that the HTML doesn't have.";
+    ANCHOR_BROKEN Warning "anchor_broken" "A link leads to an ID that isn't in the HTML.";
     UNSUBSCRIBE_MISSING Warning "unsubscribe_missing" "The mail is bulk mail without a `List-Unsubscribe` header, which Gmail and Yahoo require.";
     ONE_CLICK_MISSING Warning "one_click_missing" "`List-Unsubscribe` has no `List-Unsubscribe-Post`, which Gmail and Yahoo require of bulk mail (RFC 8058).";
-    DUMMY_TEXT Warning "dummy_text" "The mail has dummy text.";
+    DUMMY_TEXT Warning "dummy_text" "The mail contains dummy text.";
     CONTENT_UNSUPPORTED Warning "content_unsupported" "Fewer than half of the mail clients show this element or image format.";
     // Notes
-    SUBJECT_LONG Note "subject_long" "The subject has more than 120 characters; mail clients show 40 to 80.";
-    IMAGES_LARGE Note "images_large" "The attached images have more than 1 MB.";
+    SUBJECT_LONG Note "subject_long" "The subject is longer than 120 characters; mail clients show 40 to 80.";
+    IMAGES_LARGE Note "images_large" "The attached images are larger than 1 MB in total.";
     LANGUAGE_MISSING Note "language_missing" "The HTML doesn't declare its language (`<html lang=…>`), which screen readers need.";
     LINK_WITHOUT_TEXT Note "link_without_text" "A link has neither text nor an image with `alt`.";
-    URL_INSECURE Note "url_insecure" "A URL is `http:` instead of `https:`.";
+    URL_INSECURE Note "url_insecure" "A URL uses `http:` instead of `https:`.";
     FEATURE_UNSUPPORTED Note "feature_unsupported" "Some mail clients don't support this feature.";
 }
 

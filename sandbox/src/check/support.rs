@@ -1,7 +1,6 @@
-//! Which mail clients support the HTML and CSS of a mail, by the data of Can I email (`support/caniemail.tsv`, with its license).
+//! Mail clients' support of the HTML and CSS of a mail, from the data of Can I email (`support/caniemail.tsv`, with its license).
 //!
-//! Each client counts once, with its newest tested version. Features are counted where the source has them, whether or not an element matches
-//! the rule.
+//! Each client counts once, with its newest tested version. Features are counted in the source, whether or not an element matches the rule.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,7 +18,7 @@ use idempost_reference_server::content::html::Tag;
 
 mod detect;
 
-/// The number of places that a feature's finding lists.
+/// The maximum number of positions in a feature's finding.
 const MAX_SPOTS: usize = 3;
 const DATA: &str = include_str!("support/caniemail.tsv");
 
@@ -51,9 +50,9 @@ pub struct Family {
     pub name: &'static str,
     /// The platforms on which it supports the feature, such as `iOS`.
     pub supported: Vec<&'static str>,
-    /// Those on which it supports a part of it.
+    /// Those with partial support.
     pub partial: Vec<&'static str>,
-    /// Those on which it doesn't.
+    /// Those without support.
     pub unsupported: Vec<&'static str>,
 }
 
@@ -100,7 +99,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// Counts the features of a mail.
 #[derive(Default)]
 pub(super) struct Support {
-    /// By index of the feature: its count and first places.
+    /// By index of the feature: its count and first positions.
     used: HashMap<usize, (usize, Vec<Spot>)>,
 }
 
@@ -243,7 +242,7 @@ impl Support {
         }
     }
 
-    /// All features, those of the fewest clients first, and the findings about them.
+    /// All features, least supported first, and the findings about them.
     pub(super) fn finish(self, findings: &mut Findings) -> Vec<FeatureSupport> {
         let mut features: Vec<_> = self
             .used
@@ -251,13 +250,13 @@ impl Support {
             .map(|(index, (count, spots))| (SUPPORT.features[index].with_count(count), spots))
             .filter(|(feature, _)| feature.tested() > 0)
             .collect();
-        // In permille, so that equal shares compare as equal.
+        // In per mille, so that equal shares compare as equal.
         let share = |feature: &FeatureSupport| {
             (feature.helped() * 1_000 / feature.tested(), feature.supported * 1_000 / feature.tested())
         };
         features.sort_by(|(a, _), (b, _)| share(a).cmp(&share(b)).then(a.name.cmp(b.name)));
         let all = features.into_iter().map(|(feature, spots)| {
-            // A tenth of the clients is the share of those that few people use.
+            // A tenth of the clients are rarely used.
             if feature.helped() * 10 < feature.tested() * 9 && !detect::is_recommended(feature.name) {
                 let is_content = detect::is_content(feature.name) && feature.helped() * 2 < feature.tested();
                 let rule = if is_content { &rules::CONTENT_UNSUPPORTED } else { &rules::FEATURE_UNSUPPORTED };
@@ -387,7 +386,7 @@ mod tests {
         assert!(DATA.len() < 30_000);
     }
 
-    /// What Mailpit's check finds too, and what it doesn't: see the table in the test `mailpit` of the service.
+    /// The table in the test `mailpit` lists what Mailpit's check also finds.
     #[test]
     fn each_kind_of_source_is_detected() {
         for (html, names) in [

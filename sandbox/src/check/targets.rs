@@ -1,7 +1,7 @@
-//! The links of a mail that may be requested, and the findings about those that were.
+//! The requestable links of a mail, and the findings about requested ones.
 //!
-//! A link that may unsubscribe the recipient is never requested, even if only the surrounding paragraph says so: the request can't be undone,
-//! while a link that is skipped by mistake costs only a finding.
+//! A link that may unsubscribe the recipient is never requested, even if only the surrounding paragraph mentions it: the request can't be
+//! undone, while a wrongly skipped link costs only a finding.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -16,13 +16,13 @@ use super::rules::{self, Rule};
 
 /// The number of links that are requested.
 const MAX_REQUESTED: usize = 100;
-/// The number of distinct links that are counted, which limits the memory of a hostile mail.
+/// The maximum number of counted links, which limits memory for hostile mails.
 const MAX_COUNTED: usize = 10_000;
 
 /// The path of the sandbox's own links.
 pub(super) const OWN_PATH: &str = "/_/unsubscribe/";
 
-/// What links say that end a subscription, in the languages of most mails: parts of words, in lower case. A wrong hit only omits a request.
+/// Parts of words in unsubscribe links, in the most common languages, in lower case. A wrong hit only omits a request.
 const UNSUBSCRIBING: [&str; 36] = [
     "unsub",
     "opt-out",
@@ -62,7 +62,7 @@ const UNSUBSCRIBING: [&str; 36] = [
     "수신거부",
 ];
 
-/// Whether a text or URL seems to be about ending a subscription.
+/// Whether a text or URL seems to be about unsubscribing.
 pub(super) fn says_unsubscribe(text: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(UNSUBSCRIBING).ok());
     // Without the words, no link is requested.
@@ -82,37 +82,37 @@ pub(crate) enum Outcome {
     /// An invalid redirect, or too many.
     Broken(String),
     Unreachable(String),
-    /// It wasn't requested, or not to the end, since its URL or that of a redirect isn't public.
+    /// It wasn't (fully) requested, since its URL or a redirect's isn't public.
     NotPublic(String),
-    /// It wasn't requested for a reason that isn't its own.
+    /// It wasn't requested for another reason.
     Skipped(String),
 }
 
-/// The links of a mail after they were requested.
+/// The links of a mail after the requests.
 #[derive(Debug, Serialize)]
 pub struct LinkReport {
     /// The number of distinct links, at most 10,000. The first 100 are requested.
     pub total: usize,
-    /// The links that were requested, and the first ones that weren't since they may unsubscribe the recipient.
+    /// The requested links, and the first ones skipped because they may unsubscribe the recipient.
     pub data: Vec<RequestedLink>,
 }
 
-/// A link, and what its request showed.
+/// A link and the result of its request.
 #[derive(Debug, Serialize)]
 pub struct RequestedLink {
     /// The URL without its fragment.
     pub url: String,
-    /// What the request showed.
+    /// The result of the request.
     pub state: LinkState,
     /// The status of the last response.
     pub status: Option<u16>,
-    /// The URL behind all redirects, if there were any.
+    /// The URL after all redirects, if any.
     pub location: Option<String>,
     /// Why it isn't `ok`.
     pub reason: Option<String>,
 }
 
-/// What the request of a link showed.
+/// The result of a link's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkState {
@@ -124,7 +124,7 @@ pub enum LinkState {
     Denied,
     /// The server can't be reached.
     Unreachable,
-    /// The URL, or that of a redirect, isn't public.
+    /// The URL, or a redirect's, isn't public.
     NotPublic,
     /// It wasn't requested, and there is no finding about it.
     Skipped,
@@ -147,7 +147,7 @@ pub(super) struct Targets {
     header: HashSet<String>,
     /// The links of the current block of text.
     block: Vec<usize>,
-    /// Whether its text besides the links is about ending a subscription: their text may be `here`.
+    /// Whether its text outside the links is about unsubscribing: their own text may be `here`.
     block_unsubscribes: bool,
 }
 
@@ -207,7 +207,7 @@ impl Targets {
             };
             let Some(outcome) = outcome else { continue };
             if let Some((rule, reason)) = outcome.finding() {
-                // Some reasons have the URL, which may be that of a redirect.
+                // Some reasons contain the URL, possibly a redirect's.
                 let has_url = reason.starts_with(url.as_str());
                 findings.add(rule, || spot.with(&if has_url { reason } else { format!("{reason}: {url}") }));
             }

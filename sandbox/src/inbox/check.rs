@@ -12,7 +12,7 @@ use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::problem::{self, Problem};
 
-/// The findings about an email, sent or not. They are computed on each request: a stored email doesn't change, but most are never checked.
+/// The findings about an email, sent or not. Computed on each request, since most emails are never checked.
 pub(super) fn answer(mail: &MailView) -> Response<Bytes> {
     checked(mail.id(), examined(mail).finish())
 }

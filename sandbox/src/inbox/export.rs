@@ -28,9 +28,9 @@ use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::Problem;
 
-/// What is larger than this, in bytes, is streamed in parts of at least this size.
+/// Larger exports, in bytes, are streamed in parts of at least this size.
 const PART: usize = 256 << 10;
-/// The time for other responses to leave memory to this one.
+/// The timeout for other responses to free memory for this one.
 const TIMEOUT: Duration = Duration::from_mins(10);
 /// The maximum number of IDs per request.
 const MAX_IDS: usize = 1_000;
@@ -41,11 +41,11 @@ enum Format {
     Json,
 }
 
-/// An export that is being written.
+/// An export in progress.
 struct Export {
     tenant: Arc<Tenant>,
     format: Format,
-    /// The mails that aren't written yet, and whether the end is.
+    /// The unwritten mails, and whether the end is written.
     mails: std::vec::IntoIter<Arc<Mail>>,
     ended: bool,
     written: usize,

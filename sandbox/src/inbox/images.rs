@@ -14,7 +14,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::images::{ImageJob, LoadedImages};
 use idempost_reference_server::wire::problem::{self, Problem};
 
-/// The maximum number of images of an email that are loaded.
+/// The maximum number of loaded images of an email.
 const MAX_IMAGES: usize = 100;
 
 /// `GET /_/messages/{id}/images`

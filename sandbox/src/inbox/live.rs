@@ -41,12 +41,12 @@ struct Live {
     tenant: Arc<str>,
 }
 
-/// The response with its initial message. Of mounts that can't stream it ends there, and the page reconnects.
+/// The response with its initial message. On mounts that can't stream, it ends there, and the page reconnects.
 pub(super) fn answer(state: &State, tenant: &str) -> Reply {
     let mut response = Response::new(hello(state, tenant).0);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    // Reverse proxies must neither compress the stream, which some collect for that, nor buffer it, as nginx does by default.
+    // Reverse proxies must neither compress the stream, for which some buffer it, nor buffer it, as nginx does by default.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     let live = Live { tenant: tenant.into() };
@@ -96,7 +96,7 @@ impl Live {
         }
     }
 
-    /// Waits for an event, and takes all others that are available by then. Returns `None` after the last one.
+    /// Waits for an event, and takes all others that are available. Returns `None` after the last one.
     async fn collect(&self, events: &mut Receiver<BusEvent>) -> Option<Collected> {
         let mut gathered = Collected::default();
         match events.recv().await {
@@ -244,7 +244,7 @@ struct Message<'a> {
     counts: Counts,
     /// Those with new events or delivery attempts.
     emails: Vec<Value>,
-    /// Those of them that are unsent, in the order of their acceptance.
+    /// The unsent ones, in the order of acceptance.
     unsent: Vec<unsent::Item<'a>>,
     /// The number of all unsent emails.
     unsent_count: usize,

@@ -44,7 +44,7 @@ pub(super) enum MailView {
 }
 
 impl MailView {
-    /// The email of a path that names its folder and its ID.
+    /// The email in a path with folder and ID.
     pub(super) fn of(call: &AccountCall<'_>) -> Result<Self, Problem> {
         Self::find(&call.tenant, folder(call), call.parameter(1))
     }
@@ -71,7 +71,7 @@ impl MailView {
         }
     }
 
-    /// The ID of the email of a mail, also of a captured mail that was deleted: then by the email's ID.
+    /// The ID of the email of a mail, even of a deleted captured mail: then by the email's ID.
     pub(super) fn find_email(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
         Self::find(tenant, folder, id).map(|mail| mail.email_id()).or_else(|missing| {
             let email = Uuid::try_parse(id).ok().filter(|id| lock(&tenant.emails).contains(*id));
@@ -79,7 +79,7 @@ impl MailView {
         })
     }
 
-    /// The ID of its email; that of a received email is its own.
+    /// The ID of its email; for a received email, its own.
     pub(super) fn email_id(&self) -> Uuid {
         match self {
             Self::Sent(mail) => mail.email_id,
@@ -88,7 +88,7 @@ impl MailView {
         }
     }
 
-    /// Its own ID, by which its remote images are kept.
+    /// Its own ID, the key of its remote images.
     pub(super) fn view_id(&self) -> Uuid {
         match self {
             Self::Sent(mail) => mail.id,
@@ -284,11 +284,11 @@ struct Details<'a> {
     html_size: Option<usize>,
     text_size: Option<usize>,
     headers: Vec<Header<'a>>,
-    /// In the order of the message; the index is the one in `files/{n}`.
+    /// In the order of the message; the index is `n` in `files/{n}`.
     files: Vec<File<'a>>,
     #[serde(flatten)]
     extracted: Extracted,
-    /// Why there are none, if the message can't be parsed.
+    /// The reason why an unparsable message has none.
     not_shown: Option<String>,
 }
 
@@ -327,7 +327,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// A received email in a list, with the fields of a captured one as far as it has them.
+/// A received email in a list, with the applicable fields of a captured one.
 #[derive(Serialize)]
 pub(super) struct ReceivedItem<'a> {
     id: String,
@@ -385,7 +385,7 @@ mod tests {
 
     const KEY: &str = "sb_test";
 
-    /// Stores a message like an earlier version, which had no limit.
+    /// Stores a message like an earlier version without a limit.
     fn stored(service: &Service) -> Uuid {
         let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
         let _change = service.state().snapshot_lock.enter();

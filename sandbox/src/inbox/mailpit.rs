@@ -44,7 +44,7 @@ fn json(value: &Value) -> Response<Bytes> {
     problem::json(StatusCode::OK, value)
 }
 
-/// Mailpit has 400 for all invalid requests.
+/// Mailpit returns 400 for all invalid requests.
 fn refused(Problem { status, message, .. }: Problem) -> Response<Bytes> {
     match status {
         StatusCode::UNPROCESSABLE_ENTITY => text(StatusCode::BAD_REQUEST, &message),

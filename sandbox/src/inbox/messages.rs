@@ -47,7 +47,7 @@ pub(super) fn details(tenant: &Tenant, mail: &Mail) -> Response<Bytes> {
     problem::json(StatusCode::OK, &detail_of(tenant, mail, bodies, &raw))
 }
 
-/// The same, for a caller that has the bodies and the source.
+/// The details of a mail, for a caller that has the bodies and the source.
 pub(super) fn detail_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
     let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);

@@ -1,7 +1,7 @@
 //! `GET /openapi.json` and `GET /openapi.yaml`: the contract, with this sandbox as its server.
 //!
-//! The file in `openapi/` is `openapi.yaml` as published, without `x-source`. A test in `tests/conformance` compares them,
-//! and writes the file with `SNAPSHOTS=overwrite`. JSON is YAML too (YAML 1.2, 1.3), so both paths respond with the same text.
+//! The file in `openapi/` is `openapi.yaml` as published, without `x-source`. A test in `tests/conformance` compares them, and writes the file
+//! with `SNAPSHOTS=overwrite`. JSON is valid YAML (YAML 1.2, 1.3), so both paths return the same text.
 //!
 //! `GET /_/openapi.json` describes the sandbox's own routes, as their tables declare them.
 
@@ -14,7 +14,7 @@ use idempost_reference_server::state::State;
 
 /// One member of the document per line.
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
-/// The address of a sandbox that chooses none.
+/// The default address of a sandbox.
 const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4010";
 /// The beginning of the line with the servers.
 const SERVERS: &str = "\n\"servers\":";
@@ -31,7 +31,7 @@ fn response(document: String, media_type: &'static str) -> Response<Bytes> {
     let mut response = Response::new(document.into());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    // Another version of the program may serve the same URL later.
+    // A later version of the program may serve the same URL.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }

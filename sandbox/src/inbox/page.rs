@@ -1,7 +1,7 @@
 //! The inbox page: `GET /_/`, and its files under `/_/assets/`.
 //!
-//! The files are part of the program and are sent unchanged; all data is loaded later as JSON, and inserted as text. So the page may run
-//! its own scripts and nothing else, and an email's HTML is shown in a frame with a policy of its own.
+//! The files are part of the program and are sent unchanged; all data is loaded later as JSON, and inserted as text. So the page may run only
+//! its own scripts, and an email's HTML is shown in a frame with its own policy.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
@@ -80,7 +80,7 @@ pub(super) fn lead(request: &Request<Bytes>) -> Answer {
 /// `GET /_/`. Without a key in its URL the page shows the account `sb_local`, or if the service has a password, is redirected to the account whose
 /// key is the password. The page refers to its files by relative URLs, so `/_` is redirected to `/_/`.
 ///
-/// Redirects are relative too: behind a reverse proxy, the path that the browser sees can have a prefix.
+/// Redirects are also relative: behind a reverse proxy, the browser's path can have a prefix.
 pub(super) fn show(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let (path, query) = (request.uri().path(), request.uri().query());
     let here = if path.ends_with('/') { "./" } else { "_/" };
@@ -119,7 +119,7 @@ fn file(kind: &'static str, text: &'static str) -> Response<Bytes> {
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::REFERRER_POLICY, "no-referrer"),
-        // Another version of the program may serve the same URL later.
+        // A later version of the program may serve the same URL.
         (header::CACHE_CONTROL, "no-cache"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ] {

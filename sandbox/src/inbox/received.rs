@@ -22,8 +22,8 @@ use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::{self, Problem};
 
-/// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients;
-/// by default they are those of the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of the checks of the sender.
+/// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients; by
+/// default they are those of the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of the sender's authentication.
 pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -50,7 +50,7 @@ fn not_received(reason: NotReceived) -> Problem {
     }
 }
 
-/// Reads the results of the checks of the sender; by default they are unknown.
+/// Reads the results of the sender's authentication, by default unknown.
 fn authentication(query: &str) -> Result<Authentication, Problem> {
     let mut authentication = Authentication::UNKNOWN;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {

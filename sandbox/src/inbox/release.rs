@@ -1,6 +1,6 @@
 //! Release of one email to a real server: `POST /_/messages/{id}/release`, `POST /_/received/{id}/release`, and `GET /_/relay`, the server.
 //!
-//! Only the recipients that the request names get the mail; those of its headers and of its envelope don't.
+//! Only the request's recipients get the mail, not those of its headers or envelope.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Requests for what an email refers to, its images and links: on a user's request, and at public addresses only.
+//! Requests an email's remote images and links: only when a user asks for it, and only at public addresses.
 
 pub(super) mod images;
 pub(super) mod links;
@@ -47,12 +47,12 @@ enum FailureKind {
     Unreachable,
     /// The response is wrong: its redirect or its content.
     Broken,
-    /// The requests of this or other emails took all the time.
+    /// The requests of this or other emails used up the time.
     NoTime,
 }
 
 impl Failure {
-    /// A reason with the URL it refers to, which may be that of a redirect.
+    /// A reason with its URL, possibly a redirect's.
     fn at(url: &Url, kind: FailureKind, reason: &dyn std::fmt::Display) -> Self {
         Self { kind, reason: format!("{:.200}: {reason}", url.as_str()) }
     }
@@ -66,7 +66,7 @@ impl Failure {
     }
 }
 
-/// Runs a task for each URL, some at the same time, each with a timeout, and all with another one. When the result is dropped, all of them end.
+/// Runs a task for each URL, some at the same time, each with a timeout, and all with another one. Dropping the result cancels them.
 async fn all<T: Send + 'static, F>(
     state: &State,
     urls: &[Url],
@@ -103,7 +103,7 @@ where
             };
             let timed_out =
                 || Err(Failure { kind, reason: format!("timed out after {} s", most.as_secs_f64()) });
-            // A task that has no time left must not begin.
+            // A task without remaining time must not start.
             let result = if Instant::now() < limit { timeout_at(limit, task).await.ok() } else { None };
             (url, result.unwrap_or_else(timed_out))
         });

@@ -56,7 +56,7 @@ pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Answer {
     let id = id.as_bytes();
     let all = state.tenants.requests.shared();
     let found = all.iter().find(|request| {
-        // Lists of emails contain the ID as well, but their method differs.
+        // Lists of emails also contain the ID, but their method differs.
         request.method == http::Method::POST
             && request.status.is_success()
             && request.answer_body.len() < MAX_BODY
@@ -212,7 +212,7 @@ fn headers(headers: &HeaderMap) -> Vec<Header<'_>> {
     let shown = headers.iter().map(|(name, value)| {
         let name = name.as_str();
         let value = if CREDENTIALS.contains(&name) {
-            // The authentication scheme is useful, the credential is hidden.
+            // Shows the authentication scheme, hides the credential.
             let scheme = value.to_str().ok().filter(|_| name.ends_with("authorization"));
             let scheme = scheme.and_then(|value| value.split_once(' ')).map(|(scheme, _)| scheme);
             scheme.map_or_else(|| HIDDEN.to_owned(), |scheme| format!("{scheme} {HIDDEN}"))

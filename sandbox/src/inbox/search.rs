@@ -18,7 +18,7 @@ use idempost_reference_server::wire::problem::Problem;
 
 pub(super) use self::mails::Searchable;
 
-/// The maximum number of terms: each is searched in every email.
+/// The maximum number of terms, each of which is searched in every email.
 const MAX_TERMS: usize = 32;
 /// The maximum length of a query or another parameter, in characters.
 const MAX_LENGTH: usize = 1_024;
@@ -33,7 +33,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Reads `query` and its shorthand from the parameters of a request; empty ones are ignored. `now` is what durations refer to.
+    /// Reads `query` and its shorthand from the parameters of a request; empty ones are ignored. Durations are relative to `now`.
     pub(super) fn read(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
         let mut terms = Vec::new();
         let mut given = [0; SHORTHAND.len()];

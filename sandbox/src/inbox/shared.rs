@@ -1,6 +1,6 @@
 //! The page of a shared email: `GET /_/shared/{token}`, its HTML in a frame, and its files as downloads.
 //!
-//! The email is untrusted, and so are those who follow the link: the page has no scripts and reveals neither the blind copies nor anything else of
+//! The email is untrusted, and so are those who follow the link: the page has no scripts and reveals neither Bcc recipients nor other data of
 //! the account.
 
 use std::fmt::Write as _;
@@ -26,7 +26,6 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;mar
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
 
-/// The page.
 pub(super) fn page(state: &State, token: &str) -> Answer {
     let mail = open(state, token)?;
     let fields = Fields::of(&mail);
@@ -75,7 +74,7 @@ fn open(state: &State, token: &str) -> Result<MailView, Problem> {
     find(Folder::Sent).or_else(|_| find(Folder::Received)).map_err(|_| gone())
 }
 
-/// What the page shows beside the body.
+/// The fields shown besides the body.
 struct Fields {
     from: String,
     to: String,

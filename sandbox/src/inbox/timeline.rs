@@ -65,7 +65,7 @@ struct Try {
     response: String,
 }
 
-/// The timeline of an email; that of a sent one remains when its mail was deleted.
+/// The timeline of an email; for a sent one, even after its mail was deleted.
 pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
     let email = MailView::find_email(tenant, folder, id)?;
     let events = match folder {

@@ -1,6 +1,6 @@
 //! Unsent emails: waiting, failed or canceled. `GET /_/messages?state=…` lists them.
 //!
-//! An email is listed here from its acceptance until it is sent. Then its URL (`/_/messages/{email_id}/…`) is that of the captured email.
+//! An email is listed here from its acceptance until it is sent. Then its URL (`/_/messages/{email_id}/…`) leads to the captured email.
 
 use std::sync::Arc;
 
@@ -115,12 +115,11 @@ pub(super) fn ids(tenant: &Tenant) -> impl Iterator<Item = Uuid> + use<> {
     emails.into_iter().filter(|email| State::of(email).is_some()).map(|email| email.id)
 }
 
-/// Finds an unsent email by ID.
 pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> {
     emails.get(id).filter(|email| State::of(email).is_some()).cloned()
 }
 
-/// An unsent email in a list, with the fields of a captured one as far as it has them.
+/// An unsent email in a list, with the applicable fields of a captured one.
 #[derive(Serialize)]
 pub(super) struct Item<'a> {
     id: String,
@@ -131,7 +130,7 @@ pub(super) struct Item<'a> {
     bcc: &'a [String],
     subject: &'a str,
     created_at: String,
-    /// `None` if it was sent meanwhile.
+    /// `None` if it has been sent.
     state: Option<State>,
     /// The reason of its failure, as in webhook events.
     reason: Option<Arc<str>>,

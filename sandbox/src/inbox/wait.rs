@@ -1,4 +1,4 @@
-//! `GET /_/messages/wait`: the details of the newest matching captured email, at once if there is one, else as soon as it is captured.
+//! `GET /_/messages/wait`: the details of the newest matching captured email, immediately or as soon as one is captured.
 //!
 //! The handler looks once. If it finds nothing, [`Waiting`] looks again, without a thread: a waiter
 //! needs a connection and a timer. It subscribes before it looks again, and remembers which emails it has seen, so that no email
@@ -97,7 +97,7 @@ impl Waiting {
         found.await.unwrap_or_else(|_| timeout.timed_out().into_response())
     }
 
-    /// Compares the emails that were captured since the last look.
+    /// Compares the emails captured since the last check.
     async fn look(&mut self, state: &Arc<State>) -> Option<Response<Bytes>> {
         // Closing it would be the only error.
         let permit = Arc::clone(&state.arrivals.looking).acquire_owned().await.ok()?;

@@ -43,14 +43,14 @@ impl Known {
     }
 }
 
-/// The changes of one write. Their order is irrelevant: of each record only the last state counts.
+/// The changes of one write. In any order: only the last state of each record counts.
 #[derive(Default)]
 pub(super) struct Batch {
     /// Deleted tenants.
     pub(super) gone: BTreeSet<u32>,
     /// New and used tenants: the name, and the number of the last use.
     pub(super) tenants: BTreeMap<u32, (String, u64)>,
-    /// Tables that are replaced: their previous content is deleted.
+    /// Replaced tables, whose previous content is deleted.
     pub(super) emptied: BTreeSet<(u32, u8)>,
     /// Records to write, or to delete.
     pub(super) records: BTreeMap<Place, Option<Box<dyn Encode>>>,
@@ -124,14 +124,14 @@ impl Batch {
         }
     }
 
-    /// Whether this batch replaces or deletes what is written at a place.
+    /// Whether this batch replaces or deletes the record at a position.
     pub(super) fn replaces(&self, place: Place) -> bool {
         self.records.contains_key(&place)
             || self.emptied.contains(&(place.tenant, place.table))
             || self.gone.contains(&place.tenant)
     }
 
-    /// Adds the changes that came after a failed write.
+    /// Adds the changes since a failed write.
     pub(super) fn then(&mut self, later: Self) {
         if self.is_empty() {
             *self = later;

@@ -1,4 +1,4 @@
-//! Which segment holds the record of each place, and how much of the segments is still in use.
+//! The segment of each record, and the bytes in use of each segment.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::persistence::segment::Place;
 
 /// The number of neighboring positions that share an entry: positions are dense, since each table counts them.
 const CHUNK: usize = 16;
-/// The bytes of segments that are allowed beside twice those of their records in use.
+/// The bytes of segments allowed in addition to twice the bytes in use.
 const SLACK: usize = 4 << 20;
 
 /// The segment and the length of each of some records. Segments are counted from 1; 0 stands for no record.
@@ -41,7 +41,7 @@ impl Index {
         self.bytes += bytes;
     }
 
-    /// Sets where the record of a place is, and how long; none if it is deleted.
+    /// Sets the segment and length of a record; none if it is deleted.
     pub(super) fn set(&mut self, place: Place, found: Option<(u32, u32)>) {
         let key = (place.tenant, place.table);
         let (number, slot) = chunk(place.position);
@@ -88,7 +88,7 @@ impl Index {
     }
 
     /// The oldest segments, if all of them take more than twice the bytes of their records in use: so many that copying their records takes
-    /// about `slice` bytes. Nothing is older, so what they delete or replace need not be known any more.
+    /// about `slice` bytes. Nothing is older, so their deletions can be forgotten.
     pub(super) fn to_compact(&self, slice: usize) -> Vec<(u32, Segment)> {
         let (mut unused, mut copied) = (self.bytes.saturating_sub(2 * self.used + SLACK), 0);
         let oldest = self.segments.iter().take_while(|(_, segment)| {
@@ -100,7 +100,7 @@ impl Index {
         oldest.map(|(number, segment)| (*number, *segment)).collect()
     }
 
-    /// Removes the oldest segment. Its records were copied to others.
+    /// Removes the oldest segment. Removes a segment whose records were copied.
     pub(super) fn remove_segment(&mut self, number: u32) {
         if let Some(segment) = self.segments.remove(&number) {
             self.bytes -= segment.bytes;

@@ -1,7 +1,6 @@
 //! A read-only file with writes in memory.
 //!
-//! Opening a database repairs it if possible. The integrity of a file must be known before anything in it changes, so it is first opened
-//! this way.
+//! Opening a database repairs it if possible. Used to check the integrity of a file before anything in it changes.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -63,7 +63,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     Ok(service)
 }
 
-/// Restores the tenants; returns the jobs, which refer to all of them.
+/// Restores the tenants; returns the jobs, which refer to them.
 fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
     let state = service.state();
     let stored = store.tenants()?.into_iter();

@@ -1,6 +1,6 @@
-//! Segments: records one after the other, each with its place.
+//! Segments: sequences of records, each with its position.
 //!
-//! A write appends segments, and never changes one. Of each place the last entry counts. An entry is the tenant's number, the table's number,
+//! A write appends segments, and never changes one. The last entry of a position counts. An entry is the tenant's number, the table's number,
 //! the position, the length of the record, all little-endian, and the record; [`DELETED`] in place of a length says that there is none.
 
 use crate::persistence::PersistenceError;
@@ -8,10 +8,10 @@ use crate::persistence::PersistenceError;
 /// The bytes of an entry before its record.
 const HEAD: usize = 17;
 const DELETED: u32 = u32::MAX;
-/// More than any table counts.
+/// Higher than any table's number.
 const MAX_POSITION: u64 = 1 << 60;
 
-/// Where a record belongs.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     /// The number of the tenant in the file; [`ALL`](Self::ALL) for what belongs to all of them.
@@ -27,7 +27,7 @@ impl Place {
 /// Appends a record.
 pub(super) type Write<'a> = &'a dyn Fn(&mut Vec<u8>) -> Result<(), PersistenceError>;
 
-/// A place, and its record unless it is deleted.
+/// A position, and its record unless it is deleted.
 type Entry<'a> = (Place, Option<&'a [u8]>);
 
 /// Appends an entry whose record `write` appends; without one, the entry deletes. Returns the length of the record.
@@ -62,7 +62,7 @@ pub(super) fn entries(mut segment: &[u8]) -> impl Iterator<Item = Result<Entry<'
     })
 }
 
-/// The first entry, and what follows it.
+/// The first entry, and the rest.
 fn split(segment: &[u8]) -> Option<(Entry<'_>, &[u8])> {
     let (tenant, rest) = segment.split_first_chunk()?;
     let (table, rest) = rest.split_first()?;

@@ -30,7 +30,7 @@ use idempost_reference_server::model::usage::Usage;
 use idempost_reference_server::model::webhook::Webhook;
 use idempost_reference_server::model::webhook_delivery::WebhookDelivery;
 
-/// A record of which a snapshot can be written later.
+/// A record whose snapshot can be written later.
 pub(super) trait Snapshot: Serialize + Send + Sync + Sized + 'static {
     /// A snapshot of the record. Most records never change: an update replaces them.
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {

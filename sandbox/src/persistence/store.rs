@@ -28,7 +28,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 const CACHE: usize = 4 << 20;
 /// The usual size of a segment, in bytes: with its key and the head of its page just below a power of two, which a page has.
 const SEGMENT: usize = (256 << 10) - 64;
-/// The bytes that compaction copies in a write, besides as many as the write itself has.
+/// The bytes that compaction copies per write, in addition to the write's own size.
 const SLICE: usize = 1 << 20;
 /// By name.
 const METADATA: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
@@ -63,7 +63,7 @@ impl Store {
     }
 
     fn try_open(folder: &Path) -> Result<Self, PersistenceError> {
-        // The database has a lock of its own. This one is held already while the file is checked.
+        // The database has its own lock; this one also covers the check of the file.
         let lock = open(&folder.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -90,7 +90,7 @@ impl Store {
                     return Err(PersistenceError::Older { found, known: FORMAT });
                 }
             }
-            // Stopped before the first write; a foreign database isn't empty.
+            // Stopped before the first write; another program's database isn't empty.
             None if fresh || store.is_empty()? => store.set_metadata("format", &FORMAT.to_be_bytes())?,
             None => return Err(PersistenceError::Damaged("it has no format version".to_owned())),
         }
@@ -189,7 +189,7 @@ impl Store {
         })
     }
 
-    /// Writes changes atomically, and compacts a slice of what earlier writes left behind.
+    /// Writes changes atomically, and compacts a slice of older segments.
     pub(super) fn write(&mut self, batch: &Batch) -> Result<(), PersistenceError> {
         let mut writing = self.database.begin_write()?;
         writing
@@ -217,7 +217,7 @@ impl Store {
             for (place, record) in &batch.records {
                 match record {
                     Some(record) => appender.append(*place, Some(&|segment| record.encode(segment)))?,
-                    // Most were never written: a job that ran at once, for example.
+                    // Most were never written, such as jobs that ran immediately.
                     None if self.index.segment(*place).is_some() => appender.append(*place, None)?,
                     None => {}
                 }
@@ -225,7 +225,7 @@ impl Store {
             removed = self.index.to_compact(SLICE.max(appender.written()));
             for (number, segment) in &removed {
                 let bytes = appender.table.remove(number)?.filter(|_| segment.used > 0);
-                // A copy, since the table is written meanwhile.
+                // A copy, since the table is written to.
                 let bytes = bytes.map(|bytes| bytes.value().to_vec()).unwrap_or_default();
                 for entry in segment::entries(&bytes) {
                     let (place, record) = entry?;
@@ -275,7 +275,7 @@ fn length(record: &[u8]) -> u32 {
     u32::try_from(record.len()).unwrap_or(u32::MAX)
 }
 
-/// Where records are: the segment and the length of each that isn't deleted.
+/// The segment and the length of each record that isn't deleted.
 type Changed = Vec<(Place, Option<(u32, u32)>)>;
 
 /// Appends entries to new segments.
@@ -323,7 +323,7 @@ impl<'a, 't> Appender<'a, 't> {
         self.added.iter().map(|(_, bytes)| bytes).sum::<usize>() + self.buffer.len()
     }
 
-    /// Adds the last segment. Returns the added segments, and where the records are.
+    /// Adds the last segment. Returns the added segments and the positions of their records.
     fn end(mut self) -> Result<(Vec<(u32, usize)>, Changed), PersistenceError> {
         if !self.buffer.is_empty() {
             self.add_segment(self.buffer.len())?;

@@ -17,7 +17,6 @@ pub(super) const JOBS: u8 = 101;
 /// OAuth grants of all tenants.
 pub(super) const GRANTS: u8 = 102;
 
-/// Visits tables.
 pub(super) trait Visit {
     fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where

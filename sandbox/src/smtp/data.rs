@@ -11,7 +11,6 @@ enum State {
     /// CRLF: the start of a line.
     LineStart,
     Text,
-    /// CR.
     Cr,
     /// CRLF, dot.
     Dot,
@@ -65,7 +64,7 @@ impl DataReader {
         self.text.as_ref().map_or(0, Vec::len)
     }
 
-    /// Drops the content, and what follows.
+    /// Drops the content and the rest.
     pub(super) fn discard(&mut self) {
         self.text = None;
     }
@@ -81,7 +80,7 @@ impl DataReader {
             // A dot at the start of a line is removed.
             (State::LineStart, b'.') => return self.state = State::Dot,
             (State::Dot, b'\r') => return self.state = State::DotCr,
-            // It wasn't the end, so the CR is content.
+            // Not the end, so the CR is content.
             (State::DotCr, _) => self.keep(b"\r"),
             _ => {}
         }

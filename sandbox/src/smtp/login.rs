@@ -9,7 +9,7 @@ use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN};
 pub(super) enum Login {
     Plain,
     UserName,
-    /// With the user name that was received.
+    /// With the received user name.
     Password(String),
 }
 

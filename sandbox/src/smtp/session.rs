@@ -26,7 +26,7 @@ use idempost_reference_server::state::keys;
 
 /// The maximum number of recipients per message (RFC 5321, 4.5.3.1.8 requires at least 100).
 const MAX_RECIPIENTS: usize = 1_000;
-/// The memory that a message takes, as a multiple of its size: itself, and what is read from it.
+/// The memory for a message and its parsed parts, as a multiple of its size.
 const PROCESSING: usize = 2;
 /// The number of rejected commands after which a client counts as broken.
 const MAX_REFUSALS: usize = 50;
@@ -156,7 +156,7 @@ impl Session {
         };
         let (fault, delay) = self.service.faults().apply_smtp(account, stage);
         if fault.is_some() || !delay.is_zero() {
-            // A page that shows the faults reloads them.
+            // Makes open pages reload the faults.
             self.service.state().event_bus.publish_to_all(BusEventKind::Request);
         }
         let step = match fault {
@@ -175,7 +175,7 @@ impl Session {
                 Reply { code, text }.write(out);
                 if code == 421 { Step::Bye } else { Step::Go }
             }
-            // Other faults are those of HTTP.
+            // The other faults are for HTTP.
             _ => run(self, out),
         };
         match step {
@@ -444,7 +444,7 @@ impl Session {
             self.delivered(&Reply::BARE_LINE_END, out);
             return Step::Go;
         }
-        // A message that meets a fault ends its transaction too: its envelope is taken already.
+        // A fault also ends the message's transaction: its envelope is already taken.
         self.meet_fault(SmtpStage::EndOfData, out, |session, _| {
             let (service, key) = (Arc::clone(&session.service), Arc::clone(&session.key));
             let wire = Wire::default();

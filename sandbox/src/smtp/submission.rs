@@ -130,7 +130,7 @@ fn custom<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String
     })
 }
 
-/// The headers that are no field of the request. Repeated values are joined with `, `.
+/// The headers that aren't fields of the request. Repeated values are joined with `, `.
 fn headers(message: &Message<'_>) -> Option<Value> {
     let mut headers = Map::new();
     for (name, value) in custom(message) {
@@ -164,7 +164,7 @@ fn attachments(message: &Message<'_>) -> Vec<Value> {
     files.collect()
 }
 
-/// The envelope recipients that no header has named yet, without duplicates.
+/// The envelope recipients not yet named by a header, without duplicates.
 struct Envelope<'a> {
     left: Vec<Option<&'a str>>,
     /// By address in lower case.
@@ -184,7 +184,7 @@ impl<'a> Envelope<'a> {
         envelope
     }
 
-    /// Takes those that this header names, as written there.
+    /// Takes the recipients in this header, as written there.
     fn take(&mut self, header: Option<&Address<'_>>) -> Vec<String> {
         let named = header.into_iter().flat_map(Address::iter);
         let taken = named.filter_map(|one| {

@@ -9,9 +9,8 @@ pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<Url, Setti
     if given.is_empty() {
         return Err(wrong("is missing; set the service's URL, such as https://api.example.com"));
     }
-    let url = Url::parse(given).map_err(|error| {
-        wrong("must be an absolute URL such as https://api.example.com").found(format!("{given:?}: {error}"))
-    })?;
+    let url = Url::parse(given)
+        .map_err(|_| wrong("must be an absolute URL such as https://api.example.com").found(given))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("must start with https:// or http://").found(url.scheme()));
     }

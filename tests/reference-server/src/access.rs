@@ -1,7 +1,7 @@
-//! Who may use the sandbox's own routes, and the account of a request.
+//! Access to the sandbox's own routes, and the account of a request.
 //!
-//! Without a password everyone on this machine may use all of them, and a key only names an account. With one, a credential needs full access to
-//! its account, and what concerns all accounts needs the password itself.
+//! Without a password, every program on this machine may use all of them, and a key only names an account. With a password, a credential needs
+//! full access to its account, and requests that affect all accounts need the password.
 
 pub mod account;
 pub mod password;
@@ -48,7 +48,7 @@ fn name_of_key(state: &State, token: &str) -> Result<String, Problem> {
     full(state, credential.ok_or_else(Problem::invalid_api_key)?)
 }
 
-/// The account of a credential, which needs full access if the sandbox has a password.
+/// The account of a credential. If the sandbox has a password, the credential needs full access.
 pub fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem> {
     if state.settings.password.is_some() {
         credential.check(Scope::Full)?;
@@ -56,8 +56,8 @@ pub fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem
     Ok(credential.tenant.into_owned())
 }
 
-/// The name of the account that a request names, if it names one: as above, or by Basic authentication with a key as user or password, which
-/// clients of other mail tools support.
+/// The account named by a request, if any: as above, or by Basic authentication with a key as user or password, which clients of other mail
+/// tools support.
 pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
     if query_key(request).is_some() || account::bearer(request.headers()).is_some() {
         return Some(name_or_query(state, request));

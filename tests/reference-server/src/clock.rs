@@ -1,8 +1,8 @@
 //! A clock that tests can move.
 //!
-//! The service never sleeps. Future work is put on a `Scheduler` with its due time, and runs when the clock has passed it: whenever a
-//! test moves the clock, on the tick of a long-running mount, and, unless there is much, at the start of every request. So a test passes a
-//! day without waiting, and a sandbox on the real clock works on time.
+//! The service never sleeps. Future work is put on a `Scheduler` with its due time, and runs when the clock has passed it: whenever a test moves
+//! the clock, on the tick of a long-running mount, and, for little work, at the start of every request. So a test can skip a day without
+//! waiting, and a sandbox on the real clock is on time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -99,7 +99,7 @@ impl Reading {
         saturating_add(self.changed_at, scaled(instant.duration_since(self.shown), 1.0 / self.scale))
     }
 
-    /// The same clock, showing this instant from now on.
+    /// The same clock, set to this instant.
     fn showing(self, shown: Timestamp) -> Self {
         Self { shown, changed_at: Timestamp::now(), ..self }
     }
@@ -168,7 +168,7 @@ impl Clock {
         self.change(|reading| reading.showing(saturating_add(reading.now(), by)));
     }
 
-    /// Sets the clock to an instant, also to an earlier one. A running clock continues from there.
+    /// Sets the clock to an instant, even an earlier one. A running clock continues from there.
     pub fn set(&self, to: Timestamp) {
         self.change(|reading| reading.showing(to));
     }
@@ -178,7 +178,7 @@ impl Clock {
         self.change(|reading| Reading { frozen: true, ..reading.showing(reading.now()) });
     }
 
-    /// Resumes a stopped clock from the time that it shows.
+    /// Resumes a stopped clock from its current time.
     pub fn resume(&self) {
         self.change(|reading| Reading { frozen: false, ..reading.showing(reading.now()) });
     }

@@ -1,5 +1,5 @@
-//! The content of emails: placeholders of templates, inline images, HTML as text, laid out or only its words, the one-time codes and links in a text, and
-//! what lists show of one.
+//! The content of emails: placeholders of templates, inline images, HTML as text, laid out or only its words, the one-time codes and links in a
+//! text, and previews for lists.
 
 pub mod codes;
 pub mod html;

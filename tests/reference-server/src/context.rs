@@ -102,7 +102,7 @@ impl<'a> Context<'a> {
         ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
-    /// Reads the body with `read`. Returns the input, or all problems at once.
+    /// Reads the body with `read`. Returns the input, or all problems.
     pub fn body<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, Problem> {
         Ok(fields::read(Body::parse(self.request.body())?, self.ignored, read)?)
     }

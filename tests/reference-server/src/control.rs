@@ -1,4 +1,4 @@
-//! What every service has under `/_/`: the links of emails and logins, and control over the service from outside the process.
+//! The routes of every service under `/_/`: the links of emails and logins, and control over the service from outside the process.
 //!
 //! | file | contents |
 //! |---|---|

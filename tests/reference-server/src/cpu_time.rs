@@ -1,4 +1,4 @@
-//! The cost of work in tests, as CPU time: other programs don't count.
+//! The cost of work in tests, as CPU time, independent of other programs.
 
 use std::time::Duration;
 

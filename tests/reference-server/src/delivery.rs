@@ -1,8 +1,8 @@
 //! Delivery of accepted emails.
 //!
-//! An accepted email is sent at once, when its schedule is due, or when its hosted attachments have been fetched. Sending means: the
-//! message is rendered as it would be transmitted and captured in the inbox, and the simulated outcome of each recipient is scheduled in
-//! small steps of the service's clock.
+//! An accepted email is sent immediately, when its schedule is due, or when its hosted attachments have been fetched. Sending means: the message
+//! is rendered as it would be transmitted and captured in the inbox, and the simulated outcome of each recipient is scheduled in small steps of
+//! the service's clock.
 
 pub mod broadcast;
 pub mod contacts;
@@ -70,7 +70,7 @@ pub fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp)
     id
 }
 
-/// Accepts an email whose ID its content refers to.
+/// Accepts an email whose content refers to its ID.
 fn accept_as(state: &State, tenant: &Arc<Tenant>, id: Uuid, draft: Draft, now: Timestamp) {
     let due = draft.scheduled_at.filter(|due| *due > now);
     let email = Arc::new(Email::new(id, Box::new(draft), now));
@@ -91,7 +91,7 @@ pub fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Ti
     state.scheduler.schedule(due, job);
 }
 
-/// Records an event of an email, and notifies webhooks and automations. `detail` is the content of the field that events of this type have.
+/// Records an event of an email, and notifies webhooks and automations. `detail` is the content of the event type's own field.
 pub fn record_event(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -109,7 +109,7 @@ pub fn record_event(
             webhooks::payload::email(email, event, detail, at, &state.links.prefix())
         });
         suppressions::learn(state, tenant, email, at, event, detail);
-        // As a job, so that a chain of automations needs no deeper stack than one.
+        // As a job, so that a chain of automations doesn't recurse.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
             state.scheduler.schedule(at, Job::NotifyAutomations { tenant, email, event });
@@ -149,7 +149,7 @@ pub fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Tim
     deliver(state, tenant, email, draft, at);
 }
 
-/// Continues with an email whose hosted attachments were fetched, or failed to be.
+/// Continues with an email after its hosted attachments were fetched, or fetching failed.
 pub fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
     let Some((tenant, email, mut draft)) = job.open() else { return };
     let now = tenant.clock.now();
@@ -199,7 +199,7 @@ fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<D
     let tracking = domain.and_then(|domain| Tracking::of(&domain, state.links.prefix()));
     let id = state.next_id();
     let mail = Arc::new(Mail::new(id, email, draft, enforced, tracking, at));
-    // Captured emails live as long as the email itself.
+    // Captured emails are kept as long as the email.
     let remembered = lock(&tenant.emails).contains(email.id);
     if remembered {
         email.set_captured(id);

@@ -30,7 +30,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
 
-/// Rejects a request that only a foreign page would send, or that doesn't have the password.
+/// Rejects a request that only another origin's page would send, or that lacks the password.
 pub fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
     if found.access() == Access::Health {
         return None;

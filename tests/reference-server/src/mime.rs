@@ -23,7 +23,7 @@ pub const MAX_PARTS: usize = 10_000;
 /// an encoded one.
 const MAX_REREAD: usize = 128 << 20;
 
-/// Why a message isn't parsed, as the predicate of a sentence about it.
+/// The reason why a message isn't parsed, as the predicate of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotParsed(&'static str);

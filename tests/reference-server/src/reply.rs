@@ -1,4 +1,4 @@
-//! What a mount does with a request that the service has handled.
+//! The reply to a handled request, for a mount to execute.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub enum Reply {
     Fault(Response<Bytes>, Wire),
     /// Waits for a task, whose status and body replace those of the response. It ends when the client disconnects.
     Wait(Response<Bytes>, Task),
-    /// The same for a task that runs to its end, even if the client disconnects.
+    /// Like [`Wait`](Self::Wait), but the task runs to its end, even if the client disconnects.
     Perform(Response<Bytes>, Task),
     /// Sends the head of the response, and then each part of the stream. Mounts that can't stream send the body of the response; if it is empty,
     /// they respond with 501.
@@ -93,7 +93,7 @@ impl Reply {
         Self::Upgrade(head, serve)
     }
 
-    /// The response as far as it is known.
+    /// The response, possibly a placeholder.
     pub fn response(&self) -> &Response<Bytes> {
         match self {
             Self::Now(response)
@@ -105,7 +105,7 @@ impl Reply {
         }
     }
 
-    /// The response as far as it is known, to add headers.
+    /// The response, possibly a placeholder, to add headers.
     pub fn response_mut(&mut self) -> &mut Response<Bytes> {
         match self {
             Self::Now(response)

@@ -1,5 +1,4 @@
-//! A route as data: what it requires, what it does and what it costs, declared once. The lookup, the guard, the mounts and the documents of
-//! the routes read it from here.
+//! A route as data: its requirements, effect and cost, declared once for the lookup, the guard, the mounts and the documents of the routes.
 
 pub mod columns;
 pub mod lookup;
@@ -25,7 +24,7 @@ use crate::wire::problem::Problem;
 
 pub use crate::route::lookup::{Found, Routes};
 
-/// Routes that have the same form of errors.
+/// Routes with the same form of errors.
 pub struct Table {
     pub area: Area,
     /// The beginnings of paths: an unknown path with one of them belongs to this table.
@@ -37,7 +36,7 @@ pub struct Table {
     pub routes: &'static [Route],
 }
 
-/// What applies to all routes of a table.
+/// The properties of all routes of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Area {
     /// The service's API: rate-limited, logged, subject to scripted faults.
@@ -58,28 +57,28 @@ pub struct Route {
     pub cost: Cost,
     pub body: Body,
     pub stage: Stage,
-    /// What the route does, for the document of the sandbox's own routes. `openapi.yaml` describes the others.
+    /// The description, for the document of the sandbox's own routes. `openapi.yaml` describes the others.
     pub about: &'static str,
     pub handler: Handler,
 }
 
-/// What a request needs to have. Where an account's own routes need a key and the sandbox has no password, everyone on this machine may use
-/// them: a key only names the account.
+/// The access that a request needs. If the sandbox has no password, a key only names the account, and every program on this machine may use the
+/// routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Nothing, not even a known host name: for health checks.
     Health,
     /// Nothing: the response contains no account's data.
     Open,
-    /// Nothing: the URL is its own authorization, so it works from other origins too. A link in an email, or to a login.
+    /// Nothing: the URL is its own authorization, so it also works from other origins. A link in an email, or to a login.
     Link,
     /// A credential with this scope.
     Key(Scope),
-    /// The password, if the sandbox has one, since the route concerns all accounts.
+    /// The password, if the sandbox has one, since the route affects all accounts.
     Password,
 }
 
-/// What a request does.
+/// The effect of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Changes nothing of an account.
@@ -94,7 +93,7 @@ pub enum Effect {
 /// Where a request is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// At once: in less than a millisecond.
+    /// Inline: takes less than a millisecond.
     Quick,
     /// On a blocking thread: searches, metrics, derived texts, the first step of a broadcast.
     Slow,
@@ -131,7 +130,7 @@ pub enum Handler {
     AnyKey(fn(&Call<'_>) -> Answer),
     /// The account of the request. It is created if it doesn't exist, unless the route only reads.
     Account(fn(&AccountCall<'_>) -> Answer),
-    /// The same, for a response that isn't complete when the handler returns.
+    /// Like [`Account`](Self::Account), for a response that isn't complete when the handler returns.
     Later(fn(&AccountCall<'_>) -> Result<Reply, Problem>),
 }
 
@@ -194,7 +193,7 @@ pub struct Call<'a> {
     pattern: &'static str,
 }
 
-/// A request, and the account that it is for.
+/// A request and its account.
 pub struct AccountCall<'a> {
     call: Call<'a>,
     /// Not created by requests that only read.

@@ -19,7 +19,7 @@ pub static ROUTES: LazyLock<Routes> = LazyLock::new(|| Routes::new(TABLES));
 
 const TABLES: &[Table] = &[SERVICE, OAUTH, CONTROL];
 
-/// The service's API. Paths without a known beginning are unknown paths of it.
+/// The service's API. Paths without a known beginning belong to this table.
 pub const SERVICE: Table = Table {
     area: Area::Service,
     prefixes: &[],
@@ -222,7 +222,7 @@ const OPERATIONS: &[Route] = &[
     route(DELETE, "/oauth/grants/{oauth_grant_id}", FULL, CHANGES, QUICK, JSON, STABLE, Service(grants::revoke)),
 ];
 
-/// What every service has under `/_/`.
+/// The routes of every service under `/_/`.
 pub const CONTROL: Table = Table {
     area: Area::Own,
     prefixes: &["/_/"],

@@ -139,8 +139,7 @@ impl<W> Waiting<W> {
         service.or_else(|| own().filter(|(at, _)| at.is_some_and(|at| at <= now.system)))
     }
 
-    /// Checks the next few jobs, in turn, and drops those that are no longer needed. So they are at most about as many as the needed ones,
-    /// and no call takes long.
+    /// Checks the next few jobs, in turn, and drops those that are no longer needed. This bounds their number, at a small cost per call.
     fn purge(&mut self, is_needed: fn(Timestamp, &W) -> bool) {
         for _ in 0..CHECKS {
             let next = self.jobs.range((Bound::Excluded(self.checked), Bound::Unbounded)).next();

@@ -117,8 +117,8 @@ impl Service {
         service
     }
 
-    /// Handles one request, without a socket: what needs one, such as waiting for an email, responds with 501, and a scripted fault on the
-    /// wire doesn't apply.
+    /// Handles one request, without a socket: routes that need one, such as waiting for an email, return 501, and scripted faults on the wire
+    /// don't apply.
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
         self.reply(request).into_response()
     }
@@ -176,7 +176,7 @@ impl Service {
         reply
     }
 
-    /// Whether the head of a request is enough to reject it, whatever its body contains.
+    /// Whether the head of a request is enough to reject it.
     pub(crate) fn is_rejected(&self, head: &Request<Bytes>) -> bool {
         let found = self.find(head.method(), head.uri().path());
         if guard::refusal(&self.state, head, &found).is_some() {
@@ -211,7 +211,7 @@ impl Service {
         response
     }
 
-    /// Responds to a connection beyond the limit, of which nothing was read.
+    /// Responds to a connection beyond the limit, without reading it.
     pub(crate) fn refuse_connection(&self) -> Response<Bytes> {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
@@ -355,7 +355,7 @@ impl Service {
             return (response, allowance);
         }
         let credential = self.state.credential(request.headers());
-        // A request that only reads creates no tenant, nor does one without a route.
+        // Reads and unknown routes create no tenant.
         let creates = found.route.as_ref().is_ok_and(|route| route.effect != Effect::Reads);
         let tenants = &self.state.tenants;
         let tenant = credential.as_ref().ok().map(|Credential { tenant, .. }| {
@@ -503,7 +503,7 @@ impl Service {
         lock(&tenant.captured).newest_first().map(Mail::shown).collect()
     }
 
-    /// Waits until a captured email of a tenant matches, and returns the newest one that does; those captured before count, too. An API key
+    /// Waits until a captured email of a tenant matches, and returns the newest one that does; those captured earlier also count. An API key
     /// names the tenant. Returns `None` after the timeout, which is real time, whatever [`clock`](Self::clock) shows.
     ///
     /// ```
@@ -603,7 +603,7 @@ impl Service {
     }
 
     /// Registers a callback for every tenant that is evicted, with all its data, since there are more than [`Settings::keep_tenants`]. It
-    /// receives the beginning of the tenant's name. Those that were evicted before, while the state was restored, are reported at once.
+    /// receives the beginning of the tenant's name. Those evicted while the state was restored are reported immediately.
     pub fn on_evicted(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
         write(&self.eviction_listeners).push(Arc::new(listener));
         self.notify_of_evictions();
@@ -699,7 +699,7 @@ pub(crate) fn without_doubled_slashes(uri: &mut Uri) {
     if target.starts_with("//") {
         let target = PathAndQuery::try_from(format!("/{}", target.trim_start_matches('/')));
         let mut parts = std::mem::take(uri).into_parts();
-        // The end of a valid target is one, too.
+        // The end of a valid target is also valid.
         parts.path_and_query = target.ok();
         *uri = Uri::from_parts(parts).unwrap_or_default();
     }

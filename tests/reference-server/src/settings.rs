@@ -10,10 +10,10 @@ use crate::model::oauth::clients::OAuthClient;
 
 pub(crate) use crate::clock::ClockStart;
 
-/// Which behavior applies where the specification and Resend differ.
+/// The behavior where the specification and Resend differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compat {
-    /// That of the specification.
+    /// As specified.
     #[default]
     Specification,
     /// Resend's: emails of a batch can have `scheduled_at`. An empty `scheduled_at` or `topic_id`, and an empty `from`, `subject`, `html` or
@@ -43,7 +43,7 @@ pub struct Settings {
     pub daily_quota: Option<u64>,
     /// The same per month.
     pub monthly_quota: Option<u64>,
-    /// Which behavior applies where the specification and Resend differ.
+    /// The behavior where the specification and Resend differ.
     pub compat: Compat,
     /// Rejects senders whose domain the tenant hasn't verified. If false, any domain may send.
     pub strict_domains: bool,
@@ -91,7 +91,7 @@ pub struct Settings {
     pub allow_private_addresses: bool,
     /// Loads the remote images of an email and requests its links when a user requests it, at public addresses. If false, this is rejected.
     pub fetch_remote: bool,
-    /// The timeout of one remote image or link. All of an email may take three times as long.
+    /// The timeout of one remote image or link. The limit for an email is three times as long.
     pub remote_timeout: Duration,
     /// Servers besides those at public addresses that may be requested for remote images and links, by exact IP address and port: for tests,
     /// which have servers on this machine. The program has no flag for it.
@@ -100,7 +100,7 @@ pub struct Settings {
     /// optionally followed by `_` and a name, such as `sb_PASSWORD_worker1`; created keys and access tokens stay valid. The inbox page and the
     /// consent page ask for it. SMTP requires `AUTH`. `None`: every key is accepted.
     pub password: Option<SecretString>,
-    /// Host names under which clients may reach the service, besides those of this machine and of `public_url`.
+    /// Accepted host names, in addition to this machine's and `public_url`'s.
     pub allowed_hosts: Vec<String>,
     /// The public base URL, for links. `None`: the address of the first mount.
     pub public_url: Option<String>,
@@ -188,7 +188,7 @@ impl Settings {
         self.share()
     }
 
-    /// The memory limit of what is in flight, beyond that of the state.
+    /// The memory limit of data in flight, in addition to the state's.
     pub(crate) fn in_flight_bytes(&self) -> usize {
         3 * self.share()
     }

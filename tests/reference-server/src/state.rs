@@ -75,13 +75,13 @@ pub struct State {
     pub outbox: Outbox,
     pub http_clients: HttpClients,
     pub in_flight: InFlight,
-    /// The real server that mails may leave to.
+    /// The real server for forwarded and released mails.
     pub relay: OnceLock<Relay>,
     pub event_bus: EventBus,
     pub arrivals: Arrivals,
     /// Captured emails that the listeners have not received yet.
     for_listeners: Mutex<VecDeque<Arc<Mail>>>,
-    /// Entered by every thread that changes something.
+    /// Entered by every mutating thread.
     pub snapshot_lock: SnapshotLock,
     persistent: AtomicBool,
 }
@@ -145,7 +145,7 @@ impl State {
         self.tenants.owner(email).map_or_else(|| self.clock.now(), |tenant| tenant.clock.now())
     }
 
-    /// The account of requests that name none: that of the password, if there is one.
+    /// The account of requests without one: the password's, if there is one.
     pub fn default_account(&self) -> String {
         let password = self.settings.password.as_ref().map(SecretString::expose_secret);
         password.map_or_else(|| DEFAULT_KEY.to_owned(), |password| format!("sb_{password}"))

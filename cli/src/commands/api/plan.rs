@@ -1,4 +1,4 @@
-//! Validates the flags and builds the request; reports all problems at once.
+//! Validates the flags and builds the request; reports all problems together.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn pairs<'a>(
     for (i, text) in values.iter().enumerate() {
         match Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) {
             Some(pair) => pairs.push((i, pair)),
-            None => flags.wrong_nth("type", format!("{flag} must be {form}"), flag, i + 1, text),
+            None => flags.reject_nth("type", format!("{flag} must be {form}"), flag, i + 1, text),
         }
     }
     pairs
@@ -45,10 +45,10 @@ pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let body = body(input.as_deref(), &field, &json_field, &mut stdin, &mut flags);
     if body.is_some() && matches!(method, Method::GET | Method::HEAD) {
         let rule = format!("a {method} request has no body; pass query parameters with -Q");
-        flags.wrong_at("exclusive", rule, flag_origin("METHOD", 1, method.as_str()));
+        flags.reject_at("exclusive", rule, flag_origin("METHOD", 1, method.as_str()));
     }
     if all && method != Method::GET {
-        flags.wrong_at("exclusive", "--all requires GET", flag_origin("METHOD", 1, method.as_str()));
+        flags.reject_at("exclusive", "--all requires GET", flag_origin("METHOD", 1, method.as_str()));
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
@@ -59,7 +59,7 @@ fn read_method(text: &str, flags: &mut Flags) -> Method {
     let known = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
     let upper = text.to_ascii_uppercase();
     known.into_iter().find(|method| method.as_str() == upper).unwrap_or_else(|| {
-        flags.wrong_at(
+        flags.reject_at(
             "type",
             "METHOD must be GET, POST, PUT, PATCH, DELETE or HEAD",
             flag_origin("METHOD", 1, text),
@@ -73,7 +73,7 @@ fn fill(path: &str, segments: &[String], flags: &mut Flags) -> String {
     let at_path = |span| flag_span("PATH", 1, path, span);
     if path.contains("://") || path.starts_with("//") {
         let rule = "PATH must be relative to the service's base URL; set that with --base-url";
-        flags.wrong_at("url", rule, flag_origin("PATH", 1, path));
+        flags.reject_at("url", rule, flag_origin("PATH", 1, path));
         return "/".to_owned();
     }
     let pairs = pairs(flags, "--path", "NAME=VALUE", segments, '=');
@@ -87,7 +87,7 @@ fn fill(path: &str, segments: &[String], flags: &mut Flags) -> String {
         let name = &path[open + 1..close];
         match pairs.iter().find(|(_, pair)| pair.name == name) {
             None => {
-                flags.wrong_at("required", format!("--path {name}=… is missing"), at_path(open..close + 1));
+                flags.reject_at("required", format!("--path {name}=… is missing"), at_path(open..close + 1));
             }
             Some((i, pair)) => {
                 used.insert(name);
@@ -95,7 +95,7 @@ fn fill(path: &str, segments: &[String], flags: &mut Flags) -> String {
                     Ok(segment) => filled += &segment,
                     Err(problem) => {
                         let origin = flag_span("--path", i + 1, &segments[*i], pair.value_at.clone());
-                        flags.wrong_at(problem.code, problem.message, origin);
+                        flags.reject_at(problem.code, problem.message, origin);
                     }
                 }
             }
@@ -104,7 +104,7 @@ fn fill(path: &str, segments: &[String], flags: &mut Flags) -> String {
     filled += &path[rest..];
     for (i, pair) in pairs.iter().filter(|(_, pair)| !used.contains(pair.name)) {
         let rule = format!("there is no {{{}}} in the path", pair.name);
-        flags.wrong_at("unknown", rule, flag_span("--path", i + 1, &segments[*i], pair.name_at()));
+        flags.reject_at("unknown", rule, flag_span("--path", i + 1, &segments[*i], pair.name_at()));
     }
     filled
 }
@@ -116,21 +116,21 @@ fn headers(values: &[String], flags: &mut Flags) -> Vec<(String, String)> {
         let origin = |span| flag_span("--header", i + 1, &values[i], span);
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             (Err(_), _) => {
-                flags.wrong_at("header", "a header must have a valid HTTP name", origin(pair.name_at()));
+                flags.reject_at("header", "a header must have a valid HTTP name", origin(pair.name_at()));
             }
             (_, Err(_)) => {
-                flags.wrong_at(
+                flags.reject_at(
                     "header",
                     "a header value must not contain control characters such as line breaks",
                     origin(pair.value_at),
                 );
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
-                flags.wrong_at("reserved", "this header is set by idempost", origin(pair.name_at()));
+                flags.reject_at("reserved", "this header is set by idempost", origin(pair.name_at()));
             }
             (Ok(name), Ok(_)) if name == "idempotency-key" => match idempost::IdempotencyKey::new(value) {
                 Ok(_) => headers.push((name.as_str().to_owned(), value.to_owned())),
-                Err(problem) => flags.wrong_at(problem.code, problem.message, origin(pair.value_at)),
+                Err(problem) => flags.reject_at(problem.code, problem.message, origin(pair.value_at)),
             },
             (Ok(name), Ok(_)) => headers.push((name.as_str().to_owned(), value.to_owned())),
         }
@@ -154,7 +154,7 @@ fn body(
         Some(Value::Object(object)) => object,
         Some(other) => {
             let rule = "fields can only be added to a JSON object";
-            flags.wrong_at("type", rule, flag_origin("--input", 1, input.unwrap_or_default()));
+            flags.reject_at("type", rule, flag_origin("--input", 1, input.unwrap_or_default()));
             return Some(other);
         }
     };
@@ -173,7 +173,7 @@ fn body(
             };
             match source.text() {
                 Ok(text) => drop(object.insert(pair.name.to_owned(), (*text).into())),
-                Err(rule) => flags.wrong_at("file", format!("couldn't read {source}: {rule}"), origin),
+                Err(rule) => flags.reject_at("file", format!("couldn't read {source}: {rule}"), origin),
             }
             continue;
         }
@@ -200,7 +200,7 @@ fn document(name: &str, stdin: &mut StdinReaders, flags: &mut Flags) -> Option<V
 mod tests {
     use super::*;
 
-    fn filled(path: &str, segments: &[&str]) -> Result<String, Vec<String>> {
+    fn fill_path(path: &str, segments: &[&str]) -> Result<String, Vec<String>> {
         let segments: Vec<String> = segments.iter().map(|&text| text.to_owned()).collect();
         let mut flags = Flags::default();
         let path = fill(path, &segments, &mut flags);
@@ -215,21 +215,21 @@ mod tests {
     #[test]
     fn a_value_stays_one_segment_of_the_path() {
         //
-        assert_eq!(filled("emails", &[]), Ok("/emails".into()));
+        assert_eq!(fill_path("emails", &[]), Ok("/emails".into()));
         assert_eq!(
-            filled("/emails/{id}", &["id=a/b?c#d %2F é"]),
+            fill_path("/emails/{id}", &["id=a/b?c#d %2F é"]),
             Ok("/emails/a%2Fb%3Fc%23d%20%252F%20%C3%A9".into())
         );
-        assert_eq!(filled("/a/{x}/b/{y}", &["y=2", "x=1"]), Ok("/a/1/b/2".into()));
+        assert_eq!(fill_path("/a/{x}/b/{y}", &["y=2", "x=1"]), Ok("/a/1/b/2".into()));
         for wrong in ["id=", "id=.", "id=.."] {
-            assert_eq!(filled("/emails/{id}", &[wrong]).unwrap_err().len(), 1, "{wrong}");
+            assert_eq!(fill_path("/emails/{id}", &[wrong]).unwrap_err().len(), 1, "{wrong}");
         }
     }
 
     #[test]
     fn each_missing_and_each_unknown_path_parameter_is_reported() {
         assert_eq!(
-            filled("/emails/{id}", &["ID=1"]).unwrap_err(),
+            fill_path("/emails/{id}", &["ID=1"]).unwrap_err(),
             ["--path id=… is missing", "there is no {ID} in the path"]
         );
     }
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_path_with_another_host_is_refused() {
         for wrong in ["https://evil.test/emails", "//evil.test/emails"] {
-            assert_eq!(filled(wrong, &[]).unwrap_err().len(), 1);
+            assert_eq!(fill_path(wrong, &[]).unwrap_err().len(), 1);
         }
     }
 }

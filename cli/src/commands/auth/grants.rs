@@ -51,7 +51,6 @@ const TABLE: Table = Table {
     nothing: "no OAuth grants yet",
 };
 
-/// Runs the command.
 pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => {

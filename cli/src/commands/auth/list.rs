@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::status::{described, state_of};
-use super::{of_store, profile};
+use super::status::{describe, state_of};
+use super::{profile, store_failure};
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -32,8 +32,8 @@ const COLUMNS: &[Column] = &[
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let columns = context.out.columns(COLUMNS)?;
-    let stored = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
-    let used = profile::shown(context)?;
+    let stored = Credentials::list(&context.env).map_err(|error| store_failure(&error))?;
+    let used = profile::display_name(context)?;
     let written =
         settings.file.iter().flat_map(|file| file.profiles().into_iter().map(move |name| (file, name)));
     let mut rows: Vec<Value> = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     }
     for (name, overview) in &stored {
         rows.push(match overview {
-            Ok(overview) => described(overview),
+            Ok(overview) => describe(overview),
             Err(error) => {
                 json!({ "profile": name, "state": state_of(Err(error)), "problem": report::chain(error) })
             }

@@ -1,13 +1,12 @@
 //! `auth login`: through a browser, by a pasted redirect URL, or with an API key from standard input.
 //!
-//! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged nothing has
-//! changed anywhere, and Ctrl-C exits at once; afterwards it waits until the login is stored.
+//! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged, Ctrl-C exits
+//! immediately and leaves no trace; afterwards it waits until the login is stored.
 //!
-//! Without a terminal and a browser, one command prints the page's URL, and another one finishes the login with the URL that the page redirects to.
-//! In the device flow, the user enters a code on a page that any device can open.
+//! Without a terminal and a browser, one command prints the page's URL, and another finishes the login with the redirect's URL. In the device
+//! flow, the user enters a code on any device.
 //!
-//! A second login doesn't revoke the grant of the first one: some services keep one grant per user and client, and revoking it would end the
-//! new login.
+//! A second login doesn't revoke the first grant: some services keep one grant per user and client, so that would also end the new login.
 
 mod client;
 mod countdown;
@@ -27,7 +26,7 @@ use serde_json::{Value, json};
 
 use self::countdown::Countdown;
 use self::server::Target;
-use super::{failed, of_store, profile};
+use super::{login_failure, profile, store_failure};
 use crate::actions::browser;
 use crate::actions::confirm::{confirm_locally, is_interactive};
 use crate::context::Context;
@@ -114,7 +113,7 @@ pub(crate) struct Args {
 /// A validated login.
 struct Plan {
     target: Target,
-    /// The settings that flags set, to save with the login.
+    /// The settings from flags, saved with the login.
     saves: Vec<(String, String)>,
     scopes: Vec<String>,
     client_id: Option<String>,
@@ -131,14 +130,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return unfinished::finish(url, &args, context).await;
     }
     let plan = plan(&args, context)?;
-    let credentials =
-        Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
+    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)
+        .map_err(|error| store_failure(&error))?;
     let store = choose_store(&credentials, plan.store, context).await?;
     revoke_earlier(&credentials, context).await?;
     let metadata = if args.with_token {
         store_key(&plan, &credentials, store, context).await?
     } else {
-        // The redirect's URL can't be pasted, and no port is forwarded to.
+        // Without a terminal, nobody can paste the redirect's URL.
         let alone = !args.device && args.port.is_none() && !context.out.terminal.stdin;
         if alone && browser::reason_not_to_open(args.no_browser, context).is_some() {
             return unfinished::begin(&plan, store, &credentials, context).await;
@@ -156,13 +155,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     print_result(&plan, store, metadata, context)
 }
 
-/// Revokes a login that was logged out but not revoked: the new one takes its place, and with it the only copy of its tokens.
+/// Revokes an unrevoked earlier login, since the new one overwrites its tokens.
 async fn revoke_earlier(credentials: &Credentials, context: &Context) -> Result<(), Fail> {
     let ended = credentials.overview().ok().flatten().and_then(|overview| overview.metadata.ended);
     if ended.is_none_or(|ended| ended.reason != EndReason::LoggedOut) {
         return Ok(());
     }
-    if let Revocation::NotRevoked(error) = context.session(credentials)?.logout().await.map_err(failed)? {
+    if let Revocation::NotRevoked(error) =
+        context.session(credentials)?.logout().await.map_err(login_failure)?
+    {
         let why = report::chain(&error);
         context.out.warn(&format!(
             "the earlier login couldn't be revoked: {why}; its tokens may stay valid at the service"
@@ -208,7 +209,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         // RFC 6749, 3.3
         let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         if scope.is_empty() || !scope.bytes().all(fits) {
-            flags.wrong_nth(
+            flags.reject_nth(
                 "charset",
                 "a scope is a single word, such as emails:send",
                 "--scope",
@@ -221,14 +222,14 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         Some(word) => {
             let kind = kind(word);
             if kind.is_none() {
-                flags.wrong("type", "the store must be keyring or file", "--store", word);
+                flags.reject("type", "the store must be keyring or file", "--store", word);
             }
             kind
         }
         None => settings.store.as_ref().map(|store| store.value),
     };
     let timeout = keys::duration(&args.login_timeout).unwrap_or_else(|rule| {
-        flags.wrong("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
+        flags.reject("setting", format!("--login-timeout {rule}"), "--login-timeout", &args.login_timeout);
         Duration::default()
     });
     for (name, is_set, with_token, device) in [
@@ -250,10 +251,10 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         }
     }
     if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
-        flags.wrong("empty", "a client ID must not be empty", "--client-id", "");
+        flags.reject("empty", "a client ID must not be empty", "--client-id", "");
     }
     if context.global.has_sandbox() {
-        flags.wrong(
+        flags.reject(
             "exclusive",
             "auth login can't be used with --sandbox: the login would end with the command",
             "--sandbox",
@@ -266,7 +267,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     let issuer = args.issuer.as_deref().and_then(|text| match keys::base_url(text) {
         Ok(issuer) => Some(issuer),
         Err(rule) => {
-            flags.wrong("setting", format!("--issuer {rule}"), "--issuer", text);
+            flags.reject("setting", format!("--issuer {rule}"), "--issuer", text);
             None
         }
     });
@@ -307,7 +308,7 @@ async fn choose_store(
     if is_interactive(context)? {
         context.out.warn(&why);
         confirm_locally("Store the login in a file that only you can read?", context).await?;
-        credentials.probe(StoreKind::File).await.map_err(|error| of_store(&error))?;
+        credentials.probe(StoreKind::File).await.map_err(|error| store_failure(&error))?;
         return Ok(StoreKind::File);
     }
     let problem = Problem::new("", "required", format!("the login can't be stored: {why}"));
@@ -327,7 +328,7 @@ async fn store_key(
     let key = {
         let _hidden = terminal.then(Hidden::begin);
         if terminal {
-            // Not a note, which --quiet would hide: a prompt is always shown.
+            // A prompt, unlike a note, is shown even with --quiet.
             write_stderr("API key (input is hidden): ");
         }
         credential::read_key(terminal)
@@ -337,11 +338,11 @@ async fn store_key(
     }
     let key = key.map_err(Fail::Usage)?;
     let origin = plan.target.base_url.origin().ascii_serialization();
-    credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
+    credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| store_failure(&error))?;
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
 
-/// A granted authorization whose code isn't redeemed yet.
+/// A granted authorization with an unused code.
 struct Grant {
     server: AuthorizationServer,
     authorization: AuthorizationRequest,
@@ -349,7 +350,7 @@ struct Grant {
 }
 
 impl Grant {
-    /// Redeems the code and stores the login. From here on the tokens exist only in this process, so signals wait until they are stored.
+    /// Redeems the code and stores the login. The tokens exist only in this process until they are stored, so signals wait.
     async fn store_in(self, store: ProfileStore) -> Result<TokenRecord, Fail> {
         let held = signals::hold();
         let saving = tokio::spawn(async move {
@@ -359,7 +360,7 @@ impl Grant {
             Ok(record)
         });
         let saved = saving.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;
-        saved.map_err(failed)
+        saved.map_err(login_failure)
     }
 }
 
@@ -378,7 +379,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
             context.out.warn(&crate::output::report::sdk_message(&error));
             None
         }
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(login_failure(error)),
     };
     let redirect_uri =
         receiver.as_ref().map_or(PASTE_REDIRECT_URI, RedirectListener::redirect_uri).to_owned();
@@ -438,16 +439,17 @@ async fn wait_for_code(
 ) -> Result<AuthorizationCode, Fail> {
     let came_back = async {
         if let Some(receiver) = receiver {
-            return receiver.wait(authorization, timeout).await.map_err(failed);
+            return receiver.wait(authorization, timeout).await.map_err(login_failure);
         }
         tokio::time::sleep(timeout).await;
-        Err(super::refused(&AuthError::RedirectTimeout { waited: timeout }))
+        Err(super::auth_failure(&AuthError::RedirectTimeout { waited: timeout }))
     };
     let pasted = async {
         match paste {
-            Some(paste) => {
-                paste.code(authorization, countdown, context).await.map_err(|error| super::refused(&error))
-            }
+            Some(paste) => paste
+                .code(authorization, countdown, context)
+                .await
+                .map_err(|error| super::auth_failure(&error)),
             None => std::future::pending().await,
         }
     };
@@ -469,7 +471,7 @@ fn metadata(record: &TokenRecord) -> Value {
     })
 }
 
-/// Stores whatever scope was granted, and warns if it differs from the requested one.
+/// Warns if the granted scope differs from the requested one.
 fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     let more: Vec<_> =
         record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
@@ -489,10 +491,10 @@ fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     }
 }
 
-/// Writes the settings with which the next command finds the login: the base URL, wherever it came from, and the chosen store.
+/// Writes the settings that later commands need to find the login: the base URL and the store.
 fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
-    let name = profile::shown(context)?;
+    let name = profile::display_name(context)?;
     let written = |profile| {
         let entry = settings.file.as_ref()?.get(profile, "base_url")?;
         keys::base_url(&entry.text).ok()
@@ -510,12 +512,12 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
     if values.is_empty() {
         return Ok(());
     }
-    // The defaults of other profiles stay.
-    let target = match profile::named(context)? {
+    // Preserves the defaults of other profiles.
+    let target = match profile::selected_name(context)? {
         None if written(None).is_some_and(|kept| kept != *base_url) => Some(name),
         named => named,
     };
-    // What belonged to another base URL doesn't stay.
+    // Removes settings of another base URL.
     let stale = if values.iter().any(|(name, _)| *name == "base_url") { &server::BOUND[..] } else { &[] };
     let path = profile::write(target, stale, &values, context).inspect_err(|_| {
         context
@@ -528,7 +530,7 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
 }
 
 fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
-    let name = profile::shown(context)?;
+    let name = profile::display_name(context)?;
     metadata["profile"] = name.into();
     metadata["store"] = store.word().into();
     let place = match store {
@@ -554,7 +556,7 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
     if let Some(credential) = &settings.credential {
         let by = settings.profile.as_ref().map(|profile| &profile.source);
         match (&credential.source, by) {
-            // The profile takes precedence wherever it is named like this.
+            // `--profile` takes precedence.
             (Source::Env(_), Some(Source::Flag(_))) => {}
             (Source::Env(variable), Some(by @ Source::Env(_))) => context.out.warn(&format!(
                 "{variable} and {by} are both set and name two accounts from now on: unset one of them"

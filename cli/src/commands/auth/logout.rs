@@ -3,7 +3,7 @@
 use idempost::auth::{AuthError, Revocation};
 use serde_json::{Value, json};
 
-use super::{failed, of_store, profile};
+use super::{login_failure, profile, store_failure};
 use crate::actions::confirm::confirm_locally;
 use crate::commands::completions::cache;
 use crate::context::Context;
@@ -36,7 +36,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let profiles = if args.all {
         all_profiles(context).await?
     } else {
-        vec![profile::named(context)?.map(str::to_owned)]
+        vec![profile::selected_name(context)?.map(str::to_owned)]
     };
     let (mut ended, mut failures) = (Vec::new(), Vec::new());
     for profile in profiles {
@@ -68,7 +68,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// A profile that consisted only of its login no longer exists, and can't stay the default.
+/// A profile with nothing but a login no longer exists, so it can't stay the default.
 fn forget(context: &Context) -> Result<(), Fail> {
     let Some(file) = &context.settings()?.file else { return Ok(()) };
     let gone = |file: &ConfigFile| {
@@ -87,7 +87,7 @@ fn forget(context: &Context) -> Result<(), Fail> {
 }
 
 async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
-    let stored = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
+    let stored = Credentials::list(&context.env).map_err(|error| store_failure(&error))?;
     let names: Vec<String> = stored.into_iter().map(|(name, _)| name).collect();
     if names.len() > 1 {
         confirm_locally(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context)
@@ -97,25 +97,25 @@ async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
 }
 
 async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Option<Value>, Fail> {
-    let credentials = Credentials::of(&context.env, profile).map_err(|error| of_store(&error))?;
-    credentials.take_unfinished().map_err(|error| of_store(&error))?;
+    let credentials = Credentials::new(&context.env, profile).map_err(|error| store_failure(&error))?;
+    credentials.take_unfinished().map_err(|error| store_failure(&error))?;
     let stored = credentials.overview();
     if matches!(stored, Ok(None)) {
         return Ok(None);
     }
     let name = profile.unwrap_or(DEFAULT);
-    // Unreadable credentials are treated as a login: the session then reports why.
+    // Unreadable credentials count as a login, whose session reports the reason.
     if matches!(&stored, Ok(Some(stored)) if stored.metadata.kind == CredentialKind::ApiKey) {
-        credentials.remove().await.map_err(|error| of_store(&error))?;
+        credentials.remove().await.map_err(|error| store_failure(&error))?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
     }
     let session = context.session(&credentials)?;
     let revoked = if local {
-        session.discard().await.map_err(failed)?;
+        session.discard().await.map_err(login_failure)?;
         false
     } else {
-        match session.logout().await.map_err(failed)? {
-            Revocation::NotRevoked(error) => return Err(not_revoked(&error)),
+        match session.logout().await.map_err(login_failure)? {
+            Revocation::NotRevoked(error) => return Err(revocation_failure(&error)),
             revocation => matches!(revocation, Revocation::Revoked),
         }
     };
@@ -123,7 +123,7 @@ async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Op
 }
 
 /// The login stays, marked as ended.
-fn not_revoked(error: &AuthError) -> Fail {
+fn revocation_failure(error: &AuthError) -> Fail {
     let message = format!(
         "access couldn't be revoked: {}; the tokens may stay valid at the service",
         report::chain(error)

@@ -1,4 +1,4 @@
-//! The settings of a login that are stored in the configuration file, where people can see them.
+//! The settings of a login in the configuration file.
 
 use std::path::PathBuf;
 
@@ -9,23 +9,23 @@ use crate::settings::store::ConfigStore;
 use crate::settings::{file, keys};
 
 /// The active profile, if one is named.
-pub(super) fn named(context: &Context) -> Result<Option<&str>, Fail> {
+pub(super) fn selected_name(context: &Context) -> Result<Option<&str>, Fail> {
     Ok(context.settings()?.profile.as_ref().map(|profile| profile.value.as_str()))
 }
 
 /// The active profile's name for display.
-pub(super) fn shown(context: &Context) -> Result<&str, Fail> {
-    Ok(named(context)?.unwrap_or(DEFAULT))
+pub(super) fn display_name(context: &Context) -> Result<&str, Fail> {
+    Ok(selected_name(context)?.unwrap_or(DEFAULT))
 }
 
 /// Whether the configuration file contains the active profile.
 pub(super) fn is_written(context: &Context) -> Result<bool, Fail> {
     let settings = context.settings()?;
-    let Some(name) = named(context)? else { return Ok(true) };
+    let Some(name) = selected_name(context)? else { return Ok(true) };
     Ok(settings.file.as_ref().is_some_and(|file| file.profiles().contains(&name)))
 }
 
-/// Writes settings to this profile, or to `[defaults]`, in place of those that it removes.
+/// Writes settings to this profile or `[defaults]`, and removes others.
 pub(super) fn write(
     profile: Option<&str>,
     removed: &[&str],

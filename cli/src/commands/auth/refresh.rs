@@ -2,7 +2,7 @@
 
 use idempost::auth::{AuthError, OAuthErrorCode, RefreshRequest};
 
-use super::{LOGIN, failed, login, of_store, status};
+use super::{LOGIN, login, login_failure, status, store_failure};
 use crate::context::Context;
 use crate::credentials::CredentialKind;
 use crate::diagnostics::Fail;
@@ -17,7 +17,7 @@ use crate::input::flags::Choices;
     after_help = "Examples:\n  idempost auth refresh --scope emails:send\n  idempost auth refresh --scope full_access"
 )]
 pub(crate) struct Args {
-    /// Scope to ask for: emails:send or full_access; repeatable
+    /// Scope to request: emails:send or full_access; repeatable
     #[arg(long = "scope", value_name = "SCOPE", required = true, value_parser = Choices(&["emails:send", "full_access"]), hide_possible_values = true)]
     scopes: Vec<String>,
     /// Print the page's URL without opening a browser, if a login is needed
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// Refreshes, and prints the status; or logs in again.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let credentials = context.credentials()?;
-    let metadata = match credentials.overview().map_err(|error| of_store(&error))? {
+    let metadata = match credentials.overview().map_err(|error| store_failure(&error))? {
         Some(overview) if overview.metadata.kind == CredentialKind::Login => overview.metadata,
         _ => {
             return Err(Fail::Auth {
@@ -46,7 +46,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             scopes.extend(args.scopes);
             login::widen(scopes, metadata.client_id, args.no_browser, context).await
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(login_failure(error)),
     }
 }
 

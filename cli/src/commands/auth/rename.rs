@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{of_store, profile};
+use super::{profile, store_failure};
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -33,25 +33,25 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let Args { old, new } = args;
     let mut flags = Flags::default();
     if new.trim().is_empty() {
-        flags.wrong("empty", "a profile name must not be empty", "NEW", new);
+        flags.reject("empty", "a profile name must not be empty", "NEW", new);
     }
     // CriticalSection until the end: no other rename can start, and no login can configure the new name.
     let config = ConfigStore::lock(&context.env)?;
     let profiles = profiles::existing(config.read()?.as_ref(), &context.env);
     if profiles.contains(new) {
-        flags.wrong("exclusive", format!("profile `{new}` already exists"), "NEW", new);
+        flags.reject("exclusive", format!("profile `{new}` already exists"), "NEW", new);
     }
     flags.finish()?;
     if !profiles.contains(old) {
         return Err(profile::unknown(old, &profiles));
     }
-    let of = |name: &str| Credentials::of(&context.env, Some(name)).map_err(|error| of_store(&error));
+    let of = |name: &str| Credentials::new(&context.env, Some(name)).map_err(|error| store_failure(&error));
     let (from, to) = (of(old)?, of(new)?);
     let (held, names) = (signals::hold(), (old.clone(), new.clone()));
-    // A signal during the move waits for its end, so that credentials never stay in two places.
+    // Signals wait until the move is complete, so that credentials never stay in two places.
     let moving = tokio::spawn(async move {
         let _held = held;
-        moved(&config, &from, &to, &names.0, &names.1).await
+        move_profile(&config, &from, &to, &names.0, &names.1).await
     });
     moving.await.map_err(|error| Fail::local("the profile couldn't be renamed", error))??;
     context.out.note(&format!("profile `{old}` is now `{new}`"));
@@ -59,7 +59,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// Copies first and removes last, so that a failure in between leaves the profile unchanged.
-async fn moved(
+async fn move_profile(
     config: &ConfigStore,
     from: &Credentials,
     to: &Credentials,
@@ -68,21 +68,21 @@ async fn moved(
 ) -> Result<(), Fail> {
     let default = config.read()?.and_then(|file| file.default_profile());
     let is_default = default.map_or(old == DEFAULT, |entry| entry.text == old);
-    let copied = from.copy_to(to).await.map_err(|error| of_store(&error))?;
+    let copied = from.copy_to(to).await.map_err(|error| store_failure(&error))?;
     let configured = config.update(|text| {
-        let mut renamed = file::renamed(text, old, new)?;
-        // Without this, commands that name no profile would fall back to `default`.
+        let mut renamed = file::rename_profile(text, old, new)?;
+        // Otherwise commands without a profile would fall back to `default`.
         if is_default {
             renamed = file::with(&renamed, None, "default_profile", new)?;
         }
         Ok((renamed != text).then_some(renamed))
     });
     match (configured, copied) {
-        (Ok(_), Some(original)) => original.remove().await.map_err(|error| of_store(&error)),
+        (Ok(_), Some(original)) => original.remove().await.map_err(|error| store_failure(&error)),
         (Ok(_), None) => Ok(()),
         (Err(fail), None) => Err(fail),
         (Err(fail), Some(_original)) => {
-            to.remove().await.map_err(|error| of_store(&error))?;
+            to.remove().await.map_err(|error| store_failure(&error))?;
             Err(fail)
         }
     }

@@ -1,4 +1,4 @@
-//! `auth status` and `whoami`: who commands act as, and the state of that login.
+//! `auth status` and `whoami`: the identity of commands, and the state of its login.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::{LOGIN, of_store, profile};
+use super::{LOGIN, profile, store_failure};
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Overview};
 use crate::diagnostics::Fail;
@@ -35,7 +35,7 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let credentials = context.credentials()?;
     let overview = credentials.overview();
     let mut document = json!({
-        "profile": profile::shown(context)?,
+        "profile": profile::display_name(context)?,
         "profile_source": settings.profile.as_ref().map_or(&Source::BuiltIn, |profile| &profile.source).to_string(),
         "base_url": settings.base_url.as_ref().map(|base_url| base_url.value.as_str()),
         "base_url_source": settings.base_url.as_ref().map(|base_url| base_url.source.to_string()),
@@ -47,15 +47,15 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         context.out.result(&record::lines(&document), &document)
     };
     if let Some(given) = context.credential()? {
-        return print(of_given(given, settings.base_url.as_ref()));
+        return print(given_summary(given, settings.base_url.as_ref()));
     }
-    let Some(overview) = overview.map_err(|error| of_store(&error))? else {
+    let Some(overview) = overview.map_err(|error| store_failure(&error))? else {
         return Err(Fail::Auth {
-            message: format!("profile `{}` isn't logged in", profile::shown(context)?),
+            message: format!("profile `{}` isn't logged in", profile::display_name(context)?),
             hint: Some(LOGIN.to_owned()),
         });
     };
-    let mut fields = described(&overview);
+    let mut fields = describe(&overview);
     if let Some(holder) = credentials.holder() {
         fields["renewed_by"] = holder.to_string().into();
     }
@@ -82,15 +82,15 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         });
     }
     match &overview.metadata.ended {
-        Some(ended) => Err(super::refused(&idempost::auth::AuthError::Ended(ended.clone()))),
+        Some(ended) => Err(super::auth_failure(&idempost::auth::AuthError::Ended(ended.clone()))),
         None => Ok(()),
     }
 }
 
 /// A credential from a flag or the environment.
-fn of_given(given: &Setting<Credential>, base_url: Option<&Setting<url::Url>>) -> Value {
+fn given_summary(given: &Setting<Credential>, base_url: Option<&Setting<url::Url>>) -> Value {
     let (kind, key, claims) = match &given.value {
-        Credential::ApiKey(key) => ("api_key", Some(secret::masked(key.expose_secret())), None),
+        Credential::ApiKey(key) => ("api_key", Some(secret::mask(key.expose_secret())), None),
         Credential::AccessToken(token) => {
             let token = AccessToken::new(token.expose_secret()).ok();
             ("access_token", None, token.and_then(|token| token.claims()))
@@ -118,7 +118,7 @@ pub(super) fn state_of(overview: Result<&Overview, &StoreError>) -> &'static str
 }
 
 /// The status for programs; contains no secrets.
-pub(super) fn described(overview: &Overview) -> Value {
+pub(super) fn describe(overview: &Overview) -> Value {
     let metadata = &overview.metadata;
     let login = metadata.kind == CredentialKind::Login;
     json!({

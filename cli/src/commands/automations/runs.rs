@@ -67,10 +67,10 @@ pub(super) async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let plan = given.plan_change(context).await?;
     let client = context.client()?;
     let ended = match plan.wait {
-        Some(timeout) => until_ended(id, run, timeout, context).await,
+        Some(timeout) => wait_until_ended(id, run, timeout, context).await,
         None => Ok(()),
     };
-    // A failed run is shown too: its steps say why.
+    // Also shows a failed run, since its steps contain the reason.
     if matches!(ended, Ok(()) | Err(Fail::Rejected { .. })) {
         let document = document(&trace::execute(context, || client.automations().run(id, run)).await?);
         context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;
@@ -78,7 +78,7 @@ pub(super) async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail>
     ended
 }
 
-async fn until_ended(id: &str, run: &str, timeout: Duration, context: &Context) -> Result<(), Fail> {
+async fn wait_until_ended(id: &str, run: &str, timeout: Duration, context: &Context) -> Result<(), Fail> {
     let words = Messages {
         interrupted: "the run continues".to_owned(),
         timed_out: "the run hasn't ended".to_owned(),

@@ -51,7 +51,7 @@ pub(super) async fn confirm(summary: &SendSummary, context: &Context) -> Result<
     confirm::confirm(&question, context).await
 }
 
-/// The number of contacts in a segment, as far as one request shows.
+/// The number of contacts in a segment, or the minimum that one request shows.
 async fn contacts(client: &Client, segment: &str) -> String {
     match client.segments().contacts(segment).page_size(100).await {
         Ok(page) if page.has_more => format!("more than {} contacts", page.data.len()),
@@ -62,7 +62,7 @@ async fn contacts(client: &Client, segment: &str) -> String {
     }
 }
 
-/// Waits until the broadcast of the response is sent, if there is a timeout.
+/// With a timeout, waits until the broadcast is sent.
 pub(super) async fn wait(timeout: Option<Duration>, response: &Value, context: &Context) -> Result<(), Fail> {
     let Some(timeout) = timeout else { return Ok(()) };
     let id = response["id"].as_str().unwrap_or_default();

@@ -29,7 +29,8 @@ pub(super) async fn of(same: bool, client: &Client, context: &Context) -> Result
     // A failure is reported when the job needs the account.
     if let Ok(None) = client.account_fingerprint(&[]).await {
         // A login whose tokens have no subject counts as an account of its own.
-        let overview = context.credentials()?.overview().map_err(|error| credentials::of_store(&error))?;
+        let overview =
+            context.credentials()?.overview().map_err(|error| credentials::store_failure(&error))?;
         account = overview.into_iter().fold(account, |account, overview| account.id(overview.login));
     }
     Ok(if same { account.same_account() } else { account })

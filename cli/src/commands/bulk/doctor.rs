@@ -49,7 +49,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             trace::execute(context, || client.emails().send_batch(&emails).idempotency_key(key.as_str()));
         let sent = sent.await;
         context.in_flight.finish();
-        let sent = sent.map_err(|error| Fail::of_call(error, unknown_outcome, false))?;
+        let sent = sent.map_err(|error| Fail::from_call(error, unknown_outcome, false))?;
         ids.extend(sent.value.data.into_iter().map(|accepted| accepted.id.to_string()));
     }
     let honored = ids.len() == 2 && ids[0] == ids[1];

@@ -72,7 +72,7 @@ pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fai
             }
         }
         BulkError::Io { action: "read", source, .. } if file != "-" => {
-            flags.wrong("file", format!("couldn't read {file}: {source}"), "FILE", file);
+            flags.reject("file", format!("couldn't read {file}: {source}"), "FILE", file);
             flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
         }
         BulkError::Differs(differences) => of_differences(&differences),

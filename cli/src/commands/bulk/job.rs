@@ -124,7 +124,6 @@ pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job,
     Job::inspect(find(job, context)?).await.map_err(failure::of)
 }
 
-/// The name of the job in a folder.
 fn plan_name(folder: &Path) -> Option<String> {
     let text = std::fs::read(folder.join("job.json")).ok()?;
     let plan: serde_json::Value = serde_json::from_slice(&text).ok()?;

@@ -143,7 +143,7 @@ fn pairs(
     for (i, text) in values.iter().enumerate() {
         let Some(pair) = Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) else {
             let form = if separator == ':' { "NAME: VALUE" } else { "NAME=VALUE" };
-            flags.wrong_nth("type", format!("{flag} must be {form}"), flag, i + 1, text);
+            flags.reject_nth("type", format!("{flag} must be {form}"), flag, i + 1, text);
             continue;
         };
         let mut path = pointer.to_owned();

@@ -235,7 +235,7 @@ fn addresses(file: &str, stdin: &mut StdinReaders, flags: &mut Flags, client: &C
     let text = match source.text() {
         Ok(text) => text,
         Err(rule) => {
-            flags.wrong("file", format!("couldn't read {source}: {rule}"), "--suppress", file);
+            flags.reject("file", format!("couldn't read {source}: {rule}"), "--suppress", file);
             return Vec::new();
         }
     };
@@ -257,7 +257,7 @@ fn above_0(given: Option<&str>, flag: &'static str, flags: &mut Flags) -> Option
     let text = given?;
     let number = text.parse().ok().filter(|&number: &u64| number > 0);
     if number.is_none() {
-        flags.wrong("range", format!("{flag} must be a whole number above 0"), flag, text);
+        flags.reject("range", format!("{flag} must be a whole number above 0"), flag, text);
     }
     number
 }

@@ -69,10 +69,10 @@ impl QueueArgs {
         ] {
             let Some(path) = path else { continue };
             if !path.is_file() {
-                flags.wrong("file", format!("{flag} must name a file"), flag, &path.display().to_string());
+                flags.reject("file", format!("{flag} must name a file"), flag, &path.display().to_string());
             }
             if !self.is_given() {
-                flags.wrong("required", format!("{flag} needs --queue"), flag, &path.display().to_string());
+                flags.reject("required", format!("{flag} needs --queue"), flag, &path.display().to_string());
             }
         }
         if self.queue_cert.is_some() != self.queue_key.is_some() {
@@ -90,7 +90,7 @@ impl QueueArgs {
         let mut options = valid(QueueOptions::new(address), "--queue", address)?;
         let Ok(replicas) = self.queue_replicas.parse() else {
             let rule = "--queue-replicas must be a whole number from 1 to 5";
-            flags.wrong("range", rule, "--queue-replicas", &self.queue_replicas);
+            flags.reject("range", rule, "--queue-replicas", &self.queue_replicas);
             return None;
         };
         options = valid(options.replicas(replicas), "--queue-replicas", &self.queue_replicas)?;

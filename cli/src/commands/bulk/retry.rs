@@ -47,7 +47,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         (true, false) => Some(Retry::Rejected),
         (false, true) => Some(Retry::Unknown),
         (true, true) => {
-            flags.wrong(
+            flags.reject(
                 "exclusive",
                 "--rejected and --unknown can't be used together",
                 "--unknown",

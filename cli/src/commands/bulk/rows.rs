@@ -35,7 +35,7 @@ pub(super) fn format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
         "tsv" => Some(Format::Tsv),
         "jsonl" | "ndjson" => Some(Format::JsonLines),
         other => {
-            flags.wrong("type", "--format must be csv, tsv or jsonl", "--format", other);
+            flags.reject("type", "--format must be csv, tsv or jsonl", "--format", other);
             None
         }
     }

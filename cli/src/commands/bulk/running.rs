@@ -66,7 +66,7 @@ impl RunArgs {
         let max_rps = max_rps(self.max_rps.as_deref(), flags);
         let concurrency = concurrency(&self.concurrency, flags);
         let max_outage = keys::duration(&self.max_outage).unwrap_or_else(|rule| {
-            flags.wrong("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
+            flags.reject("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
             Duration::ZERO
         });
         // A job with invalid rows was refused before, or it is continued.
@@ -75,7 +75,7 @@ impl RunArgs {
         run = run.concurrency(concurrency);
         let max_rejections = self.max_rejections.parse().unwrap_or_else(|_| {
             let rule = "--max-rejections must be a whole number";
-            flags.wrong("range", rule, "--max-rejections", &self.max_rejections);
+            flags.reject("range", rule, "--max-rejections", &self.max_rejections);
             0
         });
         run = run.max_rejections(max_rejections);
@@ -85,13 +85,13 @@ impl RunArgs {
             Some("low") => Priority::Low,
             Some("high") => Priority::High,
             Some(other) if other != "normal" => {
-                flags.wrong("enum", "--priority must be low, normal or high", "--priority", other);
+                flags.reject("enum", "--priority must be low, normal or high", "--priority", other);
                 Priority::Normal
             }
             _ => Priority::Normal,
         };
         if let Some(given) = self.priority.as_deref().filter(|_| !self.queue.is_given()) {
-            flags.wrong("required", "--priority needs --queue", "--priority", given);
+            flags.reject("required", "--priority needs --queue", "--priority", given);
         }
         let distributed = self.queue.read(flags).map(|queue| (queue, distribute.priority(priority)));
         Options { max_rps, same_account: self.account.same_account, run: moved_clock(run), distributed }
@@ -113,7 +113,7 @@ pub(super) fn concurrency(given: &str, flags: &mut Flags) -> usize {
     let number = given.parse().ok().filter(|number| (1..=64).contains(number));
     number.unwrap_or_else(|| {
         let rule = "--concurrency must be a whole number from 1 to 64";
-        flags.wrong("range", rule, "--concurrency", given);
+        flags.reject("range", rule, "--concurrency", given);
         1
     })
 }
@@ -123,7 +123,7 @@ pub(super) fn max_rps(given: Option<&str>, flags: &mut Flags) -> Option<f64> {
     let text = given?;
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
     if rate.is_none() {
-        flags.wrong("range", "--max-rps must be a number above 0", "--max-rps", text);
+        flags.reject("range", "--max-rps must be a number above 0", "--max-rps", text);
     }
     rate
 }

@@ -46,7 +46,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("topic-id", "topics"),
 ];
 
-/// Handles the invocation if a shell made it. Failures are silent.
+/// Handles an invocation by a shell's completion script. Failures are silent.
 pub(crate) fn run(arguments: &[OsString], env: &Env, tree: fn() -> clap::Command) -> bool {
     if env.get(VARIABLE).is_none() {
         return false;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &[OsString], env: &Env, tree: fn() -> clap::Command
     true
 }
 
-/// The command tree with the values that depend on this machine and the service.
+/// The command tree, with values from this machine and the service.
 fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Command {
     let profiles = {
         let env = env.clone();
@@ -91,7 +91,7 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
     })
 }
 
-/// The commands of a noun, with the IDs that their arguments name. A noun can be below another: `contacts imports`.
+/// The commands of a noun, with completions for their ID arguments. A noun can be below another: `contacts imports`.
 fn with_ids(
     noun: clap::Command,
     name: &str,
@@ -117,11 +117,11 @@ fn with_ids(
 /// The IDs of a noun: from the cache of the account, or listed by running this program with the command line's profile and service.
 fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
     let label = NOUNS.iter().find(|(name, _)| *name == noun).map_or("name", |(_, label)| *label);
-    let ids = listed(noun, label, words, env).unwrap_or_default().into_iter();
+    let ids = list_ids(noun, label, words, env).unwrap_or_default().into_iter();
     ids.map(|(id, about)| CompletionCandidate::new(id).help(about.map(Into::into))).collect()
 }
 
-fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
+fn list_ids(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(String, Option<String>)>> {
     let [profile, api_key_file, base_url, cacert, client_cert, proxy] = [
         ("--profile", Some('p')),
         ("--api-key-file", None),
@@ -162,7 +162,7 @@ fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(S
     child.args(named.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))));
     child.args(["--timeout", TIMEOUT.0]).env_remove(VARIABLE).env_remove("IDEMPOST_OUTPUT");
     let (send, listed) = std::sync::mpsc::channel();
-    // A request that takes longer is left running: it may be saving the tokens of a refreshed login.
+    // A longer request keeps running: it may be saving refreshed tokens.
     std::thread::spawn(move || send.send(child.stdin(Stdio::null()).stderr(Stdio::null()).output()));
     let output = listed.recv_timeout(TIMEOUT.1).ok()?.ok().filter(|output| output.status.success())?;
     let ids = cache::candidates(&serde_json::from_slice(&output.stdout).ok()?, label);
@@ -170,7 +170,7 @@ fn listed(noun: &str, label: &str, words: &[String], env: &Env) -> Option<Vec<(S
     Some(ids)
 }
 
-/// The value of a flag on the command line: `--flag value`, `--flag=value`, `-f value` or `-fvalue`; Bash has `=` as a word of its own.
+/// The value of a flag on the command line: `--flag value`, `--flag=value`, `-f value` or `-fvalue`; Bash splits off `=` as a separate word.
 fn value(flag: &str, short: Option<char>, words: &[String]) -> Option<String> {
     let mut words = words.iter().map(String::as_str).skip_while(|word| *word != "--").skip(2).peekable();
     let mut found = None;

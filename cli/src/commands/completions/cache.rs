@@ -1,4 +1,4 @@
-//! The IDs offered last, for a minute: a private file per account and noun, with nothing but IDs and one label each.
+//! Caches offered IDs for a minute: a private file per account and noun with IDs and labels only.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,7 @@ const LIFETIME: Duration = Duration::from_mins(1);
 /// Maximum size of a file in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// In the runtime folder, if there is one: it is in memory, and ends with the session.
+/// In the runtime folder if possible: it is in memory, and ends with the session.
 fn folder(env: &Env) -> Option<PathBuf> {
     let runtime = env.path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute() && path.is_dir());
     let base = runtime.map(|path| path.join("idempost")).or_else(|| paths::state_dir(env).ok().flatten())?;
@@ -61,7 +61,7 @@ fn is_fresh(path: &Path) -> bool {
     age.is_some_and(|age| age < LIFETIME)
 }
 
-/// The IDs of a list with their labels. Left out are IDs that a shell would interpret or that would disturb the terminal.
+/// The IDs of a list with their labels. Omits IDs that a shell would interpret or that would disturb the terminal.
 pub(super) fn candidates(list: &Value, label: &str) -> Vec<(String, Option<String>)> {
     let items = list["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let candidate = |item: &Value| {

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::known;
+use super::find;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind, at};
 use crate::settings::keys::KEYS;
 use crate::settings::merge::Layers;
-use crate::settings::secrets::masked;
+use crate::settings::secrets::mask_user_info;
 
 /// List the effective settings
 ///
@@ -49,9 +49,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 
 /// Prints one setting; exits with 5 if it isn't set, so that scripts can tell.
 pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
-    // The list shows the active profile, whatever selected it.
+    // The list shows the active profile.
     let name =
-        if args.key == "profile" || known(&args.key)?.is_none() { "profile" } else { args.key.as_str() };
+        if args.key == "profile" || find(&args.key)?.is_none() { "profile" } else { args.key.as_str() };
     let mut rows = rows(context)?;
     rows.retain(|row| row["name"] == name && !row["value"].is_null());
     match rows.as_slice() {
@@ -68,7 +68,7 @@ pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
 fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
     let settings = context.settings()?;
     let flags = context.global.flags();
-    let layers = Layers::of(&flags, &context.env, settings.file.clone());
+    let layers = Layers::new(&flags, &context.env, settings.file.clone());
     let mut rows = vec![json!({
         "name": "profile",
         "value": settings.profile.as_ref().map(|profile| &profile.value),
@@ -80,7 +80,7 @@ fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
             rows.push(json!({ "name": key.name, "value": null, "source": null }));
         }
         rows.extend(applying.iter().map(|setting| {
-            json!({ "name": key.name, "value": masked(&setting.value), "source": setting.source.to_string() })
+            json!({ "name": key.name, "value": mask_user_info(&setting.value), "source": setting.source.to_string() })
         }));
     }
     if let Some(credential) = &settings.credential {

@@ -1,10 +1,10 @@
 //! `config set` and `config unset`: change one value in the file, preserving comments and order.
 
-use super::{known, profile};
+use super::{find, profile};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::settings::file;
-use crate::settings::secrets::masked;
+use crate::settings::secrets::mask_user_info;
 use crate::settings::store::ConfigStore;
 
 /// Set a value in the configuration file
@@ -33,11 +33,11 @@ pub(crate) struct UnsetArgs {
 /// Sets one value.
 pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     let wrong = |name: &str, value: &str, rule: String| {
-        let value = masked(value).into_owned();
+        let value = mask_user_info(value).into_owned();
         let origin = Origin::Flag { name: name.to_owned(), n: 1, value, span: None };
         Fail::Usage(Diagnostics::one(Problem::new("", "setting", rule), Some(origin)))
     };
-    if let Some(key) = known(&args.key)? {
+    if let Some(key) = find(&args.key)? {
         key.kind
             .check(&args.value)
             .map_err(|rule| wrong("VALUE", &args.value, format!("{} {rule}", args.key)))?;
@@ -54,7 +54,7 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
 
 /// Removes one value.
 pub(super) fn unset(args: &UnsetArgs, context: &Context) -> Result<(), Fail> {
-    known(&args.key)?;
+    find(&args.key)?;
     let store = ConfigStore::lock(&context.env)?;
     let profile = profile(context, store.read()?.as_ref());
     if !store.update(|text| file::without(text, profile.as_deref(), &args.key))? {

@@ -14,11 +14,11 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::progress::Rows;
 
-/// Fields that every contact has; a property with such a name can't have its own column.
+/// Fields of every contact; a property with such a name is omitted.
 const FIELDS: [&str; 4] = ["email", "first_name", "last_name", "unsubscribed"];
-/// The value of `unsubscribed` if the service sends none that is readable. An import rejects it: a blank would subscribe a new contact.
+/// The value of an unreadable `unsubscribed`. Imports reject it, whereas a blank would subscribe a new contact.
 const UNKNOWN: &str = "unknown";
-/// How many contacts are fetched concurrently for their properties.
+/// The number of concurrent requests for properties.
 const READS: usize = 8;
 
 /// Export contacts as CSV, newest first
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     if args.segment_id.as_deref() == Some("") {
-        flags.wrong("empty", "--segment-id must not be empty", "--segment-id", "");
+        flags.reject("empty", "--segment-id must not be empty", "--segment-id", "");
     }
     flags.finish()?;
     let client = context.client()?;
@@ -69,7 +69,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     drop(progress);
     if unknown > 0 {
         context.out.warn(&format!(
-            "unsubscribed is `{UNKNOWN}` in {unknown} of {count} rows: the service sent no true or false; set it before an import"
+            "unsubscribed is `{UNKNOWN}` in {unknown} of {count} rows, since the service sent neither true nor false; set it before an import"
         ));
     }
     sink.finish(count, "contacts", context)

@@ -24,7 +24,7 @@ pub(super) fn clear_properties(given: &Given<'_>, body: &mut Body) {
             .is_some_and(|properties| properties.get(key).is_some_and(|value| !value.is_null()))
         {
             let rule = format!("the property `{key}` can't be both set and cleared");
-            body.flags.wrong_nth("exclusive", rule, "--clear-property", i + 1, key);
+            body.flags.reject_nth("exclusive", rule, "--clear-property", i + 1, key);
         }
         body.flags.field(&format!("/properties{pointer}"), "--clear-property", Some(key));
         body.put("properties", key, Value::Null);
@@ -41,7 +41,7 @@ pub(super) fn topics(given: &Given<'_>, body: &mut Body) {
             }
             _ => {
                 let rule = "--topic must be TOPIC_ID=opt_in or TOPIC_ID=opt_out";
-                body.flags.wrong_nth("type", rule, "--topic", i + 1, text);
+                body.flags.reject_nth("type", rule, "--topic", i + 1, text);
             }
         }
     }
@@ -69,13 +69,13 @@ fn read(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
             match value {
                 Ok((key, _)) if found.contains_key(key) => {
                     let rule = format!("the property `{key}` is repeated");
-                    flags.wrong_nth("exclusive", rule, label, i + 1, text);
+                    flags.reject_nth("exclusive", rule, label, i + 1, text);
                 }
                 Ok((key, value)) => {
                     flags.field(&format!("/properties{}", json::pointer(key)), label, Some(text));
                     found.insert(key.to_owned(), value);
                 }
-                Err(rule) => flags.wrong_nth("type", rule, label, i + 1, text),
+                Err(rule) => flags.reject_nth("type", rule, label, i + 1, text),
             }
         }
     }
@@ -83,11 +83,11 @@ fn read(given: &Given<'_>, flags: &mut Flags) -> Map<String, Value> {
     for (key, value) in flags.object("--properties", 1, text) {
         if !matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_)) {
             let rule = format!("the property `{key}` must be a JSON string, number or boolean");
-            flags.wrong("type", rule, "--properties", text);
+            flags.reject("type", rule, "--properties", text);
             continue;
         }
         if found.contains_key(&key) {
-            flags.wrong("exclusive", format!("the property `{key}` is repeated"), "--properties", text);
+            flags.reject("exclusive", format!("the property `{key}` is repeated"), "--properties", text);
         }
         flags.field(&format!("/properties{}", json::pointer(&key)), "--properties", Some(text));
         found.insert(key, value);

@@ -87,7 +87,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// What to do if a contact already has the address.
+/// How to handle an existing contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnConflict {
     Update,
@@ -111,7 +111,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         Csv::open(&args.file, max_size, &mut flags).await
     } else {
         let rule = "--max-size must be a positive size in bytes, optionally with a unit such as MB or MiB";
-        flags.wrong("type", rule, "--max-size", &args.max_size);
+        flags.reject("type", rule, "--max-size", &args.max_size);
         None
     };
     let wait =
@@ -149,18 +149,18 @@ fn options(args: &Args, flags: &mut Flags) -> Option<ImportOptions> {
         "skip" => Some(OnConflict::Skip),
         "fail" if args.server => {
             let rule = "with --server, --on-conflict must be update or skip";
-            flags.wrong("type", rule, "--on-conflict", "fail");
+            flags.reject("type", rule, "--on-conflict", "fail");
             None
         }
         "fail" => Some(OnConflict::Fail),
         other => {
-            flags.wrong("type", "--on-conflict must be update, skip or fail", "--on-conflict", other);
+            flags.reject("type", "--on-conflict must be update, skip or fail", "--on-conflict", other);
             None
         }
     };
     let concurrency = args.concurrency.parse().ok().filter(|number| (1..=32).contains(number));
     if concurrency.is_none() {
-        flags.wrong(
+        flags.reject(
             "range",
             "--concurrency must be a whole number from 1 to 32",
             "--concurrency",
@@ -168,12 +168,12 @@ fn options(args: &Args, flags: &mut Flags) -> Option<ImportOptions> {
         );
     }
     for (i, segment) in args.segment_id.iter().enumerate().filter(|(_, segment)| segment.is_empty()) {
-        flags.wrong_nth("empty", "--segment-id must not be empty", "--segment-id", i + 1, segment);
+        flags.reject_nth("empty", "--segment-id must not be empty", "--segment-id", i + 1, segment);
     }
     if let Some(path) = args.failed.as_deref().filter(|path| path.exists()) {
         // This includes the input file, which would be overwritten before it is read.
         let rule = "--failed must name a new file, but this one exists";
-        flags.wrong("file", rule, "--failed", &path.display().to_string());
+        flags.reject("file", rule, "--failed", &path.display().to_string());
     }
     Some(ImportOptions {
         on_conflict: on_conflict?,

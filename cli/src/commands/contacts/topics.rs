@@ -19,7 +19,7 @@ pub(super) const TABLE: Table = Table {
     nothing: "no topics yet",
 };
 
-/// The entries of `--topics`, without a subscription those that are malformed.
+/// The entries of `--topics`; malformed ones have no subscription.
 fn read_topics(text: &str) -> Vec<(String, Option<Subscription>)> {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -47,7 +47,7 @@ pub(super) fn choices(given: &Given<'_>, flags: &mut Flags) -> Vec<(String, Subs
                 && choices.iter().any(|(known, chosen)| *known == topic && *chosen != choice)
             {
                 let rule = "this topic is also named by --opt-in";
-                flags.wrong_nth("exclusive", rule, flag, i + 1, &topic);
+                flags.reject_nth("exclusive", rule, flag, i + 1, &topic);
             }
             choices.push((topic, choice.clone()));
         }
@@ -71,7 +71,7 @@ pub(super) fn choices(given: &Given<'_>, flags: &mut Flags) -> Vec<(String, Subs
                 continue;
             }
         };
-        flags.wrong("type", rule, "--topics", text);
+        flags.reject("type", rule, "--topics", text);
     }
     choices
 }

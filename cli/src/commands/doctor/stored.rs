@@ -14,7 +14,7 @@ use crate::settings::{Settings, paths};
 /// Checks the stored credentials that apply if no other credential is given.
 pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     let found = context.credentials().and_then(|credentials| {
-        let overview = credentials.overview().map_err(|error| auth::of_store(&error))?;
+        let overview = credentials.overview().map_err(|error| auth::store_failure(&error))?;
         Ok((credentials, overview))
     });
     let (credentials, overview) = match found {
@@ -73,11 +73,11 @@ fn login(overview: &Overview) -> Check {
     let (state, rest) = match (&metadata.pending, left) {
         (Some(_), Some(_)) => (
             State::Warning,
-            "the last token refresh has no known outcome; the access token is still valid".to_owned(),
+            "the outcome of the last token refresh is unknown; the access token is still valid".to_owned(),
         ),
         (Some(_), None) => (
             State::Warning,
-            "the last token refresh has no known outcome; the next request retries it".to_owned(),
+            "the outcome of the last token refresh is unknown; the next request retries it".to_owned(),
         ),
         (None, Some(left)) => (State::Ok, format!("access token valid for {} min", left.as_secs() / 60)),
         (None, None) => (State::Ok, "access token is refreshed by the next request".to_owned()),

@@ -57,7 +57,7 @@ impl Noun for Claim {
         .waits(COMPLETED, WAIT)
         .prints(0)
         .unknown("the check may have started; check: idempost domains claim get {0}")
-        .then(|given, plan, _, context| Box::pin(verified(given.ids[0], plan.wait, context)))
+        .then(|given, plan, _, context| Box::pin(finish_verify(given.ids[0], plan.wait, context)))
         .after("Example:\n  idempost domains claim verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n\n\
             Exit codes: 0 started, or with --wait completed; 3 the claim is blocked or has failed; 8 timed out"),
     ];
@@ -66,7 +66,7 @@ impl Noun for Claim {
 const DOMAIN: &[Field] = &[Field::place("id", "ID", "ID of the domain created for the claim")];
 /// The state to wait for.
 const COMPLETED: &str = "completed";
-const WAIT: &str = "Wait until the claim is completed; exits with 3 if it ends otherwise";
+const WAIT: &str = "Wait until the claim is completed; exits with 3 if it fails";
 
 async fn create(claim: NewDomainClaim, plan: Plan, given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let unknown = given.unknown();
@@ -79,7 +79,7 @@ async fn create(claim: NewDomainClaim, plan: Plan, given: Given<'_>, context: &C
         context.out.note(&format!("publish this record, then: idempost domains claim verify {id} --wait"));
     }
     match plan.wait {
-        Some(timeout) => until_completed(timeout, id.as_str(), context).await,
+        Some(timeout) => wait_until_completed(timeout, id.as_str(), context).await,
         None => Ok(()),
     }
 }
@@ -87,20 +87,20 @@ async fn create(claim: NewDomainClaim, plan: Plan, given: Given<'_>, context: &C
 async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let id = given.ids[0];
     if let Some(timeout) = given.plan_change(context).await?.wait {
-        until_completed(timeout, id, context).await?;
+        wait_until_completed(timeout, id, context).await?;
     }
     operation::show(&given, |client| client.domains().get_claim(id), record::lines, context).await
 }
 
-async fn verified(id: &str, timeout: Option<Duration>, context: &Context) -> Result<(), Fail> {
+async fn finish_verify(id: &str, timeout: Option<Duration>, context: &Context) -> Result<(), Fail> {
     let Some(timeout) = timeout else {
         context.out.note(&format!("check started · check: {}", show_command(id)));
         return Ok(());
     };
-    until_completed(timeout, id, context).await
+    wait_until_completed(timeout, id, context).await
 }
 
-async fn until_completed(timeout: Duration, id: &str, context: &Context) -> Result<(), Fail> {
+async fn wait_until_completed(timeout: Duration, id: &str, context: &Context) -> Result<(), Fail> {
     let words = Messages {
         interrupted: "the claim stays open".to_owned(),
         timed_out: "the claim isn't completed".to_owned(),
@@ -116,7 +116,7 @@ async fn until_completed(timeout: Duration, id: &str, context: &Context) -> Resu
     Ok(())
 }
 
-/// A bad end has the service's reason.
+/// Includes the service's reason for a failure.
 fn end(claim: &DomainClaim) -> End {
     let status = claim.status.as_ref().map_or("unknown", DomainClaimStatus::as_str);
     if status == COMPLETED {

@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Validate everything and show the request without sending it; =curl shows a curl command
     #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
-    /// Leave validation to the service, in case its limits have changed
+    /// Skip local validation, in case the service's limits have changed
     #[arg(long, hide_short_help = true)]
     no_validate: bool,
 }

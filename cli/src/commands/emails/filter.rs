@@ -19,7 +19,7 @@ pub(super) const TO: Field =
 pub(super) const FROM: Field = Field::new("from", "TEXT", "Part of the sender's address or name");
 pub(super) const SUBJECT: Field = Field::new("subject", "TEXT", "Part of the subject");
 pub(super) const STATUS: Field =
-    Field::new("status", "EVENT", "Last event, such as delivered or bounced; several separated by commas")
+    Field::new("status", "EVENT", "Last event, such as delivered or bounced; comma-separated")
         .list(&Kind::Choice(LastEvent::KNOWN))
         .delimited();
 pub(super) const SINCE: Field = Field::new(
@@ -28,10 +28,10 @@ pub(super) const SINCE: Field = Field::new(
     "Only emails created since then: a time, a date (UTC) or an age, such as 2h or 7d",
 );
 
-/// Which emails to show; all conditions must match.
+/// The emails to show; all conditions must match.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Filter {
-    /// Names of text fields, and what one of them contains, in lower case.
+    /// Names of text fields, and the text that one of them must contain, in lower case.
     parts: Vec<(&'static [&'static str], String)>,
     status: Vec<String>,
     since: Option<Timestamp>,
@@ -44,7 +44,7 @@ pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects>
         if read.is_none() {
             let rule =
                 "--since must be a time such as 2026-11-26T09:00:00Z, a date, or an age such as 2h or 7d";
-            flags.wrong("type", rule, "--since", text);
+            flags.reject("type", rule, "--since", text);
         }
         read
     });
@@ -53,7 +53,7 @@ pub(super) fn selection(given: &Given<'_>, flags: &mut Flags) -> Option<Selects>
     (filter != Filter::default()).then(|| Box::new(move |email: &Value| filter.check(email)) as _)
 }
 
-/// The text fields of `--to`, `--from` and `--subject`, and what one of them has to contain.
+/// The text fields of `--to`, `--from` and `--subject`, and the required text.
 fn parts(texts: [Option<&str>; 3]) -> Vec<(&'static [&'static str], String)> {
     let fields: [&[&str]; 3] = [&["to", "cc", "bcc"], &["from"], &["subject"]];
     fields.into_iter().zip(texts).filter_map(|(fields, text)| Some((fields, text?.to_lowercase()))).collect()

@@ -1,4 +1,4 @@
-//! `emails metrics`: how many emails were sent, delivered, opened and so on.
+//! `emails metrics`: numbers of emails by event.
 
 use idempost::{
     BroadcastId, DomainId, EmailId,
@@ -19,7 +19,7 @@ const GRANULARITIES: Choices = Choices(MetricsGranularity::KNOWN);
 const DEFAULT: [&str; 7] =
     ["sent", "delivered", "bounced", "opened", "clicked", "complained", "delivery_rate"];
 
-/// Show how many emails were sent, delivered, opened and so on
+/// Show how many emails were sent, delivered, opened and more
 ///
 /// Without --dimensions, shows the totals; otherwise a table with one row per combination, and at a terminal with bars for the first metric.
 /// The range is the last seven days by default. Rates are percentages.
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Beginning: a date (UTC) or a date and time, in ISO 8601 [default: six days before the end]
     #[arg(long, value_name = "DATE")]
     start_date: Option<String>,
-    /// End, included: a date means its whole day [default: now]
+    /// End, inclusive; a date covers its whole day [default: now]
     #[arg(long, value_name = "DATE")]
     end_date: Option<String>,
     /// IANA name of the time zone of the periods, such as Europe/Berlin [default: UTC]
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     broadcast_id: Vec<String>,
 }
 
-/// Every column, of which a table shows the requested ones.
+/// All columns; a table shows the requested ones.
 const COLUMNS: &[Column] = &[
     Column::new("period", "PERIOD", Kind::Id),
     Column::new("domain_name", "DOMAIN", Kind::Shrinks),
@@ -112,7 +112,7 @@ impl Args {
             ("--dimensions", MetricsDimension::KNOWN, &self.dimensions),
         ] {
             for value in values.iter().filter(|value| !known.contains(&value.as_str())) {
-                flags.wrong("type", format!("{flag} must be one of {}", known.join(", ")), flag, value);
+                flags.reject("type", format!("{flag} must be one of {}", known.join(", ")), flag, value);
             }
         }
         let mut query = EmailMetricsQuery::new()
@@ -139,7 +139,7 @@ impl Args {
     }
 
     /// The metrics in the columns of a table.
-    fn shown(&self) -> Vec<&str> {
+    fn table_columns(&self) -> Vec<&str> {
         if self.metrics.is_empty() {
             DEFAULT.to_vec()
         } else {
@@ -155,7 +155,7 @@ impl Args {
             "broadcast" => "broadcast_name",
             other => other,
         });
-        let names = dimensions.chain(self.shown());
+        let names = dimensions.chain(self.table_columns());
         names.filter_map(column).collect()
     }
 }
@@ -170,7 +170,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let out = &context.out;
     let mut columns = if by_default { args.columns() } else { COLUMNS.to_vec() };
     if out.form() == Form::Human && out.terminal.stdout && by_default {
-        columns.extend(args.shown().first().and_then(|name| column(name)).map(Column::bars));
+        columns.extend(args.table_columns().first().and_then(|name| column(name)).map(Column::bars));
     }
     let columns = Some(columns.as_slice()).filter(|_| !args.dimensions.is_empty());
     metrics::show(columns, "no emails in this range", context, |client| client.emails().metrics(&query)).await

@@ -24,7 +24,7 @@ use crate::output::progress::Upload;
 /// Send one email
 ///
 /// The email comes from flags, or from a JSON object (--input) that flags override, so every field of the API is available.
-/// All validation errors are reported at once; nothing is sent then.
+/// All validation errors are reported together, and nothing is sent.
 ///
 /// Prints the ID of the accepted email. Accepted isn't delivered: use --wait to wait for delivery.
 ///
@@ -63,8 +63,8 @@ pub(crate) struct Args {
     subject: Option<String>,
     /// Plain-text body, - reads standard input; derived from the HTML by default
     ///
-    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'. If nothing gives a body and standard input is
-    /// a pipe or a file, it is the text.
+    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'. Without any body, the text is
+    /// read from standard input if that is a pipe or a file.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
     text: Option<String>,
     /// Plain-text body from a file; - reads standard input
@@ -160,7 +160,7 @@ pub(crate) struct Args {
     /// Needs neither a credential nor a base URL.
     #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
-    /// Leave validation to the service, in case its limits have changed
+    /// Skip local validation, in case the service's limits have changed
     #[arg(long, hide_short_help = true)]
     no_validate: bool,
 }
@@ -235,7 +235,7 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         None => format!("accepted for {recipients}"),
     });
     match plan.wait {
-        Some(timeout) => wait::until_final(timeout, &client, &accepted.value.id, |_| {}, context).await,
+        Some(timeout) => wait::wait_until_final(timeout, &client, &accepted.value.id, |_| {}, context).await,
         None => Ok(()),
     }
 }

@@ -19,7 +19,6 @@ const LABEL: Field = filter("label", "ID", "Only threads with this label; repeat
 const READ: Field = Field::new("read", "", "Only threads that were read").switch().conflicts("unread");
 const UNREAD: Field = Field::new("unread", "", "Only threads that weren't read").switch();
 
-/// The filters of threads.
 pub(super) const FILTERS: &[Field] = &[FOLDER, LABEL, READ, UNREAD];
 
 /// The conditions of a search, before the filters.
@@ -36,7 +35,7 @@ pub(super) const CONDITIONS: &[Field] = &[
     filter("bcc", "TEXT", "Part of a Bcc address; repeatable"),
     Field::new("has_attachment", "", "Only emails with attachments").switch(),
     Field::new("since", "DATE", "Only emails since this date (UTC) or ISO 8601 time"),
-    Field::new("until", "DATE", "Only emails until this date, included as a whole, or ISO 8601 time"),
+    Field::new("until", "DATE", "Only emails until the end of this date (UTC) or until this ISO 8601 time"),
     FOLDER,
     LABEL,
     READ,
@@ -67,7 +66,7 @@ macro_rules! filtered {
     }};
 }
 
-/// The values of a filter, if it is given.
+/// The values of a filter, if set.
 fn texts(given: &Given<'_>, id: &str) -> impl Iterator<Item = Vec<String>> + use<> {
     Some(given.texts(id)).filter(|texts| !texts.is_empty()).into_iter()
 }

@@ -15,9 +15,9 @@ use super::tools::{Kind, Parameter, Tool};
 use crate::literal;
 use crate::output::secret;
 
-/// The maximum size of a result, in bytes: larger ones don't fit a model's context anyway.
+/// The maximum size of a result, in bytes: a larger one wouldn't fit a model's context.
 const MAX_RESULT: u64 = 1024 * 1024;
-/// The maximum number of processes for each core: a command mostly waits for the service.
+/// The maximum number of processes per core: commands mostly wait for the service.
 const PROCESSES_PER_CORE: usize = 4;
 
 /// Runs this program.
@@ -33,9 +33,9 @@ pub(super) struct Runner {
 /// The result of a command.
 #[derive(Debug)]
 pub(super) enum Ran {
-    /// What it printed, without secrets.
+    /// The output, without secrets.
     Done(Value),
-    /// Its error, as JSON if the command got as far as printing that.
+    /// The error, as JSON if the command printed one.
     Failed(String),
 }
 
@@ -45,8 +45,7 @@ impl Runner {
         Self { program, common, slots: Arc::new(Semaphore::new(cores * PROCESSES_PER_CORE)) }
     }
 
-    /// Runs a command to its end, even if the application loses interest in between: a send that was interrupted would have an unknown
-    /// outcome.
+    /// Runs a command to its end, even if the application cancels the call: an interrupted send would have an unknown outcome.
     pub(super) async fn run(&self, command_line: Vec<OsString>) -> Ran {
         let runner = self.clone();
         let ran = tokio::spawn(async move { runner.output(command_line).await });
@@ -69,12 +68,12 @@ impl Runner {
             .stderr(Stdio::piped())
             .spawn()?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (stdout, stderr) = tokio::try_join!(bounded(stdout), bounded(stderr))?;
+        let (stdout, stderr) = tokio::try_join!(read_bounded(stdout), read_bounded(stderr))?;
         let status = child.wait().await?;
         if !status.success() {
             let text = String::from_utf8_lossy(&stderr);
             let error = text.lines().rev().find(|line| line.starts_with("{\"error\"")).unwrap_or(text.trim());
-            return Ok(Ran::Failed(secret::redacted(error).into_owned()));
+            return Ok(Ran::Failed(secret::redact(error).into_owned()));
         }
         if stdout.len() as u64 > MAX_RESULT {
             let rule = format!("the result exceeds {MAX_RESULT} bytes; request less, such as with `limit`");
@@ -86,7 +85,7 @@ impl Runner {
         Ok(Ran::Done(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
     }
 
-    /// The command line of a call. The error names the argument, the rule and what was found.
+    /// The command line of a call. The error names the argument, the rule and the value.
     pub(super) fn command_line(
         &self,
         tool: &Tool,
@@ -123,8 +122,8 @@ impl Runner {
     }
 }
 
-/// Reads a stream to its end, but retains no more than just above the maximum.
-async fn bounded(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+/// Reads a stream to its end, but retains only slightly more than the maximum.
+async fn read_bounded(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut stream) = stream {
         (&mut stream).take(MAX_RESULT + 1).read_to_end(&mut bytes).await?;
@@ -162,7 +161,7 @@ fn add(
     Ok(())
 }
 
-/// A member of an object as the command line has it, such as `NAME=Ada`.
+/// A member of an object in command line form, such as `NAME=Ada`.
 fn pair(
     parameter: &Parameter,
     name: &str,

@@ -1,4 +1,4 @@
-//! The tools that are listed, and those that an application finds on demand: a list of all would fill the context of a model.
+//! Listed tools, and tools found on demand: a list of all would fill a model's context.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Access;
 use super::tools::Tool;
 
-/// The groups that are listed by default: what a sender needs.
+/// The groups listed by default: what most senders need.
 const SENDER: [&str; 5] = ["emails", "received", "domains", "templates", "doctor"];
 /// The tool that describes further commands.
 pub(super) const COMMANDS: &str = "commands";
@@ -30,13 +30,13 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// Lists the tools of these groups alone; of none, those of a sender, and keeps the others on demand. The error is the rule that the groups
-    /// violate, and what was found.
+    /// Lists only the tools of these groups; without any, the default ones, with the others on demand. The error is the rule that the groups
+    /// violate, and their names.
     pub(super) fn new(tools: Vec<Tool>, only: &[String]) -> Result<Self, (String, String)> {
         let groups: BTreeSet<_> = tools.iter().map(|tool| tool.group().to_owned()).collect();
         if let Some(unknown) = only.iter().find(|name| !groups.contains(*name)) {
             let known: Vec<_> = groups.into_iter().collect();
-            return Err((format!("must be groups of tools: {}", known.join(", ")), unknown.clone()));
+            return Err((format!("--only must be groups of tools: {}", known.join(", ")), unknown.clone()));
         }
         let is_listed = |tool: &Tool| match only {
             [] => SENDER.contains(&tool.group()),
@@ -49,7 +49,7 @@ impl Catalog {
         let size = serde_json::to_string(&catalog.records()).map_or(usize::MAX, |text| text.len());
         if size > MAX_LIST {
             let rule = format!(
-                "must be fewer groups: their tools would take {size} bytes of a model's context, and {MAX_LIST} is the limit"
+                "--only must be fewer groups: their tools would take {size} bytes of a model's context; the limit is {MAX_LIST}"
             );
             return Err((rule, only.join(",")));
         }
@@ -66,7 +66,7 @@ impl Catalog {
         self.records().into_iter().find(|record| record.name == name)
     }
 
-    /// The tool that a call means, with its own arguments; `None` if there is no such tool. The error is the rule that the arguments violate.
+    /// Resolves a call to a tool and its arguments; `None` if there is no such tool. The error is the rule that the arguments violate.
     pub(super) fn find(
         &self,
         name: &str,
@@ -91,7 +91,7 @@ impl Catalog {
                 "`{unknown}` isn't an argument of this tool; pass the command's arguments in `arguments`"
             ));
         }
-        let tool = self.named(command.as_ref())?;
+        let tool = self.find_tool(command.as_ref())?;
         if changes != (tool.access > Access::Read) {
             return Err(format!("`{}` needs {}", tool.name(), if changes { READ } else { CHANGE }));
         }
@@ -101,7 +101,7 @@ impl Catalog {
         }
     }
 
-    fn named(&self, command: Option<&Value>) -> Result<&Tool, String> {
+    fn find_tool(&self, command: Option<&Value>) -> Result<&Tool, String> {
         let name = command.and_then(Value::as_str).unwrap_or_default().replace([' ', '-'], "_");
         let found = self.further.get(&name).or_else(|| self.listed.get(&name));
         found
@@ -115,7 +115,7 @@ impl Catalog {
 
     fn describe(&self, arguments: &Map<String, Value>) -> Result<Value, String> {
         if let Some(command) = arguments.get("command").filter(|command| !command.is_null()) {
-            let tool = self.named(Some(command))?;
+            let tool = self.find_tool(Some(command))?;
             return Ok(
                 json!({"command": tool.name(), "description": tool.description, "arguments": tool.schema(), "run_with": runner(tool)}),
             );
@@ -141,13 +141,13 @@ impl Catalog {
             format!("List further commands, or describe the arguments of one. Groups: {}", groups.join(", "));
         let mut records = vec![
             ToolRecord::new(COMMANDS, describe, object(one)).with_annotations(annotations(Access::Read)),
-            ToolRecord::new(READ, "Run a further command that only reads", object(both.clone()))
+            ToolRecord::new(READ, "Run another command that only reads", object(both.clone()))
                 .with_annotations(annotations(Access::Read)),
         ];
         let access = self.further.values().map(|tool| tool.access).max();
         if let Some(access @ (Access::Send | Access::Manage)) = access {
             records.push(
-                ToolRecord::new(CHANGE, "Run a further command that changes something", object(both))
+                ToolRecord::new(CHANGE, "Run another command that makes a change", object(both))
                     .with_annotations(annotations(access)),
             );
         }
@@ -169,7 +169,7 @@ fn record(tool: &Tool) -> ToolRecord {
         .with_annotations(annotations(tool.access))
 }
 
-/// What differs from the protocol's defaults: a tool changes something, may destroy it, and reaches the outside.
+/// Annotations that differ from the protocol's defaults: mutating, destructive, open world.
 fn annotations(access: Access) -> ToolAnnotations {
     let not_destructive = (access == Access::Send).then_some(false);
     ToolAnnotations::from_raw(None, (access == Access::Read).then_some(true), not_destructive, None, None)

@@ -1,4 +1,4 @@
-//! The protocol over HTTP, for applications that connect to a URL: streamable HTTP on a loopback address, for those who have the token.
+//! The protocol over HTTP: streamable HTTP on a loopback address, protected by a token.
 
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
@@ -30,18 +30,18 @@ use crate::files;
 
 /// The only path.
 const PATH: &str = "/mcp";
-/// The lengths that a given token may have.
+/// The allowed lengths of a token.
 const TOKEN_LENGTH: std::ops::RangeInclusive<usize> = 16..=256;
 /// The maximum number of connections; further ones wait.
 const MAX_CONNECTIONS: usize = 256;
-/// How long the headers of a request may take to arrive.
+/// The timeout for a request's headers.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
-/// A session that is silent for longer ends. A question may wait for its user that long.
+/// The idle timeout of a session, during which a question may wait for the user.
 const KEEP_ALIVE: Duration = Duration::from_hours(1);
-/// The pause after a failed `accept`, as with too many open files.
+/// The pause after a failed `accept`, such as for too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-// No doc comment, which would replace the command's own.
+// No doc comment: it would replace the command's.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
@@ -58,10 +58,10 @@ pub(super) struct Args {
 
 type Handler = StreamableHttpService<Arc<Server>, LocalSessionManager>;
 
-/// What every connection needs.
+/// The state that connections share.
 struct Endpoint {
     handler: Handler,
-    /// The digest of the token: comparing digests takes no time that depends on the token.
+    /// The digest of the token: comparing digests leaks no timing information.
     token: [u8; 32],
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn serve(server: Server, port: u16, args: &Args, context: &Cont
     }
 }
 
-/// The protocol's handler. It also rejects what a web page can send: requests to another host name (DNS rebinding) or from another origin.
+/// The protocol's handler. Also rejects requests from web pages: to another host name (DNS rebinding) or from another origin.
 fn handler(server: Server, port: u16) -> Handler {
     let server = Arc::new(server);
     let hosts = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{port}"));
@@ -165,7 +165,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<BoxBody<Bytes, Infa
     response
 }
 
-/// The token of the file, or of the environment.
+/// The token from the file or the environment.
 fn given_token(args: &Args, context: &Context) -> Result<Option<String>, Fail> {
     let (text, origin) = match (&args.token_file, context.env.get(TOKEN)) {
         (Some(path), _) => {

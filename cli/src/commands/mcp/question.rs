@@ -8,14 +8,14 @@ use url::Host;
 use super::tools::Tool;
 use crate::output::terminal::is_hostile;
 
-/// The maximum number of characters of a question. A longer one is rejected: what it left out could be what matters.
+/// The maximum number of characters of a question. A longer question is rejected, since an omitted part could matter.
 const MAX_QUESTION: usize = 8_000;
-/// The number of characters that it shows of a body.
+/// The number of characters shown of a body.
 const MAX_BODY: usize = 200;
-/// The fields that are bodies; everything else is shown whole.
+/// Body fields; all others are shown completely.
 const BODIES: [&str; 2] = ["html", "text"];
 
-/// Returns the question about a request, or why the user can't be asked.
+/// Returns the question about a request, or why it can't be asked.
 pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
     let mut request = request.get("dry_run").unwrap_or(request).clone();
     let mut lines = vec![format!("Run `idempost {}`?", tool.command), String::new()];
@@ -43,19 +43,19 @@ pub(super) fn ask(tool: &Tool, request: &Value) -> Result<String, String> {
     }
     shorten(&mut request);
     let json = serde_json::to_string_pretty(&request).unwrap_or_default();
-    // Each line is one only now: a subject can contain line breaks.
+    // Escape lines before joining: a subject can contain line breaks.
     let lines = lines.iter().map(String::as_str).chain(json.split('\n')).map(visible);
     let text = lines.collect::<Vec<_>>().join("\n");
     match text.chars().count() {
         length if length > MAX_QUESTION => Err(format!(
-            "the request doesn't fit a question to the user ({length} characters; {MAX_QUESTION} is the limit), so it can't be confirmed; \
-             nothing was done. Make it shorter, such as by fewer recipients"
+            "the request is too long to show to the user ({length} characters; the limit is {MAX_QUESTION}), so it can't be confirmed; \
+             nothing was done. Shorten it, for example with fewer recipients"
         )),
         _ => Ok(text),
     }
 }
 
-/// The address without its display name, which can look like another address. A domain in other letters than ASCII is shown as it is looked up.
+/// The address without its display name, which can look like another address. An internationalized domain is shown in its ASCII form.
 fn bare(address: &str) -> String {
     let address = address.trim();
     let address = address
@@ -89,7 +89,7 @@ fn visible(line: &str) -> String {
     shown
 }
 
-/// Cuts the bodies in a request, and says how long they are.
+/// Truncates the bodies in a request, and states their lengths.
 fn shorten(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(shorten),

@@ -21,17 +21,17 @@ use super::tools::Tool;
 use super::{Access, Confirm, fence, question};
 use crate::diagnostics::Fail;
 
-/// The name of the question, and of its only field.
+/// The name of the question and of its field.
 const CONFIRM: &str = "confirm";
-/// The maximum number of unanswered questions. One more forgets them all; their answers are then asked for again.
+/// The maximum number of unanswered questions. Beyond this, all are forgotten, and their questions asked again.
 const MAX_PENDING: usize = 100;
 
-/// What all sessions share.
+/// The state that sessions share.
 pub(super) struct Server {
     catalog: Catalog,
     runner: Runner,
     confirm: Confirm,
-    /// The calls whose question is with the user, by the state that the application returns with the answer.
+    /// The calls that wait for an answer, by the state that the application returns with it.
     pending: Mutex<HashMap<String, Pending>>,
 }
 
@@ -42,7 +42,7 @@ struct Pending {
     arguments: Map<String, Value>,
 }
 
-/// What to do before a change.
+/// The decision before a change.
 enum Gate {
     Run,
     Ask,
@@ -92,24 +92,24 @@ impl ServerHandler for Server {
         if request.name == COMMANDS
             && let Some(described) = self.catalog.commands(&given)
         {
-            return Ok(described.map_or_else(failed, plain));
+            return Ok(described.map_or_else(failure, plain));
         }
         let (tool, arguments) = match self.catalog.find(&request.name, given) {
             Some(Ok(found)) => found,
-            Some(Err(problem)) => return Ok(failed(problem)),
+            Some(Err(problem)) => return Ok(failure(problem)),
             None => {
                 return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
             }
         };
         let command_line = match self.runner.command_line(tool, &arguments) {
             Ok(command_line) => command_line,
-            Err(problem) => return Ok(failed(problem)),
+            Err(problem) => return Ok(failure(problem)),
         };
         let previews = matches!(arguments.get("dry_run"), Some(Value::Bool(true) | Value::String(_)));
         if tool.access > Access::Read && !previews {
             match self.gate(tool, &request, &arguments, &context) {
                 Gate::Run => {}
-                Gate::Refuse(reason) => return Ok(failed(reason)),
+                Gate::Refuse(reason) => return Ok(failure(reason)),
                 Gate::Ask => return self.ask(tool, arguments, &context).await,
             }
         }
@@ -125,10 +125,10 @@ impl Server {
     async fn run(&self, tool: &Tool, command_line: Vec<std::ffi::OsString>) -> CallToolResponse {
         match self.runner.run(command_line).await {
             Ran::Failed(error) if tool.returns_content() => {
-                failed(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
+                failure(fence::enclose(&serde_json::from_str(&error).unwrap_or(error.into())))
             }
-            Ran::Failed(error) => failed(error),
-            // Structured content would stand outside of the fence.
+            Ran::Failed(error) => failure(error),
+            // Structured content would be outside the fence.
             Ran::Done(value) if tool.returns_content() => {
                 CallToolResult::success(vec![ContentBlock::text(fence::enclose(&value))]).into()
             }
@@ -178,15 +178,15 @@ impl Server {
         let (preview, command_line) =
             match (self.runner.command_line(tool, &preview), self.runner.command_line(tool, &arguments)) {
                 (Ok(preview), Ok(command_line)) => (preview, command_line),
-                (Err(problem), _) | (_, Err(problem)) => return Ok(failed(problem)),
+                (Err(problem), _) | (_, Err(problem)) => return Ok(failure(problem)),
             };
         let request = match self.runner.run(preview).await {
             Ran::Done(request) => request,
-            Ran::Failed(error) => return Ok(failed(error)),
+            Ran::Failed(error) => return Ok(failure(error)),
         };
         let question = match question::ask(tool, &request) {
             Ok(question) => form(question)?,
-            Err(problem) => return Ok(failed(problem)),
+            Err(problem) => return Ok(failure(problem)),
         };
         if context
             .protocol_version()
@@ -198,9 +198,9 @@ impl Server {
         }
         match context.peer.create_elicitation(question).await.map(|answer| decision(Some(answer))) {
             Ok(Gate::Run) => Ok(self.run(tool, command_line).await),
-            Ok(Gate::Refuse(reason)) => Ok(failed(reason)),
-            Ok(Gate::Ask) => Ok(failed("the user didn't answer".to_owned())),
-            Err(error) => Ok(failed(format!("the user couldn't be asked: {error}; nothing was done"))),
+            Ok(Gate::Refuse(reason)) => Ok(failure(reason)),
+            Ok(Gate::Ask) => Ok(failure("the user didn't answer".to_owned())),
+            Err(error) => Ok(failure(format!("the user couldn't be asked: {error}; nothing was done"))),
         }
     }
 
@@ -215,7 +215,7 @@ impl Server {
     }
 }
 
-/// What follows from an answer.
+/// The effect of an answer.
 fn decision(answer: Option<ElicitResult>) -> Gate {
     let Some(answer) = answer else { return Gate::Ask };
     let confirmed = answer.content.as_ref().and_then(|content| content.get(CONFIRM)).and_then(Value::as_bool);
@@ -244,6 +244,6 @@ fn plain(value: Value) -> CallToolResponse {
     result.into()
 }
 
-fn failed(reason: String) -> CallToolResponse {
+fn failure(reason: String) -> CallToolResponse {
     CallToolResult::error(vec![ContentBlock::text(reason)]).into()
 }

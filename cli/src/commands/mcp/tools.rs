@@ -29,7 +29,7 @@ const GROUPS: [&str; 19] = [
     "sandbox inbox",
 ];
 
-/// Commands that are no tools: they don't end, their result is a secret, or they send mail without a dry run.
+/// Commands that aren't tools: they don't end, return a secret, or send mail without a dry run.
 const EXCLUDED: [&str; 9] = [
     "api-keys create",
     "emails tail",
@@ -42,7 +42,7 @@ const EXCLUDED: [&str; 9] = [
     "webhooks verify",
 ];
 
-/// The commands that send something to people.
+/// The commands that send to recipients.
 const SENDING: [&str; 8] = [
     "broadcasts send",
     "emails send",
@@ -54,7 +54,8 @@ const SENDING: [&str; 8] = [
     "received",
 ];
 
-/// Value names of arguments that name local files or run commands; those of rows are marked with [`Local`]. In a tool's call no value can ([`crate::literal`]), so they are left out.
+/// Value names of arguments that name local files or run commands; those of rows are marked with [`Local`]. A tool's values can't
+/// ([`crate::literal`]), so they are omitted.
 const LOCAL: [&str; 5] = ["COMMAND", "DEST", "DIR", "FILE", "PATH"];
 
 /// A command as a tool.
@@ -67,7 +68,7 @@ pub(super) struct Tool {
     pub(super) parameters: Vec<Parameter>,
 }
 
-/// An argument of a command as a parameter of its tool.
+/// A tool's parameter, from an argument of its command.
 #[derive(Debug)]
 pub(super) struct Parameter {
     /// The flag's long name with `_` for `-`, or the positional argument's ID.
@@ -101,7 +102,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// The type of an argument that takes a value, by the name of the value.
-    fn of_value(name: &str, choices: Vec<String>) -> Self {
+    fn from_value_name(name: &str, choices: Vec<String>) -> Self {
         match name {
             "BOOL" => Self::Boolean,
             "N" => Self::Integer,
@@ -137,7 +138,7 @@ fn collect(command: &clap::Command, path: &str, tools: &mut Vec<Tool>) {
     }
 }
 
-/// Whether a command is one of these, or in one of these groups.
+/// Whether a command or its group is in the list.
 fn is_in(path: &str, list: &[&str]) -> bool {
     list.iter().any(|one| path == *one || path.strip_prefix(one).is_some_and(|rest| rest.starts_with(' ')))
 }
@@ -145,7 +146,7 @@ fn is_in(path: &str, list: &[&str]) -> bool {
 /// The tool of a command; `None` if it requires a local file.
 fn tool(command: &clap::Command, path: String) -> Option<Tool> {
     let mut parameters = Vec::new();
-    // A hidden argument is another spelling of a visible one.
+    // Hidden arguments are aliases of visible ones.
     let arguments = command.get_arguments().filter(|arg| !arg.is_global_set() && !arg.is_hide_set());
     for arg in arguments.filter(|arg| !is_help(arg)) {
         match parameter(arg) {
@@ -161,7 +162,7 @@ fn tool(command: &clap::Command, path: String) -> Option<Tool> {
         (true, false) => Access::Manage,
     };
     let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string).unwrap_or_default();
-    let description = described(&text(command.get_about()), &text(command.get_long_about()));
+    let description = describe(&text(command.get_about()), &text(command.get_long_about()));
     Some(Tool { command: path, access, description, parameters })
 }
 
@@ -189,7 +190,7 @@ fn parameter(arg: &clap::Arg) -> Option<Parameter> {
         && (matches!(arg.get_action(), ArgAction::Append)
             || number.is_some_and(|number| number.max_values() > 1));
     let kind = if takes_value {
-        match Kind::of_value(values.first().map_or("", |value| value.as_str()), choices.collect()) {
+        match Kind::from_value_name(values.first().map_or("", |value| value.as_str()), choices.collect()) {
             Kind::Text | Kind::Choice(_) if has_optional_value => Kind::SwitchOrText,
             Kind::Pairs { .. } if !repeats => Kind::Text,
             kind => kind,
@@ -219,13 +220,13 @@ impl Tool {
         self.command.replace([' ', '-'], "_")
     }
 
-    /// Whether its results contain what others wrote, such as received emails, subjects or names of contacts.
+    /// Whether results contain untrusted text, such as received emails, subjects or contact names.
     pub(super) fn returns_content(&self) -> bool {
         let own = ["doctor", "usage"].contains(&self.group());
         !own && self.access == Access::Read || ["inboxes", "received"].contains(&self.group())
     }
 
-    /// The group that it belongs to: the first word of its command.
+    /// The group: the first word of the command.
     pub(super) fn group(&self) -> &str {
         self.command.split(' ').next().unwrap_or_default()
     }
@@ -271,8 +272,8 @@ impl Parameter {
     }
 }
 
-/// The description of a command without what concerns the command line alone: how it is called and what it prints.
-fn described(about: &str, long: &str) -> String {
+/// A command's description without the parts about the command line: invocation and output.
+fn describe(about: &str, long: &str) -> String {
     let about = about.replace(" and print its ID", "").replace(" and print it", "").replace("--", "");
     let paragraphs = long.split("\n\n").skip(1).map(|paragraph| {
         let sentences = paragraph.split_inclusive(". ").filter(|sentence| !is_about_the_terminal(sentence));
@@ -282,7 +283,7 @@ fn described(about: &str, long: &str) -> String {
     std::iter::once(about).chain(paragraphs).collect::<Vec<_>>().join("\n")
 }
 
-/// The help of an argument without what concerns the command line alone.
+/// An argument's help without the parts about the command line.
 fn tool_help(text: &str) -> String {
     if text.starts_with("Validate everything and show the request") {
         return "Show the request without sending it".to_owned();

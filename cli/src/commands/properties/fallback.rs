@@ -1,4 +1,4 @@
-//! The two fallback flags, one for strings and one for numbers, and the type that follows from them.
+//! The fallback flags, for strings and for numbers, and the type that they imply.
 
 use serde_json::{Number, Value};
 
@@ -12,13 +12,13 @@ fn read(given: &Given<'_>, body: &mut Body) -> Option<Value> {
         let number = serde_json::from_str::<Number>(text).ok();
         if number.is_none() {
             let rule = "--fallback-number must be a number such as 17, -1 or 2.5";
-            body.flags.wrong("type", rule, "--fallback-number", text);
+            body.flags.reject("type", rule, "--fallback-number", text);
         }
         number
     });
     if let (Some(_), Some(number)) = (text, number) {
         let rule = "--fallback and --fallback-number can't be used together";
-        body.flags.wrong("exclusive", rule, "--fallback-number", number);
+        body.flags.reject("exclusive", rule, "--fallback-number", number);
     }
     text.map(Value::from).or(read.map(Value::Number))
 }
@@ -30,22 +30,22 @@ pub(super) fn update(given: &Given<'_>, body: &mut Body) {
     }
 }
 
-/// Sets type and fallback of a new property, which must match.
+/// Sets the type and fallback of a new property.
 pub(super) fn create(given: &Given<'_>, body: &mut Body) {
     let fallback = read(given, body);
     let kind = match (given.text("type"), &fallback) {
         (Some("string"), Some(Value::Number(_))) | (Some("number"), Some(Value::String(_))) => {
             let rule = "for a string use --fallback, for a number --fallback-number";
             let kind = given.text("type").unwrap_or_default();
-            body.flags.wrong("type", rule, "--type", kind);
+            body.flags.reject("type", rule, "--type", kind);
             return body.set("type", kind.into());
         }
         (Some(kind @ ("string" | "number")), _) => Some(kind),
         (Some(other), _) => {
-            body.flags.wrong("type", "--type must be string or number", "--type", other);
+            body.flags.reject("type", "--type must be string or number", "--type", other);
             Some("string")
         }
-        // The file can have the type.
+        // The file can set the type.
         (None, _) if body.get("type").is_some() => None,
         (None, Some(Value::Number(_))) => Some("number"),
         (None, Some(_)) => Some("string"),

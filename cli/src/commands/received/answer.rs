@@ -81,7 +81,7 @@ impl Plan {
             Some(Ok(key)) => key,
             Some(Err(problem)) => {
                 let given = idempotency_key.unwrap_or_default();
-                flags.wrong(problem.code, problem.message, "--idempotency-key", &given);
+                flags.reject(problem.code, problem.message, "--idempotency-key", &given);
                 IdempotencyKey::random()
             }
         };
@@ -89,7 +89,7 @@ impl Plan {
         Ok(Self { from: from.unwrap_or_default(), cc, bcc, subject, bodies, key, key_given, dry_run })
     }
 
-    /// Whether a body was given, readable or not.
+    /// Whether a body flag was passed, even an unreadable one.
     pub(super) fn has_body(&self) -> bool {
         let Bodies { html, text, unread } = &self.bodies;
         *unread || [html, text].into_iter().flatten().any(|body| !body.is_empty())

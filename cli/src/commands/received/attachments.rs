@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use idempost::{Call, Client, Error, List, received::EmailAttachment};
 use serde_json::{Value, json};
 
-use super::file_name::{numbered, safe};
+use super::file_name::{safe, with_number};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     selection: Selection,
 }
 
-// The flags of both commands that list attachments; no doc comment, which would replace the command's own.
+// The flags of both commands that list attachments. No doc comment: it would replace the command's.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Selection {
@@ -110,7 +110,7 @@ pub(crate) async fn show(
         let name = safe(attachment.filename.as_deref().unwrap_or_default());
         context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
         let bytes = fetch(&client, from, id, attachment).await?;
-        let (path, _) = files::write_new(&folder, |number| numbered(&name, number), &bytes, false)
+        let (path, _) = files::write_new(&folder, |number| with_number(&name, number), &bytes, false)
             .map_err(|error| Fail::local(format!("couldn't save {name} in {}", folder.display()), error))?;
         lines.push(path.display().to_string());
         saved.push(row(attachment, &path, bytes.len()));

@@ -2,10 +2,10 @@
 
 use crate::output::terminal::is_hostile;
 
-/// Maximum length in bytes; leaves space for a number everywhere.
+/// Maximum length in bytes; leaves space for a number.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Maximum length of an extension in bytes, with its dot. A longer text after a dot is part of the name.
+/// Maximum length of an extension in bytes, with its dot. Longer text after a dot belongs to the name.
 const MAX_EXTENSION_BYTES: usize = 50;
 
 /// Names that Windows treats as devices: with any extension, with spaces before it, and some with a number, which may be superscript.
@@ -22,7 +22,7 @@ pub(crate) fn safe(name: &str) -> String {
     let name = trim_end(name.trim_start());
     let hidden = name.starts_with(['.', '-', '~']);
     let name = if hidden { format!("_{}", &name[1..]) } else { name.to_owned() };
-    let (stem, extension) = split(&name);
+    let (stem, extension) = split_extension(&name);
     let shortened = |stem: &str| {
         let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len())];
         if extension.is_empty() { trim_end(stem).to_owned() } else { stem.to_owned() }
@@ -43,12 +43,12 @@ fn trim_end(name: &str) -> &str {
 }
 
 /// Returns the name itself for the first file, and a numbered one for others.
-pub(crate) fn numbered(name: &str, number: usize) -> String {
-    let (stem, extension) = split(name);
+pub(crate) fn with_number(name: &str, number: usize) -> String {
+    let (stem, extension) = split_extension(name);
     if number == 1 { name.to_owned() } else { format!("{stem}-{number}{extension}") }
 }
 
-fn split(name: &str) -> (&str, &str) {
+fn split_extension(name: &str) -> (&str, &str) {
     match name.rfind('.') {
         Some(dot) if dot > 0 && name.len() - dot <= MAX_EXTENSION_BYTES => name.split_at(dot),
         _ => (name, ""),
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_number_is_inserted_before_the_extension() {
-        assert_eq!(numbered("a.tar.gz", 1), "a.tar.gz");
-        assert_eq!(numbered("a.tar.gz", 2), "a.tar-2.gz");
-        assert_eq!(numbered("README", 3), "README-3");
+        assert_eq!(with_number("a.tar.gz", 1), "a.tar.gz");
+        assert_eq!(with_number("a.tar.gz", 2), "a.tar-2.gz");
+        assert_eq!(with_number("README", 3), "README-3");
     }
 }

@@ -8,8 +8,8 @@ use crate::input::flags::{Flags, Required};
 
 /// Forward a received email
 ///
-/// Sends a copy with the same subject, bodies and attachments. With --wrap, the complete original is attached as `forwarded_message.eml` instead, and
-/// the email has a body of your own: use it for reports, and for email that you don't want to pass on as yours.
+/// Sends a copy with the same subject, bodies and attachments. With --wrap, the complete original is attached as `forwarded_message.eml` to a new
+/// email with your own body: use it for reports, and for email that shouldn't look like yours.
 ///
 /// Prints the ID of the accepted email. If the response is lost, the error shows the idempotency key: retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Recipients, at most 50; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", add = Required, num_args = 1..)]
     to: Vec<String>,
-    /// Attach the complete original to an email of your own
+    /// Attach the complete original to a new email
     #[arg(long)]
     wrap: bool,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
                 Bodies { text: Some(text), .. } => ("--text", text.as_str()),
                 bodies => ("--html", bodies.html.as_deref().unwrap_or_default()),
             };
-            flags.wrong("exclusive", rule, flag, body);
+            flags.reject("exclusive", rule, flag, body);
         }
         _ => {}
     }

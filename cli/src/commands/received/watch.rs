@@ -27,7 +27,7 @@ use crate::settings::keys;
 ///
 /// The position is stored on this machine, per profile and service, and the next watch resumes from it: emails that arrived in between are
 /// printed first. The first watch starts with new emails. An email counts as printed once its line has been written: after a crash or power
-/// failure the last lines may be repeated, but none is lost. Two concurrent watches need separate cursor files.
+/// failure the last lines may be repeated, but none are lost. Two concurrent watches need separate cursor files.
 ///
 /// Temporary failures are retried with delays of up to a minute: lost connections, service errors, rate limits. Permanent ones end the
 /// watch: a rejected key exits with 4. After Ctrl-C, the exit code is 0.
@@ -85,13 +85,12 @@ enum Start {
     Oldest,
 }
 
-/// Runs the watch.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan(&args)?;
     let columns = TABLE.columns(context)?;
     let client = context.client()?;
     let mut cursor = if context.global.has_sandbox() {
-        // This command's own sandbox ends with it, and so does everything a cursor could refer to.
+        // The sandbox of `--sandbox` ends with the command, so a cursor would be useless.
         Cursor::in_memory()
     } else {
         Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Start::Cursor, context)?
@@ -118,17 +117,17 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
     let mut flags = Flags::default();
     if args.from_now && args.from_start {
         let rule = "--from-now and --from-start can't be used together";
-        flags.wrong("exclusive", rule, "--from-start", "--from-start");
+        flags.reject("exclusive", rule, "--from-start", "--from-start");
     }
     let interval = keys::duration(&args.interval).unwrap_or_else(|rule| {
-        flags.wrong("type", format!("--interval {rule}"), "--interval", &args.interval);
+        flags.reject("type", format!("--interval {rule}"), "--interval", &args.interval);
         Duration::ZERO
     });
     let limit = args.limit.as_ref().and_then(|text| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
         if number.is_none() {
-            flags.wrong("range", "--limit must be a whole number above 0", "--limit", text);
+            flags.reject("range", "--limit must be a whole number above 0", "--limit", text);
         }
         number
     });
@@ -201,7 +200,7 @@ impl Watch<'_> {
             let id = at(row, "/id");
             let email = match trace::execute(self.context, || self.client.received().get(id.as_str())).await {
                 Ok(email) => mutation::document(&email),
-                // The email was just deleted: use what the list had.
+                // The email was just deleted: use the list item.
                 Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
                 Err(error) => return Err(error.into()),
             };

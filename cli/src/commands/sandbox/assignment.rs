@@ -3,7 +3,7 @@
 use crate::actions::dry_run::quoted;
 use crate::settings::env::Env;
 
-/// A shell whose commands are printed.
+/// A shell to print commands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shell {
     Posix,
@@ -15,7 +15,7 @@ impl Shell {
     pub(super) const NAMES: [&str; 2] = ["sh", "powershell"];
 
     /// The shell with this name; by default PowerShell on Windows, unless a POSIX shell started the program, and elsewhere a POSIX shell.
-    pub(super) fn named(name: Option<&str>, env: &Env) -> Self {
+    pub(super) fn from_name(name: Option<&str>, env: &Env) -> Self {
         Self::or_usual(name, env, cfg!(windows))
     }
 
@@ -41,7 +41,7 @@ impl Shell {
     }
 }
 
-/// Quotes a value, if necessary, in a way that shells and dotenv files share: the latter can't escape a single quote.
+/// Quotes a value if necessary, for both shells and dotenv files, which can't escape a single quote.
 pub(super) fn word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/@%+,".contains(&byte);
     if !text.is_empty() && text.bytes().all(plain) {
@@ -54,7 +54,7 @@ pub(super) fn word(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// Quotes a value for PowerShell, where typographic quotes end a string too.
+/// Quotes a value for PowerShell, where typographic quotes also end a string.
 fn literal(text: &str) -> String {
     let doubled = text.chars().flat_map(|c| {
         let is_quote = matches!(c, '\'' | '\u{2018}'..='\u{201b}');
@@ -84,10 +84,11 @@ mod tests {
 
     #[test]
     fn powershell_is_usual_on_windows_except_in_a_posix_shell() {
-        let usual = |variables: &[(&str, &str)], windows| Shell::or_usual(None, &Env::of(variables), windows);
+        let usual =
+            |variables: &[(&str, &str)], windows| Shell::or_usual(None, &Env::from_pairs(variables), windows);
         assert_eq!((usual(&[], false), usual(&[], true)), (Shell::Posix, Shell::PowerShell));
         assert_eq!(usual(&[("MSYSTEM", "MINGW64")], true), Shell::Posix);
-        assert_eq!(Shell::named(Some("powershell"), &Env::default()), Shell::PowerShell);
+        assert_eq!(Shell::from_name(Some("powershell"), &Env::default()), Shell::PowerShell);
         assert_eq!(Shell::or_usual(Some("sh"), &Env::default(), true), Shell::Posix);
     }
 }

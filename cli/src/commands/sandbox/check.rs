@@ -1,4 +1,4 @@
-//! `sandbox check`: what recipients of an email would see wrong, as an exit code.
+//! `sandbox check`: reports problems that recipients would see, with an exit code.
 
 use http::{Method, StatusCode};
 use idempost::{Client, Error};
@@ -14,14 +14,14 @@ use crate::input::source::{Source, TEXT_LIMIT};
 use crate::output::table::{Column, Kind, at};
 use crate::settings::keys::nearest;
 
-/// The values of `--fail-on`, from the strictest.
+/// The values of `--fail-on`, strictest first.
 const LEVELS: &[&str] = &["note", "warning", "error", "never"];
 
 /// Check an email: unsupported HTML, links, missing text, leftover placeholders
 ///
 /// Checks the newest captured email, or one by its ID, or a message file, which needs no sandbox. Nothing is fetched without --fetch-links.
 ///
-/// The exit code is 3 if there is a finding of the severity that --fail-on names, or a higher one, and otherwise 0. The codes of all findings
+/// The exit code is 3 if a finding has at least the severity --fail-on, and otherwise 0. The codes of all findings
 /// are in docs/sandbox.md; the data about mail clients is from caniemail.com.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -69,14 +69,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let lowest = LEVELS.iter().position(|level| *level == args.fail_on);
     if lowest.is_none() {
         let rule = "the severity must be note, warning, error or never";
-        flags.wrong("unknown", rule, "--fail-on", &args.fail_on);
+        flags.reject("unknown", rule, "--fail-on", &args.fail_on);
     }
     for (n, code) in args.ignore.iter().enumerate() {
         let known = check::RULES.iter().map(|rule| rule.code).chain(check::features());
         if !known.clone().any(|known| known == code) {
             let meant =
                 nearest(code, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-            flags.wrong_nth("unknown", format!("no finding has this code{meant}"), "--ignore", n + 1, code);
+            flags.reject_nth("unknown", format!("no finding has this code{meant}"), "--ignore", n + 1, code);
         }
     }
     let file = args.mail.as_ref().filter(|mail| !is_id(mail));
@@ -84,7 +84,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if let Some(file) = file.filter(|_| args.fetch_links) {
         let rule =
             "the sandbox requests the links of its own emails only; first: idempost sandbox receive FILE";
-        flags.wrong("conflict", rule, "--fetch-links", file);
+        flags.reject("conflict", rule, "--fetch-links", file);
     }
     flags.finish()?;
     let client = || if args.fetch_links { patient_client(context) } else { client(context) };
@@ -128,7 +128,7 @@ fn show(report: &Value, context: &Context) -> Result<(), Fail> {
     let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     context.out.note(&if findings.is_empty() { "no findings".to_owned() } else { summary(findings) });
     if let Some(links) = report.get("links") {
-        context.out.note(&requested(links));
+        context.out.note(&summarize_links(links));
     }
     context.out.list(&json!({ "object": "list", "data": findings, "has_more": false }), &columns)
 }
@@ -146,7 +146,7 @@ fn summary(findings: &[Value]) -> String {
 }
 
 /// `3 of 5 links checked`.
-fn requested(links: &Value) -> String {
+fn summarize_links(links: &Value) -> String {
     let data = links["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let skipped = data.iter().filter(|link| link["state"] == "skipped").count();
     let total = &links["total"];
@@ -183,10 +183,10 @@ fn is_id(text: &str) -> bool {
 }
 
 fn read(file: &str, flags: &mut Flags) -> Option<Vec<u8>> {
-    match Source::of(file).bytes(TEXT_LIMIT) {
+    match Source::from_name(file).bytes(TEXT_LIMIT) {
         Ok(bytes) => Some(bytes),
         Err(rule) => {
-            flags.wrong("file", rule, "ID|FILE", file);
+            flags.reject("file", rule, "ID|FILE", file);
             None
         }
     }

@@ -93,7 +93,7 @@ fn number(text: &str) -> Result<f64, Fail> {
         return Ok(number);
     }
     let mut flags = Flags::default();
-    flags.wrong("range", "the factor must be from 0.001 to 100000", "N", text);
+    flags.reject("range", "the factor must be from 0.001 to 100000", "N", text);
     flags.finish()?;
     Ok(1.0)
 }

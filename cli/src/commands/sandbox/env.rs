@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let lines: Vec<_> = if args.write.is_some() {
         Vec::new()
     } else {
-        let shell = Shell::named(args.shell.as_deref(), &context.env);
+        let shell = Shell::from_name(args.shell.as_deref(), &context.env);
         variables.iter().map(|(name, value)| shell.line(&[(name, value)])).collect()
     };
     let document: Map<_, _> =
@@ -68,15 +68,15 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     context.out.result(&lines, &Value::Object(document))
 }
 
-/// Sets variables in a dotenv file. A variable that is set already is replaced where it stands, without its `export` and its comment.
+/// Sets variables in a dotenv file. An existing variable is replaced in its line, without `export` and comment.
 fn write(path: &Path, variables: &[(&str, String)]) -> std::io::Result<()> {
     let before = files::read(path, MAX_FILE, false)?.unwrap_or_default();
     let before = String::from_utf8(before)
         .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
-    files::write(path, changed(&before, variables).as_bytes())
+    files::write(path, set_variables(&before, variables).as_bytes())
 }
 
-fn changed(before: &str, variables: &[(&str, String)]) -> String {
+fn set_variables(before: &str, variables: &[(&str, String)]) -> String {
     let mut missing: Vec<_> = variables.iter().collect();
     let mut after = String::new();
     for line in entries(before) {
@@ -87,7 +87,7 @@ fn changed(before: &str, variables: &[(&str, String)]) -> String {
         if !variables.iter().any(|(known, _)| Some(*known) == name) {
             after.push_str(line);
         } else if let Some(at) = missing.iter().position(|(known, _)| Some(*known) == name) {
-            // Further lines for the same variable are removed: which one counts depends on the program that reads the file.
+            // Duplicate lines are removed: readers disagree on which one counts.
             let (name, value) = missing.remove(at);
             after.extend([name, "=", &word(value), &line[content.len()..]]);
         }
@@ -102,7 +102,7 @@ fn changed(before: &str, variables: &[(&str, String)]) -> String {
     after
 }
 
-/// The lines of a dotenv file; a line whose value opens a quote goes on to the line that closes it.
+/// The lines of a dotenv file; a quoted value may span several.
 fn entries(text: &str) -> Vec<&str> {
     let (mut entries, mut rest) = (Vec::new(), text);
     while !rest.is_empty() {
@@ -143,9 +143,9 @@ mod tests {
         let key = "KEY=\"-----BEGIN\nRESEND_API_KEY=in the key\n\\\" still\n-----END\"\n";
         let before = format!("{key}RESEND_API_KEY='first\nsecond' # secret\nA=it's\n# \"open\nB=1\n");
         let after = format!("{key}RESEND_API_KEY=sb_local\nA=it's\n# \"open\nB=1\n");
-        assert_eq!(changed(&before, &variables), after);
-        // Nothing closes the quote: a line is a line.
-        assert_eq!(changed("RESEND_API_KEY=\"re\nB=1\n", &variables), "RESEND_API_KEY=sb_local\nB=1\n");
+        assert_eq!(set_variables(&before, &variables), after);
+        // The quote isn't closed, so the value ends with the line.
+        assert_eq!(set_variables("RESEND_API_KEY=\"re\nB=1\n", &variables), "RESEND_API_KEY=sb_local\nB=1\n");
     }
 
     #[test]
@@ -153,13 +153,13 @@ mod tests {
         let variables = [("RESEND_API_KEY", "sb_local".to_owned()), ("SMTP_PORT", "2525".to_owned())];
         let before = "# mail\nexport RESEND_API_KEY = 're_live' # secret\nOTHER=\"ü RESEND_API_KEY=1\"\nRESEND_API_KEY=re_second\n";
         let after = "# mail\nRESEND_API_KEY=sb_local\nOTHER=\"ü RESEND_API_KEY=1\"\nSMTP_PORT=2525\n";
-        assert_eq!(changed(before, &variables), after);
-        assert_eq!(changed(after, &variables), after, "writing again changes nothing");
-        assert_eq!(changed("", &variables), "RESEND_API_KEY=sb_local\nSMTP_PORT=2525\n");
-        assert_eq!(changed("A=1", &variables[..1]), "A=1\nRESEND_API_KEY=sb_local\n");
-        assert_eq!(changed("SMTP_PORT=1", &variables[1..]), "SMTP_PORT=2525");
+        assert_eq!(set_variables(before, &variables), after);
+        assert_eq!(set_variables(after, &variables), after, "writing again changes nothing");
+        assert_eq!(set_variables("", &variables), "RESEND_API_KEY=sb_local\nSMTP_PORT=2525\n");
+        assert_eq!(set_variables("A=1", &variables[..1]), "A=1\nRESEND_API_KEY=sb_local\n");
+        assert_eq!(set_variables("SMTP_PORT=1", &variables[1..]), "SMTP_PORT=2525");
         assert_eq!(
-            changed("A=1\r\nSMTP_PORT=1\r\n\r\n", &variables),
+            set_variables("A=1\r\nSMTP_PORT=1\r\n\r\n", &variables),
             "A=1\r\nSMTP_PORT=2525\r\n\r\nRESEND_API_KEY=sb_local\r\n"
         );
     }

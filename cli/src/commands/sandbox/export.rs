@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, messages};
 use super::{client, unreachable};
-use crate::commands::received::file_name::{numbered, safe};
+use crate::commands::received::file_name::{safe, with_number};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files::{self, Output};
@@ -70,7 +70,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match format {
         Format::Eml => folder(&args.to_path, &mails, &client, context).await,
         format if args.to_path == Path::new("-") => {
-            write(format, &mails, &client, |bytes| context.out.untrusted(bytes)).await.map(drop)
+            write(format, &mails, &client, |bytes| context.out.print_untrusted(bytes)).await.map(drop)
         }
         format => file(&args.to_path, format, &mails, &client, context).await,
     }
@@ -84,7 +84,7 @@ fn format(args: &Args, flags: &mut Flags) -> Format {
         Some("mbox") => Format::Mbox,
         Some("json") => Format::Json,
         Some(other) => {
-            flags.wrong("unknown", "the format must be eml, mbox or json", "--format", other);
+            flags.reject("unknown", "the format must be eml, mbox or json", "--format", other);
             return Format::Eml;
         }
         None if ending.as_deref().is_some_and(|ending| ending == "mbox") => Format::Mbox,
@@ -93,14 +93,14 @@ fn format(args: &Args, flags: &mut Flags) -> Format {
     };
     if stdout && format == Format::Eml {
         let rule = "standard output needs a single file; use --format mbox or --format json";
-        flags.wrong("exclusive", rule, "DEST", "-");
+        flags.reject("exclusive", rule, "DEST", "-");
     }
     if !stdout && format != Format::Eml && (args.to_path.is_file() || args.to_path.is_dir()) {
         let rule = "the file exists and won't be overwritten";
-        flags.wrong("file", rule, "DEST", &args.to_path.display().to_string());
+        flags.reject("file", rule, "DEST", &args.to_path.display().to_string());
     }
     if format == Format::Eml && args.to_path.is_file() {
-        flags.wrong(
+        flags.reject(
             "file",
             "this is a file; eml needs a folder",
             "DEST",
@@ -118,12 +118,12 @@ async fn all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Ma
         query.push(("limit", MAX_CHUNK_MAILS.to_string()));
         query.extend(mails.last().map(|mail| ("after", mail.id.clone())));
         let page = match messages(client, &query).await {
-            // The oldest are evicted first: if the last mail of a page is gone, so are all before it.
+            // Eviction starts with the oldest: if the last mail of a page is gone, so are all before it.
             Err(Fail::Sdk(Error::Api(error))) if error.status.as_u16() == 422 && !mails.is_empty() => break,
             page => page?,
         };
         let data = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-        mails.extend(data.iter().map(Mail::of));
+        mails.extend(data.iter().map(Mail::from_json));
         if data.is_empty() || !page["has_more"].as_bool().unwrap_or_default() {
             break;
         }
@@ -133,7 +133,7 @@ async fn all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Ma
 }
 
 impl Mail {
-    fn of(row: &Value) -> Self {
+    fn from_json(row: &Value) -> Self {
         let digits: String = at(row, "/created_at").chars().filter(char::is_ascii_digit).take(14).collect();
         let (day, time) = digits.split_at(digits.len().min(8));
         let id = at(row, "/id");
@@ -156,7 +156,7 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
             gone += 1;
             continue;
         };
-        let written = files::write_new(folder, |number| numbered(&mail.name, number), &bytes, true);
+        let written = files::write_new(folder, |number| with_number(&mail.name, number), &bytes, true);
         let (path, new) = written.map_err(|error| {
             Fail::local(format!("couldn't save {} in {}", mail.name, folder.display()), error)
         })?;

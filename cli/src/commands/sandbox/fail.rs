@@ -116,8 +116,8 @@ const STAGES: [&str; 7] = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "E
 
 const COLUMNS: &[Column] = &[
     Column::new("id", "ID", Kind::Text),
-    Column::new("method", "METHOD", Kind::Text).of(|fault| selected(fault).0),
-    Column::new("path", "PATH", Kind::Text).of(|fault| selected(fault).1),
+    Column::new("method", "METHOD", Kind::Text).of(|fault| rule_target(fault).0),
+    Column::new("path", "PATH", Kind::Text).of(|fault| rule_target(fault).1),
     Column::new("action", "ACTION", Kind::State),
     Column::new("status", "STATUS", Kind::Text).of(|fault| at(fault, "/status") + &at(fault, "/code")),
     Column::new("often", "FREQUENCY", Kind::Text).of(often),
@@ -191,10 +191,10 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     requests(rule, what.rotate_then_lose, &mut wanted, flags);
     let asked = action(what, &mut wanted, flags);
     if let Some(code) = what.code.as_ref().filter(|_| !wanted.contains_key("smtp")) {
-        flags.wrong("exclusive", "--code requires a stage of SMTP: 'SMTP RCPT'", "--code", code);
+        flags.reject("exclusive", "--code requires a stage of SMTP: 'SMTP RCPT'", "--code", code);
     }
     if let Some(status) = what.status.as_ref().filter(|_| wanted.contains_key("smtp")) {
-        flags.wrong(
+        flags.reject(
             "exclusive",
             "--status is for requests; use --code at a stage of SMTP",
             "--status",
@@ -204,11 +204,11 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     let counted = count(often, &mut wanted, flags);
     let given = !rule.is_empty() || asked || counted;
     if *list && (given || clear.is_some()) {
-        flags.wrong("exclusive", "--list can't be used with a rule or other flags", "--list", "--list");
+        flags.reject("exclusive", "--list can't be used with a rule or other flags", "--list", "--list");
     }
     if let Some(id) = clear {
         if given {
-            flags.wrong(
+            flags.reject(
                 "exclusive",
                 "--clear can't be used with a rule or other flags; to remove one rule, use --clear=ID",
                 "--clear",
@@ -216,7 +216,7 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
             );
         }
         if !id.bytes().all(|byte| byte.is_ascii_digit()) {
-            flags.wrong("type", "the ID must be a number, as shown by --list", "--clear", id);
+            flags.reject("type", "the ID must be a number, as shown by --list", "--clear", id);
         }
         return Plan::Remove(Some(id.clone()).filter(|id| !id.is_empty()));
     }
@@ -227,7 +227,7 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
     let text = rule.join(" ");
     if renewal {
         if !text.is_empty() {
-            flags.wrong(
+            flags.reject(
                 "exclusive",
                 "--rotate-then-lose applies to `POST /oauth/token` and can't be used with a rule",
                 "RULE",
@@ -244,7 +244,7 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
             let stage = stage.join(" ").to_ascii_uppercase();
             if !STAGES.contains(&stage.as_str()) {
                 let rule = format!("SMTP must be followed by a stage: {}", STAGES.join(", "));
-                flags.wrong("type", rule, "RULE", &text);
+                flags.reject("type", rule, "RULE", &text);
             }
             wanted.insert("smtp".to_owned(), stage.into());
             return;
@@ -253,7 +253,7 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
         [method] => (Some(*method), None),
         [method, path] => (Some(*method), Some(*path)),
         _ => {
-            return flags.wrong(
+            return flags.reject(
                 "type",
                 "a rule must be a method, a path, or both: POST /emails",
                 "RULE",
@@ -262,12 +262,12 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
         }
     };
     if let Some(path) = path.filter(|path| !path.starts_with('/')) {
-        flags.wrong("type", format!("a path must start with /; found `{path}`"), "RULE", &text);
+        flags.reject("type", format!("a path must start with /; found `{path}`"), "RULE", &text);
     }
     if let Some(method) = method {
         let method = method.to_ascii_uppercase();
         if !["GET", "POST", "PATCH", "PUT", "DELETE"].contains(&method.as_str()) {
-            flags.wrong(
+            flags.reject(
                 "type",
                 "the method must be GET, POST, PATCH or DELETE, and the path must start with /",
                 "RULE",
@@ -312,7 +312,7 @@ fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) ->
     .filter(|(given, ..)| *given)
     .collect();
     for (_, flag, _) in given.iter().skip(1) {
-        flags.wrong("exclusive", format!("{flag} and {} can't be used together", given[0].1), flag, flag);
+        flags.reject("exclusive", format!("{flag} and {} can't be used together", given[0].1), flag, flag);
     }
     let action = given.first().map_or("answer", |(.., action)| action);
     wanted.insert("action".to_owned(), action.into());
@@ -335,14 +335,14 @@ fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) ->
                 let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
                 wanted.insert("delay_ms".to_owned(), by.into());
             }
-            Ok(_) => flags.wrong("range", "--slow must be at most 1h", "--slow", text),
-            Err(rule) => flags.wrong("type", format!("--slow {rule}"), "--slow", text),
+            Ok(_) => flags.reject("range", "--slow must be at most 1h", "--slow", text),
+            Err(rule) => flags.reject("type", format!("--slow {rule}"), "--slow", text),
         }
     }
     if let Some(text) = retry_after {
         if given.first().is_some_and(|(.., action)| !matches!(*action, "answer" | "rate_limit")) {
             let rule = "--retry-after requires --status or --rate-limit";
-            flags.wrong("exclusive", rule, "--retry-after", text);
+            flags.reject("exclusive", rule, "--retry-after", text);
         }
         wanted.insert("retry_after".to_owned(), text.as_str().into());
     }
@@ -358,7 +358,7 @@ fn count(often: &Frequency, wanted: &mut Map<String, Value>, flags: &mut Flags) 
             .filter_map(|(given, flag)| given.then_some(flag))
             .collect();
     for flag in given.iter().skip(1) {
-        flags.wrong("exclusive", format!("{flag} and {} can't be used together", given[0]), flag, flag);
+        flags.reject("exclusive", format!("{flag} and {} can't be used together", given[0]), flag, flag);
     }
     for (field, flag, text, least, most) in [
         ("times", "--times", times, 1, 1_000_000),
@@ -379,14 +379,14 @@ fn number(flag: &str, text: &str, least: u64, most: u64, flags: &mut Flags) -> O
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && (least..=most).contains(number));
     if number.is_none() {
-        flags.wrong("range", format!("{flag} must be a whole number from {least} to {most}"), flag, text);
+        flags.reject("range", format!("{flag} must be a whole number from {least} to {most}"), flag, text);
     }
     number
 }
 
 /// Describes a rule: `the next 2 of POST /emails`.
 fn which(fault: &Value) -> String {
-    let of: [_; 2] = selected(fault).into();
+    let of: [_; 2] = rule_target(fault).into();
     let of = of.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let of = if of.is_empty() { "all requests".to_owned() } else { of };
     let spared = match fault["after"].as_u64().unwrap_or_default() {
@@ -398,7 +398,7 @@ fn which(fault: &Value) -> String {
 }
 
 /// The method and path that a rule selects, or `SMTP` and the stage.
-fn selected(fault: &Value) -> (String, String) {
+fn rule_target(fault: &Value) -> (String, String) {
     match at(fault, "/smtp") {
         stage if !stage.is_empty() => ("SMTP".to_owned(), stage),
         _ => (at(fault, "/method"), at(fault, "/path")),

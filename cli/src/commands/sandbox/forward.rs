@@ -1,6 +1,6 @@
 //! `--smtp URL`: forwards every captured mail to a real SMTP server, unchanged and in order, to the recipients that `--smtp-allow` admits.
 //!
-//! Failures here never affect the sandbox: a slow or unreachable server costs forwarded mails, never captured ones.
+//! A slow or unreachable server can lose forwarded mails, but never captured ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 256 << 20;
 /// Delays before each retry of a temporary failure.
 const BACKOFF: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
-/// How long queued mails may take when the sandbox stops.
+/// The grace period for queued mails when the sandbox stops.
 const GRACE: Duration = Duration::from_secs(5);
 
 type Report = Box<dyn Fn(&str) + Send + Sync>;
@@ -42,7 +42,7 @@ struct Queue {
 }
 
 impl Forward {
-    /// Starts forwarding what the service captures from now on.
+    /// Starts forwarding newly captured mails.
     pub(super) fn start(target: Target, service: &Arc<Service>, context: &Context) -> Self {
         let (send, mails) = mpsc::channel(MAX_QUEUED);
         let queue = Arc::new(Queue {
@@ -58,7 +58,7 @@ impl Forward {
         Self { queue, work }
     }
 
-    /// Gives queued mails a grace period, then reports how many weren't forwarded.
+    /// Waits for queued mails for a grace period, then reports the rest.
     pub(super) async fn end(mut self) {
         self.queue.close();
         if timeout(GRACE, &mut self.work).await.is_err() {
@@ -70,7 +70,7 @@ impl Forward {
 }
 
 impl Queue {
-    /// Enqueues a mail unless the queue is full. Never blocks: the request that sent the mail is still in flight.
+    /// Enqueues a mail unless the queue is full. Must not block: the request that sent the mail is in flight.
     fn take(&self, mail: &CapturedMail) {
         let sender = self.send.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let Some(sender) = sender else { return };
@@ -121,7 +121,7 @@ async fn work(
     }
 }
 
-/// Sends a mail to those of its recipients that may get it, with retries, and records the result.
+/// Sends a mail to its allowed recipients, with retries, and records the result.
 async fn forward(target: &Target, mail: &CapturedMail, service: &Service) -> Result<(), RelayError> {
     let Some(outgoing) = service.next_forward(mail) else { return Ok(()) };
     let mut pauses = BACKOFF.iter();

@@ -1,4 +1,4 @@
-//! `sandbox inbox`: captured emails, newest first, for people and tests.
+//! `sandbox inbox`: captured emails, newest first.
 
 mod change;
 
@@ -11,7 +11,7 @@ use idempost::{Client, Error, call::RetryPolicy, problem::path_segment};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::wait::{deadline, limit, shown};
+use super::wait::{deadline, format_limit, limit};
 use super::{client, patient_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
@@ -150,7 +150,7 @@ pub(crate) struct WaitArgs {
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 /// The pause after a lost connection.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The maximum number of links that an error names, and of the characters of each.
+/// The maximum number of links in an error, and of characters per link.
 const MAX_NAMED: usize = 10;
 const MAX_NAME: usize = 60;
 
@@ -207,7 +207,6 @@ const MORE_UNSENT: &[Column] = &[
     Column::new("last_event", "LAST EVENT", Kind::State),
 ];
 
-/// Runs the command.
 pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => list(&args, context).await,
@@ -263,18 +262,21 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
             call = call.query(*name, value);
         }
         let timeout = left.min(MAX_TIMEOUT).as_secs_f64().to_string();
-        // 408 is the end of a wait, and not retried.
+        // 408 ends the wait and isn't retried.
         match call.query("timeout", timeout).retry(RetryPolicy::never()).await {
             Ok(mail) => break mail,
             Err(Error::Api(error)) if error.status == StatusCode::REQUEST_TIMEOUT => {
                 if left <= MAX_TIMEOUT {
                     return Err(Fail::Pending {
-                        message: format!("timed out after {} waiting for a matching email", shown(limit)),
+                        message: format!(
+                            "timed out after {} waiting for a matching email",
+                            format_limit(limit)
+                        ),
                         hint: Some("idempost sandbox inbox list".to_owned()),
                     });
                 }
             }
-            // A proxy in between cuts connections that are silent for long.
+            // A proxy may cut idle connections.
             Err(error) if is_cut(&error) && !left.is_zero() => sleep(PAUSE.min(left)).await,
             Err(error) => return Err(unreachable(error)),
         }
@@ -289,7 +291,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// Whether the connection ended before the response, or a proxy says so.
+/// Whether the connection was cut before the response, directly or by a proxy.
 fn is_cut(error: &Error) -> bool {
     match error {
         Error::Unreachable(lost) | Error::OutcomeUnknown(lost) => {
@@ -325,7 +327,7 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
     let links = mail["links"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |link: &Value| at(link, "/text").to_lowercase();
     let Some(link) = links.iter().find(|link| text(link).contains(&wanted.to_lowercase())) else {
-        let there: Vec<_> = links.iter().take(MAX_NAMED).map(named).collect();
+        let there: Vec<_> = links.iter().take(MAX_NAMED).map(describe_link).collect();
         let more = links.len().saturating_sub(MAX_NAMED);
         return Err(Fail::NotFound {
             message: match there.as_slice() {
@@ -343,7 +345,7 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
 }
 
 /// The text of a link, shortened, for a message.
-fn named(link: &Value) -> String {
+fn describe_link(link: &Value) -> String {
     let text = safe(&at(link, "/text")).into_owned();
     match text.char_indices().nth(MAX_NAME) {
         Some((end, _)) => format!("`{}…`", &text[..end]),
@@ -402,7 +404,7 @@ async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) ->
     let path = format!("/_/messages/{}", segment(id)?);
     if how.raw {
         let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
-        return context.out.untrusted(&mail);
+        return context.out.print_untrusted(&mail);
     }
     let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
     show_mail(&mail, context)
@@ -415,7 +417,7 @@ fn show_mail(mail: &Value, context: &Context) -> Result<(), Fail> {
     context.out.result(&[human(mail)], mail)
 }
 
-/// Renders an email for people: headers, then text.
+/// Renders an email: headers, then text.
 fn human(mail: &Value) -> String {
     let tags = mail["tags"].as_array().into_iter().flatten();
     let tags = tags.map(|tag| format!("{}={}", at(tag, "/name"), at(tag, "/value"))).collect::<Vec<_>>();

@@ -132,10 +132,10 @@ fn fields(args: &Args, flags: &mut Flags) -> Map<String, Value> {
 }
 
 fn read(path: &str, flag: &str, flags: &mut Flags) -> Option<Vec<u8>> {
-    match Source::of(path).bytes(TEXT_LIMIT) {
+    match Source::from_name(path).bytes(TEXT_LIMIT) {
         Ok(bytes) => Some(bytes),
         Err(rule) => {
-            flags.wrong("file", rule, flag, path);
+            flags.reject("file", rule, flag, path);
             None
         }
     }

@@ -1,4 +1,4 @@
-//! The real SMTP server that mails leave to: `--smtp`, `--smtp-release` and `--smtp-allow`.
+//! The real SMTP server for forwarded and released mails: `--smtp`, `--smtp-release` and `--smtp-allow`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 /// Timeout of each SMTP step.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The flags for mails that leave.
+/// The flags for forwarded and released mails.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RelayArgs {
     /// Forward every captured email to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
@@ -57,7 +57,7 @@ impl Target {
     /// Parses `smtp://user:password@host:port?tls=required` or `smtps://…`. The password appears in no message.
     fn read(flag: &str, text: &str, allow: AllowList) -> Result<Self, Fail> {
         let wrong = |rule: &str| {
-            let shown = Url::parse(text).map_or_else(|_| "…".to_owned(), |url| shown(&url));
+            let shown = Url::parse(text).map_or_else(|_| "…".to_owned(), |url| without_credentials(&url));
             let origin = Origin::Flag { name: flag.to_owned(), n: 1, value: shown, span: None };
             Fail::Usage(Diagnostics {
                 help: Some(format!(
@@ -66,10 +66,10 @@ impl Target {
                 ..Diagnostics::one(Problem::new("", "url", rule.to_owned()), Some(origin))
             })
         };
-        let url = Url::parse(text).map_err(|error| wrong(&format!("not a valid URL: {error}")))?;
-        if !matches!(url.scheme(), "smtp" | "smtps") {
-            return Err(wrong("the URL must start with smtp:// or smtps://"));
-        }
+        let is_smtp = |url: &Url| matches!(url.scheme(), "smtp" | "smtps");
+        let url = Url::parse(text).ok().filter(is_smtp);
+        let url =
+            url.ok_or_else(|| wrong(&format!("{flag} must be smtp://HOST:PORT or smtps://HOST:PORT")))?;
         if url.host_str().is_none_or(str::is_empty) {
             return Err(wrong("the URL has no host"));
         }
@@ -83,7 +83,7 @@ impl Target {
         let transport = builder.timeout(Some(TIMEOUT)).pool_config(PoolConfig::new().max_size(1)).build();
         let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let readable = url.scheme() == "smtp" && tls.is_none() && url.password().is_some() && !local;
-        Ok(Self { transport, name: shown(&url), readable, forwards: flag == "--smtp", allow })
+        Ok(Self { transport, name: without_credentials(&url), readable, forwards: flag == "--smtp", allow })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -125,7 +125,7 @@ pub(super) enum SendError {
 }
 
 impl SendError {
-    /// Whether the same mail may be accepted later.
+    /// Whether a retry can succeed.
     pub(super) fn may_pass(&self) -> bool {
         matches!(self, Self::Smtp(error) if !(error.is_permanent() || error.is_client() || error.is_tls()))
     }
@@ -142,7 +142,7 @@ pub(super) fn relay_error(error: &SendError) -> RelayError {
 }
 
 impl RelayArgs {
-    /// The server, if a flag or variable names one.
+    /// The server set by a flag or variable.
     pub(super) fn target(&self) -> Result<Option<Target>, Fail> {
         let given = |url: &Option<String>| url.clone().filter(|url| !url.is_empty());
         let (flag, url) = match (given(&self.smtp), given(&self.smtp_release)) {
@@ -175,7 +175,7 @@ fn usage(code: &'static str, rule: String, flag: &str, value: &str) -> Fail {
 }
 
 /// The URL without credentials.
-fn shown(url: &Url) -> String {
+fn without_credentials(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }
@@ -201,11 +201,11 @@ mod tests {
         for (text, expected) in [
             ("http://me:hidden@mail.acme.test", "smtp://"),
             ("smtp://", "no host"),
-            ("smtp://me:hidden@", "not a valid URL"),
+            ("smtp://me:hidden@", "smtp://HOST:PORT"),
             ("me:hidden@mail.acme.test", "smtp://"),
-            ("hidden", "not a valid URL"),
+            ("hidden", "smtp://HOST:PORT"),
             ("smtp://me:hidden@mail.acme.test?tls=maybe", "required or opportunistic"),
-            ("smtp://me:hidden@mail.acme.test:hidden", "not a valid URL"),
+            ("smtp://me:hidden@mail.acme.test:hidden", "smtp://HOST:PORT"),
         ] {
             let Err(Fail::Usage(report)) = Target::read("--smtp", text, AllowList::default()) else {
                 panic!("{text} was accepted")

@@ -73,7 +73,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
     if let Some(file) = &certificate {
         command.env(CERTIFICATE, file.path());
-        // Node.js trusts it besides those that it trusts anyway. The variables of other programs replace these, and break their other connections.
+        // Node.js trusts it in addition to its default certificates. Other programs' variables would replace theirs, and break other
+        // connections.
         if context.env.get(NODE_CERTIFICATES).is_none() {
             command.env(NODE_CERTIFICATES, file.path());
         }
@@ -99,7 +100,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// Writes a certificate to a file, which exists until it is dropped.
+/// Writes a certificate to a file that is deleted on drop.
 fn certificate(pem: &str) -> std::io::Result<NamedTempFile> {
     let mut file = NamedTempFile::with_suffix(".pem")?;
     file.write_all(pem.as_bytes())?;
@@ -113,7 +114,7 @@ async fn wait(mut child: Child, mut signals: Signals) -> std::io::Result<ExitSta
         tokio::select! {
             status = child.wait() => return status,
             signal = signals.next() => {
-                if signal == Signal::Terminate || !in_foreground() {
+                if signal == Signal::Terminate || !is_in_foreground() {
                     forward(&child, signal);
                 }
             }
@@ -135,10 +136,9 @@ fn forward(child: &Child, signal: Signal) {
     }
 }
 
-/// Whether Ctrl-C reaches the command directly from the terminal because it belongs to the foreground process group, however the
-/// streams are redirected.
+/// Whether the terminal sends Ctrl-C to the command directly, because it is in the foreground process group.
 #[cfg(unix)]
-fn in_foreground() -> bool {
+fn is_in_foreground() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
     terminal.is_ok_and(|terminal| {
         rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
@@ -146,7 +146,7 @@ fn in_foreground() -> bool {
 }
 
 #[cfg(not(unix))]
-fn in_foreground() -> bool {
+fn is_in_foreground() -> bool {
     true
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let server = SandboxServer::open(args.port, &args.reach, &args.service, context).await?;
     let (base_url, key) = (server.base_url(), server.key());
-    // The whole output can be pasted into a shell.
+    // The complete output is valid shell input.
     let mut lines = vec![
         format!("# sandbox {base_url}"),
         format!("# inbox   {base_url}/_/"),
@@ -81,7 +81,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(server.relay().map(|(purpose, server)| format!("# {purpose} {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
-    let shell = Shell::named(None, &context.env);
+    let shell = Shell::from_name(None, &context.env);
     let [first, second] = vendor_base_urls(base_url);
     let resend = shell.line(&[(first.0, &first.1), (second.0, &second.1), (VENDOR_API_KEY, key)]);
     lines.push(format!("# resend  {resend}"));
@@ -105,11 +105,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     server.serve(stop).await.map_err(|error| Fail::local("the sandbox failed to stop", error))
 }
 
-/// Waits until standard input ends. Reads it on a thread, which doesn't delay the exit as a blocking task of the runtime would.
+/// Waits for the end of standard input, on a thread: a blocking task of the runtime would delay the exit.
 async fn end_of_input() {
     let (ended, end) = oneshot::channel();
     std::thread::spawn(move || {
-        // An error ends it too.
+        // An error also ends it.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         let _ = ended.send(());
     });

@@ -114,7 +114,7 @@ impl SandboxServer {
         &self.base_url
     }
 
-    /// The API key that the sandbox suggests: it contains the password, if there is one.
+    /// The suggested API key, which contains the password, if any.
     pub(super) fn key(&self) -> &str {
         &self.key
     }
@@ -148,7 +148,7 @@ impl SandboxServer {
         self.tls.as_ref().map(Tls::fingerprint)
     }
 
-    /// The server that mails leave to, without credentials, and whether they are forwarded or released.
+    /// The real SMTP server, without credentials, and whether it is for forwarding or releasing.
     pub(super) fn relay(&self) -> Option<(&'static str, &str)> {
         self.relay.as_ref().map(|(purpose, name)| (*purpose, name.as_str()))
     }

@@ -63,7 +63,7 @@ fn data(overrides: &[String], flags: &mut Flags) -> Map<String, Value> {
     let mut data = Map::new();
     for (i, text) in overrides.iter().enumerate() {
         if let Err(rule) = apply_override(&mut data, text) {
-            flags.wrong_nth("type", rule, "--override", i + 1, text);
+            flags.reject_nth("type", rule, "--override", i + 1, text);
         }
     }
     data

@@ -46,7 +46,7 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         Ok(answered) => answered?,
         Err(_) => {
             return Err(Fail::Pending {
-                message: format!("no sandbox at {} after {}", client.base_url(), shown(limit)),
+                message: format!("no sandbox at {} after {}", client.base_url(), format_limit(limit)),
                 hint: Some("start one: idempost sandbox serve".to_owned()),
             });
         }
@@ -59,14 +59,14 @@ pub(super) fn limit(context: &Context) -> Result<Duration, Fail> {
     Ok(context.settings()?.timeout.as_ref().map_or(DEFAULT_TIMEOUT, |timeout| timeout.value))
 }
 
-/// The end of the wait; an unlimited one ends in a year.
+/// The deadline; without a limit, in a year.
 pub(super) fn deadline(limit: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(limit).unwrap_or(now + Duration::from_hours(365 * 24))
 }
 
 /// Formats a duration for people.
-pub(super) fn shown(limit: Duration) -> String {
+pub(super) fn format_limit(limit: Duration) -> String {
     if limit.subsec_millis() == 0 {
         format!("{} s", limit.as_secs())
     } else {

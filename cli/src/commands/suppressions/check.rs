@@ -11,7 +11,7 @@ use crate::rows::given::Given;
 pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let email = given.text("email").unwrap_or_default();
     let mut flags = given.flags(context).await;
-    // An ID would be a valid path, and a misspelled address never on the list.
+    // An ID would be a valid path, and a misspelled address never be found.
     if let Err(Error::Invalid(problems)) = context.client_for_preview()?.suppressions().add(email).preview() {
         flags.add_problems(Err(problems));
     }
@@ -19,7 +19,7 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let client = context.client()?;
     let found = match trace::execute(context, || client.suppressions().get(email)).await {
         Ok(response) => mutation::document(&response),
-        // Another service's 404 has no such name, and says nothing about the address.
+        // A 404 of another service has a different name, and isn't about the address.
         Err(Error::Api(api)) if api.kind() == ApiErrorKind::NotFound && api.name == "not_found" => {
             Value::Null
         }

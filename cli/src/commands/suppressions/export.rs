@@ -22,7 +22,7 @@ const COLUMNS: [&str; 5] = ["email", "origin", "created_at", "source_id", "id"];
     idempost suppressions export --output-file suppressed.csv\n  \
     idempost suppressions export --format ndjson --origin complaint")]
 pub(crate) struct Args {
-    /// Only addresses added by this: bounce, complaint or manual
+    /// Only addresses of this origin: bounce, complaint or manual
     #[arg(long, value_name = "ORIGIN", value_parser = Choices(SuppressionOrigin::KNOWN), hide_possible_values = true)]
     origin: Option<String>,
     /// Format: csv or ndjson
@@ -36,11 +36,11 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     if !matches!(args.format.as_str(), "csv" | "ndjson") {
-        flags.wrong("type", "--format must be csv or ndjson", "--format", &args.format);
+        flags.reject("type", "--format must be csv or ndjson", "--format", &args.format);
     }
     let origin = args.origin.as_deref().map(SuppressionOrigin::from);
     if let Some(SuppressionOrigin::Unknown(value)) = &origin {
-        flags.wrong("type", "--origin must be bounce, complaint or manual", "--origin", value.as_str());
+        flags.reject("type", "--origin must be bounce, complaint or manual", "--origin", value.as_str());
     }
     flags.finish()?;
     let is_csv = args.format == "csv";

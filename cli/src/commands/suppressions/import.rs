@@ -36,7 +36,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let source = context.stdin().claim("FILE", &args.file).map_err(|found| usage(vec![*found]))?;
     let text = source.text().map_err(|rule| {
         let mut flags = Flags::default();
-        flags.wrong("file", format!("couldn't read {source}: {rule}"), "FILE", &args.file);
+        flags.reject("file", format!("couldn't read {source}: {rule}"), "FILE", &args.file);
         flags.finish().err().unwrap_or(Fail::BrokenPipe)
     })?;
     let addresses = Addresses::read(source, &text).map_err(fail)?;
@@ -75,6 +75,6 @@ fn interrupted_message(done: usize, total: usize) -> String {
 
 fn fail(Rejected { found, omitted }: Rejected) -> Fail {
     let count = found.len() + omitted;
-    let summary = (count > 1).then(|| format!("{count} problems; nothing was sent"));
+    let summary = (count > 1).then(|| format!("invalid input: {count} problems; nothing was sent"));
     Fail::Usage(Diagnostics { summary, found, omitted, ..Diagnostics::default() })
 }

@@ -13,7 +13,7 @@ pub(super) fn fill(given: &Given<'_>, body: &mut Body) {
     for (i, text) in texts.iter().enumerate() {
         // A placeholder for a malformed one, so that later variables keep their index.
         let read = variable(text).unwrap_or_else(|rule| {
-            body.flags.wrong_nth("type", rule, "--variable", i + 1, text);
+            body.flags.reject_nth("type", rule, "--variable", i + 1, text);
             TemplateVariable::string(format!("stand_in_{i}")).into()
         });
         variables.extend(serde_json::to_value(read));

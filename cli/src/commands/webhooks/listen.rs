@@ -35,7 +35,7 @@ use crate::signals::Signals;
 
 /// Maximum number of deliveries waiting to be printed.
 const QUEUE_LENGTH: usize = 256;
-/// How long deliveries in progress may take when the program stops.
+/// The grace period for deliveries in progress when the program stops.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Receive webhook deliveries on this machine until Ctrl-C; verify and forward them
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Path that deliveries arrive on; with --secret-file [default: /]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// Public URL that leads to this machine, for a new webhook
+    /// Public URL that forwards to this machine, for a new webhook
     #[arg(long, value_name = "URL", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     public_url: Option<String>,
     /// Show the signing secret of the new webhook
@@ -100,7 +100,7 @@ struct Plan {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (port, print_secret, write_secret) = (args.port, args.print_secret, args.write_secret.clone());
     let plan = plan(args, context)?;
-    // Signal handlers are installed before anything exists that must be undone.
+    // Signal handlers are installed before anything that needs a cleanup.
     let mut signals = Signals::listen()?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -123,7 +123,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let registration =
         Registration::create(context, public_url.as_ref(), &here, &events, &mut signals).await?;
     let result = async {
-        // An unusable secret came from the service: nothing to correct here.
+        // The service sent an unusable secret, so there is nothing to correct.
         let verifier = WebhookVerifier::new(&registration.secret)
             .map_err(|error| Fail::local("the service returned no usable signing secret", error))?;
         let verifier = match tolerance {
@@ -201,7 +201,7 @@ async fn serve(
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let mut writer = Writer::start();
     let zone = TimeZone::system();
-    // --jq applies to verified deliveries only, and a delivery it fails on doesn't stop the listener.
+    // --jq applies to verified deliveries only; a failing filter doesn't stop the listener.
     let show = |one: &delivery_record::DeliveryRecord| {
         if one.id.is_none() && context.out.filters() {
             context.out.warn(&one.line(&zone));
@@ -213,7 +213,7 @@ async fn serve(
             .inspect_err(|fail| context.out.warn(&report::message(fail)))
             .ok()
     };
-    // Dropped once the line is written: then the delivery is answered.
+    // Dropping it, once the line is written, acknowledges the delivery.
     let mut printing = None;
     loop {
         tokio::select! {
@@ -222,7 +222,7 @@ async fn serve(
                 writer.write(text);
                 printing = Some(acknowledge);
             },
-            written = writer.written() => {
+            written = writer.wait_written() => {
                 written?;
                 printing = None;
             }
@@ -242,7 +242,7 @@ async fn serve(
     let rest = async {
         loop {
             if writer.is_busy {
-                writer.written().await?;
+                writer.wait_written().await?;
             }
             printing = None;
             let Some((one, acknowledge)) = record.recv().await else { return Ok(()) };
@@ -276,21 +276,21 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if let Some(path) = &path {
         if own {
             let rule = "--path can't be used with a new webhook, which has its own path";
-            flags.wrong("exclusive", rule, "--path", path);
+            flags.reject("exclusive", rule, "--path", path);
         } else if !path.starts_with('/') || path.contains(['?', '#', ' ']) {
-            flags.wrong("url", "a path must start with `/` and have no query", "--path", path);
+            flags.reject("url", "a path must start with `/` and have no query", "--path", path);
         }
     }
     let shared = |path: &PathBuf| path.is_file() && paths::mode(path).is_some_and(|mode| mode & 0o077 != 0);
     if let Some(path) = write_secret.filter(shared) {
         let rule = "others can read this file; run chmod 600 on it";
-        flags.wrong("file", rule, "--write-secret", &path.to_string_lossy());
+        flags.reject("file", rule, "--write-secret", &path.to_string_lossy());
     }
     let public_url = public_url.and_then(|text| address("--public-url", &text, &mut flags));
     let forward_to = forward_to.and_then(|text| address("--forward-to", &text, &mut flags));
     for (i, kind) in event.iter().enumerate() {
         if kind.trim().is_empty() {
-            flags.wrong_nth("empty", "an event type must not be empty", "--event", i + 1, kind);
+            flags.reject_nth("empty", "an event type must not be empty", "--event", i + 1, kind);
         }
     }
     let sandboxed = if own && public_url.is_none() { context.is_sandboxed() } else { Ok(true) };
@@ -323,7 +323,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 fn address(flag: &str, text: &str, flags: &mut Flags) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if url.is_none() {
-        flags.wrong("url", "the URL must be an absolute http or https URL", flag, text);
+        flags.reject("url", "the URL must be an absolute http or https URL", flag, text);
     }
     url
 }

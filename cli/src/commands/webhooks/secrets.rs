@@ -8,7 +8,7 @@ use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders};
 use crate::settings::keys;
 
-/// A secret has about 40 characters; a larger file holds something else.
+/// A secret has about 40 characters; a larger file isn't one.
 const SECRET_LIMIT: u64 = 64 * 1024;
 
 /// A verifier that accepts any of the secrets in these files: during a rotation there are two.
@@ -32,7 +32,7 @@ pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags
         });
         match added {
             Ok(added) => verifier = Some(added),
-            Err(rule) => flags.wrong_nth("secret", rule, "--secret-file", i + 1, path),
+            Err(rule) => flags.reject_nth("secret", rule, "--secret-file", i + 1, path),
         }
     }
     verifier
@@ -50,7 +50,7 @@ pub(super) fn tolerance(text: Option<&str>, flags: &mut Flags) -> Option<Duratio
         text => match keys::duration(text) {
             Ok(tolerance) => Some(tolerance),
             Err(rule) => {
-                flags.wrong("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);
+                flags.reject("range", format!("a tolerance {rule}, or `any`"), "--tolerance", text);
                 None
             }
         },

@@ -54,7 +54,8 @@ struct Plan {
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let Plan { verifier, headers, payload, at } = plan(args, context)?;
-    let delivery = verifier.verify_at(&headers, &payload, at).map_err(|refusal| refused(&refusal))?;
+    let delivery =
+        verifier.verify_at(&headers, &payload, at).map_err(|refusal| verification_failure(&refusal))?;
     let described = describe(&delivery);
     let mut document = described.clone();
     document["payload"] = serde_json::from_slice(delivery.body).unwrap_or_default();
@@ -75,7 +76,7 @@ fn describe(delivery: &Delivery<'_>) -> serde_json::Value {
     })
 }
 
-fn refused(refusal: &VerificationError) -> Fail {
+fn verification_failure(refusal: &VerificationError) -> Fail {
     let hint = match refusal {
         VerificationError::WrongSignature { .. } => {
             "pass the body byte for byte: no extra line ending, not parsed and serialized again"
@@ -118,7 +119,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         let time = text.parse::<Timestamp>().ok();
         if time.is_none() {
             let rule = "--at must be a time in ISO 8601, such as 2026-03-01T12:00:00Z";
-            flags.wrong("type", rule, "--at", text);
+            flags.reject("type", rule, "--at", text);
         }
         time.map(SystemTime::from)
     });
@@ -142,7 +143,7 @@ fn bytes(flag: &str, name: &str, stdin: &mut StdinReaders, flags: &mut Flags) ->
     match source.bytes(TEXT_LIMIT) {
         Ok(bytes) => Some(bytes),
         Err(why) => {
-            flags.wrong("file", format!("couldn't read {source}: {why}"), flag, name);
+            flags.reject("file", format!("couldn't read {source}: {why}"), flag, name);
             None
         }
     }
@@ -170,7 +171,7 @@ fn all_headers(
                 None if i == 0 => {}
                 None => {
                     let rule = format!("line {} isn't a header of the form `NAME: VALUE`", i + 1);
-                    flags.wrong("header", rule, "--headers", name);
+                    flags.reject("header", rule, "--headers", name);
                 }
             }
         }
@@ -178,7 +179,7 @@ fn all_headers(
     for (i, text) in typed.iter().enumerate() {
         match header(text.as_bytes()) {
             Some((name, value)) => drop(headers.append(name, value)),
-            None => flags.wrong_nth("header", "a header must be `NAME: VALUE`", "--header", i + 1, text),
+            None => flags.reject_nth("header", "a header must be `NAME: VALUE`", "--header", i + 1, text),
         }
     }
     headers

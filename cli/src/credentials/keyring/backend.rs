@@ -1,4 +1,4 @@
-//! The system keyring, with a timeout per call: each call has its own thread, because a keyring may prompt its user, or a bus never respond.
+//! The system keyring, with a timeout per call: each call has its own thread, since a keyring may prompt the user, or a bus may not respond.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use secrecy::zeroize::Zeroizing;
 
 /// The service name of all entries.
 const SERVICE: &str = "idempost";
-/// The timeout of a call. On macOS any call may ask for a password, after an update of this program as well; without a user session, it fails
-/// at once.
+/// The timeout of a call. On macOS, any call may ask for a password, even after an update of this program; without a user session, it fails
+/// immediately.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(target_os = "macos") { 60 } else { 5 });
 /// The timeout of a call that only tests for a keyring.
 pub(super) const PROBE_TIMEOUT: Duration =
@@ -91,12 +91,14 @@ impl SystemKeyring {
         call: impl FnOnce(&keyring::Entry) -> keyring::Result<T> + Send + 'static,
     ) -> Result<Option<T>, SecretBackendError> {
         let user = user.to_owned();
-        within(self.timeout, move || keyring::Entry::new(SERVICE, &user).and_then(|entry| call(&entry)))
-            .and_then(|result| match result {
-                Ok(value) => Ok(Some(value)),
-                Err(keyring::Error::NoEntry) => Ok(None),
-                Err(error) => Err(classify(&error)),
-            })
+        call_with_timeout(self.timeout, move || {
+            keyring::Entry::new(SERVICE, &user).and_then(|entry| call(&entry))
+        })
+        .and_then(|result| match result {
+            Ok(value) => Ok(Some(value)),
+            Err(keyring::Error::NoEntry) => Ok(None),
+            Err(error) => Err(classify(&error)),
+        })
     }
 }
 
@@ -117,7 +119,7 @@ impl SecretBackend for SystemKeyring {
 }
 
 /// Runs a call on its own thread, and abandons the thread on timeout.
-fn within<T: Send + 'static>(
+fn call_with_timeout<T: Send + 'static>(
     timeout: Duration,
     call: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, SecretBackendError> {
@@ -207,10 +209,12 @@ mod tests {
     #[test]
     fn a_keyring_that_never_responds_times_out() {
         // E-10
-        let hangs = within(Duration::from_millis(20), || std::thread::park_timeout(Duration::from_mins(10)));
+        let hangs = call_with_timeout(Duration::from_millis(20), || {
+            std::thread::park_timeout(Duration::from_mins(10))
+        });
         assert!(matches!(hangs, Err(SecretBackendError::Slow(_))));
-        let panics = within(Duration::from_secs(5), || {
-            // Without the panic hook's message in the test's output.
+        let panics = call_with_timeout(Duration::from_secs(5), || {
+            // Keeps the panic hook's message out of the test's output.
             std::panic::resume_unwind(Box::new(()));
         });
         assert!(matches!(panics, Err(SecretBackendError::Failed(_))));

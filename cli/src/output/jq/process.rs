@@ -1,5 +1,4 @@
-//! Runs a filter in a separate process. A stack overflow or exhausted memory ends that process and not the program: the library bounds
-//! neither.
+//! Runs a filter in a separate process. A stack overflow or exhausted memory ends only that process: the library bounds neither.
 //!
 //! The program starts itself with [`ARGUMENT`] and the expression. Each line on standard input is a document, each line on standard output its
 //! result: `{"lines": […]}` or `{"error": "…"}`.
@@ -48,7 +47,7 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        // Ctrl-C ends the program, and the program ends the filter: its end would look like a failure.
+        // Ctrl-C must end only the program, which then ends the filter: otherwise it would report a failure.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
@@ -93,7 +92,7 @@ pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             let _ = send.send(line);
         }
-        // The program has exited, however it did; a filter that doesn't end would run on.
+        // The program has exited, but an endless filter would continue.
         std::process::exit(0);
     });
     for line in documents {

@@ -40,7 +40,7 @@ fn a_login_without_a_terminal_is_finished_by_a_second_command() {
     idempost.run(&["emails", "list"]).ok();
     // A reused code would revoke the grant.
     let stderr = idempost.run(&["auth", "login", "--callback-url", &url]).fails(4);
-    assert!(stderr.contains("no login of profile `default` to finish"), "{stderr}");
+    assert!(stderr.contains("profile `default` has no unfinished login"), "{stderr}");
     // The first request asks whether the client is known.
     assert_eq!((asked_for(&service, "/oauth/token"), file(&idempost).exists()), (2, false));
     idempost.run(&["emails", "list"]).ok();

@@ -1,4 +1,4 @@
-//! The remote images of an email's HTML: finding them, and embedding those that were loaded.
+//! The remote images of an email's HTML: finds them, and embeds loaded ones.
 //!
 //! Supported are `src` and `srcset` of `img`, `source` and `input`, `poster`, `background`, and `url(…)` in style attributes and style
 //! elements. Not supported are URLs relative to a `base` element, images of VML and SVG, `image-set` with strings, and CSS that escapes its
@@ -20,7 +20,7 @@ const MAX_URL: usize = 8 << 10;
 /// The maximum number of bytes of embedded images; further ones are omitted. All images of an email fit once.
 const MAX_EMBEDDED: usize = 32 << 20;
 
-/// The remote images of an email: the first ones, and the number of all.
+/// The first remote images of an email, and the number of all.
 pub(in crate::inbox) struct RemoteImages {
     pub(in crate::inbox) urls: Vec<Url>,
     pub(in crate::inbox) total: usize,
@@ -90,7 +90,7 @@ fn references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
     });
 }
 
-/// What an attribute contains.
+/// The content of an attribute.
 enum Reference {
     Url,
     Candidates,
@@ -179,7 +179,7 @@ fn remote(source: &str) -> Option<Url> {
     Some(url)
 }
 
-/// A part of an attribute's value without its character references. Names other than those of markup are left: a URL has none.
+/// A part of an attribute's value without its character references. Only names of markup are replaced: a URL contains no others.
 fn decoded(value: &str) -> Cow<'_, str> {
     let Some(first) = value.find('&') else { return Cow::Borrowed(value) };
     let (before, mut rest) = value.split_at(first);

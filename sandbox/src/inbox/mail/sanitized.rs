@@ -56,9 +56,8 @@ const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; im
 /// The colors in which a document is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inbox) enum Colors {
-    /// Its own. Whether these are light or dark depends on the color scheme of the frame.
+    /// Its own. Light or dark, depending on the color scheme of the frame.
     Own,
-    /// Inverted.
     Inverted,
 }
 
@@ -318,7 +317,7 @@ mod tests {
             &[" href", "\n"],
         ];
         for piece in pieces {
-            // Including HTML in which all of one kind precedes all of the next.
+            // Including HTML with all items of one kind before all of the next.
             let of =
                 |size: usize| piece.iter().map(|piece| piece.repeat(size / piece.len())).collect::<String>();
             let (small, large) = (of(20_000), of(80_000));

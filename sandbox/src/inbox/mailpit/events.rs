@@ -24,11 +24,11 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::event_bus::{BusEvent, BusEventKind};
 use idempost_reference_server::wire::problem::Problem;
 
-/// The number of messages that wait for a slow client.
+/// The maximum number of queued messages for a slow client.
 const QUEUE: usize = 64;
 /// The minimum delay between two numbers.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
-/// The number of new messages that are sent one by one; after more at once, clients reload.
+/// The maximum number of new messages sent one by one; after more together, clients reload.
 const MAX_NEW: usize = 256;
 
 /// The events of an account.
@@ -36,7 +36,6 @@ struct Events {
     tenant: Arc<str>,
 }
 
-/// The handshake.
 pub(super) fn handshake(call: &AccountCall<'_>) -> Result<Reply, Problem> {
     let headers = call.request.headers();
     let has = |name, wanted: &str| {

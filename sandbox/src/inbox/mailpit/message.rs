@@ -162,7 +162,7 @@ fn unsubscribe(header: &str, post: &str) -> Value {
     json!({"Header": header, "Links": links.collect::<Vec<_>>(), "Errors": "", "HeaderPost": post})
 }
 
-/// A header's name as Go writes it: `Message-Id`.
+/// A header's name in Go's spelling: `Message-Id`.
 fn canonical(name: &str) -> String {
     let words = name.split('-').map(|word| {
         let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));

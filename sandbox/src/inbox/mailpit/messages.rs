@@ -29,7 +29,7 @@ pub(super) const VERSION: &str = concat!("v1.30.5+idempost.", env!("CARGO_PKG_VE
 /// The default page size.
 const LIMIT: usize = 50;
 
-/// `GET /api/v1/info`. What the sandbox doesn't count is 0.
+/// `GET /api/v1/info`. Values that the sandbox doesn't count are 0.
 pub(super) fn info(call: &AccountCall<'_>) -> Response<Bytes> {
     let (messages, unread) = counts(&call.tenant);
     answer(&json!({
@@ -47,7 +47,7 @@ pub(super) fn info(call: &AccountCall<'_>) -> Response<Bytes> {
     }))
 }
 
-/// `GET /api/v1/webui`: Mailpit's features that the sandbox doesn't have are off.
+/// `GET /api/v1/webui`: features that the sandbox lacks are off.
 pub(super) fn page_settings() -> Response<Bytes> {
     answer(&json!({
         "Label": "idempost sandbox",

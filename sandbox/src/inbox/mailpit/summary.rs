@@ -1,4 +1,4 @@
-//! What lists, details and events show of a message.
+//! A message in lists, details and events.
 
 use jiff::Timestamp;
 use mail_parser::{Address, Message};
@@ -42,7 +42,7 @@ pub(super) fn summary(mail: &MailView) -> Value {
     summary
 }
 
-/// What lists and details have in common.
+/// The common fields of lists and details.
 pub(super) fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
     let named = |address: Option<&Address<'_>>| {
         let all = address.into_iter().flat_map(Address::iter);
@@ -76,7 +76,7 @@ pub(super) fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
     })
 }
 
-/// The tags as Mailpit's, which have no values of their own.
+/// The tags in Mailpit's form, without separate values.
 pub(super) fn tags(mail: &MailView) -> Vec<String> {
     let MailView::Sent(mail) = mail else { return Vec::new() };
     mail.tags().iter().map(|tag| format!("{}={}", tag.name, tag.value)).collect()

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of pings, which detect closed connections.
 const PING: Duration = Duration::from_secs(30);
-/// The maximum size of a received message, in bytes: clients have nothing to say.
+/// The maximum size of a received message, in bytes: clients don't need to send any.
 const MAX_RECEIVED: usize = 64 << 10;
 
 /// Sends messages until the client disconnects or the mount stops.

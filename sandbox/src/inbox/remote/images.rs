@@ -14,11 +14,11 @@ use idempost_reference_server::state::images::{Image, ImageJob, ImageResult, Loa
 
 /// The maximum size of an image, in bytes.
 const MAX_IMAGE: usize = 5 << 20;
-/// The types that all browsers show.
+/// The types supported by all browsers.
 const ACCEPT: HeaderValue =
     HeaderValue::from_static("image/avif,image/webp,image/png,image/jpeg,image/gif,image/*;q=0.5");
 
-/// Loads the images of an email, and keeps them. When the result is dropped, the requests end.
+/// Loads the images of an email, and stores them. Dropping the result cancels the requests.
 pub(in crate::inbox) async fn load_all(state: &State, job: &ImageJob) {
     let remaining = Arc::new(AtomicUsize::new(state.images.max_email()));
     let loaded = super::all(state, &job.urls, |remote, url| image(remote, url, Arc::clone(&remaining))).await;
@@ -27,7 +27,7 @@ pub(in crate::inbox) async fn load_all(state: &State, job: &ImageJob) {
     state.images.insert(job.mail, LoadedImages::new(now, loaded.collect()), now);
 }
 
-/// Loads one image. `remaining` are the bytes that the images of its email may still have.
+/// Loads one image. `remaining` is the remaining number of bytes for images of its email.
 async fn image(remote: Remote, url: Url, remaining: Arc<AtomicUsize>) -> Result<Image, Failure> {
     let found = remote.follow(url, &[Method::GET], ACCEPT).await?;
     read(found.response, &remaining).await.map_err(|reason| Failure { kind: FailureKind::Broken, reason })
@@ -62,7 +62,7 @@ async fn read(mut answer: reqwest::Response, remaining: &AtomicUsize) -> ImageRe
     Ok(Image { kind, bytes: content.take() })
 }
 
-/// The content of an image so far, deducted from what the email's images may still have. When dropped, it is returned.
+/// The received content of an image, deducted from the remaining bytes. When dropped, it is returned.
 struct Reserved<'a> {
     bytes: Vec<u8>,
     remaining: &'a AtomicUsize,

@@ -11,7 +11,7 @@ use idempost_reference_server::state::State;
 
 const ACCEPT: HeaderValue = HeaderValue::from_static("text/html,*/*;q=0.8");
 
-/// Requests these links. When the result is dropped, the requests end.
+/// Requests these links. Dropping the result cancels the requests.
 pub(in crate::inbox) async fn request_all(state: &State, urls: &[Url]) -> HashMap<Url, Outcome> {
     let found = super::all(state, urls, link).await;
     let outcome = |result: Result<Outcome, Failure>| {

@@ -1,7 +1,7 @@
 //! A recorded request as a command for a POSIX shell.
 //!
-//! The request may come from a stranger, and users paste the command. So every argument is in single quotes, where shells expand nothing;
-//! and a body with control characters, which a terminal would interpret when pasted, is escaped and piped.
+//! The request is untrusted, and users paste the command. So every argument is in single quotes, where shells expand nothing; and a body with
+//! control characters, which a terminal would interpret when pasted, is escaped and piped.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What is searchable in captured, unsent and received emails.
+//! The searchable fields of captured, unsent and received emails.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use idempost_reference_server::store::mails::StoredMail;
 pub(in crate::inbox) trait Searchable {
     fn has_id(&self, id: Uuid) -> bool;
 
-    /// The time that the lists show.
+    /// The time shown in lists.
     fn at(&self) -> Timestamp;
 
     /// Whether a value of the field satisfies the condition.

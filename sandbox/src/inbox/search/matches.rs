@@ -7,7 +7,7 @@ use super::{MAX_TERMS, Search};
 use idempost_reference_server::model::mail::Tag;
 use idempost_reference_server::state::tenant::Tenant;
 
-/// The fields besides the text that a term without an operator is searched in. `To` includes all recipients.
+/// The fields that a term without an operator searches besides the text. `To` includes all recipients.
 const HEAD: [Field; 3] = [Field::Subject, Field::From, Field::To];
 
 /// The fields of [`Field::Addressed`].
@@ -67,7 +67,7 @@ impl Matcher<'_> {
     }
 }
 
-/// The terms that may occur anywhere in an email. Each part of it is put into lower case once for all terms.
+/// The terms that may occur anywhere in an email, whose parts are lower-cased once for all terms.
 #[derive(Default)]
 struct Anywhere<'a> {
     needles: Vec<Needle<'a>>,

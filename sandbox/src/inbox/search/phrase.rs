@@ -1,8 +1,8 @@
-//! Words and phrases, and how they are found in a text.
+//! Words and phrases, and matching them in a text.
 
 use memchr::memmem::Finder;
 
-/// One word, or several that follow each other with any white space between them. Case is ignored.
+/// One word, or several, separated by any white space. Case is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Phrase {
     first: String,
@@ -31,7 +31,7 @@ pub(super) struct Needle<'a> {
 }
 
 impl Needle<'_> {
-    /// Whether a folded text contains the phrase, also as a part of its words.
+    /// Whether a folded text contains the phrase, even as a part of words.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.finder.find_iter(text.as_bytes()).any(|at| self.continues(&text[at + self.length..]))
     }
@@ -46,7 +46,7 @@ impl Needle<'_> {
     }
 }
 
-/// Appends a text in lower case, whatever its script. The two small sigmas, which depend on the position in a word, become one.
+/// Appends a text in lower case, for every script. The two small sigmas, which depend on the position in a word, become one.
 pub(super) fn fold(text: &str, folded: &mut String) {
     let mut rest = text;
     loop {

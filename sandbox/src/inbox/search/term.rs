@@ -21,7 +21,7 @@ pub(super) enum Condition {
     /// In an address, the subject, a tag or the text.
     Anywhere(Phrase),
     In(Field, Phrase),
-    /// With this name and, if given, this value; both complete, ignoring case.
+    /// With this complete name and, if given, value, ignoring case.
     Tag(String, Option<String>),
     HasAttachment,
     HasTag,
@@ -43,7 +43,7 @@ pub(super) enum Condition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inbox) enum Field {
     From,
-    /// All recipients: Cc and Bcc too.
+    /// All recipients, including Cc and Bcc.
     To,
     Cc,
     Bcc,
@@ -58,7 +58,7 @@ pub(in crate::inbox) enum Field {
 }
 
 words! {
-    /// A name that has a meaning before a colon.
+    /// A name before a colon.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum Operator {
         From = "from",

@@ -1,7 +1,7 @@
 //! Accounts on the page: an ID and a label in place of the API key.
 //!
-//! The list of accounts needs no credential, and people use real keys with the sandbox. So the list shows only the beginning of a key, none of which is the password, and
-//! an ID that grants access under `/_/` and nowhere else.
+//! The list of accounts needs no credential, and users may use real keys with the sandbox. So the list shows only the beginning of a key,
+//! without the password, and an ID that grants access only under `/_/`.
 
 use std::sync::Arc;
 
@@ -23,13 +23,12 @@ const LABEL_LENGTH: usize = 6;
 /// The number of characters of an account's name after the password, in its label.
 const NAME_LENGTH: usize = 24;
 
-/// The ID of a tenant's account, constant during the life of the sandbox's state.
+/// The ID of a tenant's account, constant as long as the sandbox's state.
 pub fn id(state: &State, tenant: &str) -> String {
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(state.links.tag(TagPurpose::Account, tenant)))
 }
 
-/// The beginning of a tenant's key, or if the sandbox has a password, what follows it. The sandbox's default key is no secret and is shown
-/// completely.
+/// The beginning of a tenant's key, or of its part after the password. The sandbox's default key is no secret and is shown completely.
 pub fn label(state: &State, tenant: &str) -> String {
     if tenant == DEFAULT_KEY {
         return tenant.to_owned();

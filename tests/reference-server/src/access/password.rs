@@ -11,17 +11,17 @@ use crate::access::query_key;
 use crate::state::State;
 use crate::wire::problem::Problem;
 
-/// Why a request is rejected that concerns all accounts.
+/// The reason for rejecting a request that affects all accounts.
 pub const ALL_ACCOUNTS: &str = "This request concerns all accounts of a sandbox with a password: send it by HTTP Basic authentication, or as \
     `Authorization: Bearer sb_PASSWORD`.";
 
-/// The response to a request that concerns all accounts and doesn't have the password, if there is one.
+/// The response to a request that affects all accounts and lacks a required password.
 pub fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
     let password = state.settings.password.as_ref()?.expose_secret();
     (!is_given(password, request)).then(|| required(ALL_ACCOUNTS))
 }
 
-/// 401, with the challenge upon which browsers ask for the password.
+/// 401, with the challenge that makes browsers ask for the password.
 pub fn required(message: &str) -> Response<Bytes> {
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, "password_required", message).into_response();
     let challenge = HeaderValue::from_static("Basic realm=\"idempost sandbox\", charset=\"UTF-8\"");

@@ -1,14 +1,13 @@
-//! One-time codes in an email: what the reader is meant to type somewhere to sign in, to confirm, or to open a door or a locker.
+//! One-time codes in an email: what the reader types to sign in, to confirm, or to open a door or a locker.
 //!
 //! Codes are 4 to 10 digits, or letters and digits, listed without separators and without the sender's prefix (`G-` in `G-123456`), since forms
 //! accept them so. Verification codes, one-time passwords, TANs, recovery codes and PINs are codes, also those for pickups, doors, pairing,
 //! support sessions and Wi-Fi vouchers. The passcodes of meetings, the PINs and numbers of gift cards, license keys, booking locators,
 //! confirmation numbers of orders, and discount, referral and claim codes are not.
 //!
-//! A number is a code because of what is around it. `words` has the words in many languages; `labels` finds them in one pass, and composes
-//! those that are adjacent ("zip" and "code"); `numbers` finds what could be a code, and excludes what its own form shows to be something else;
-//! `layout` finds sentences and the columns of tables. Here each number gets a score: how clearly the words name it, its form, and its
-//! prominence.
+//! A number is a code because of its context. `words` has the words in many languages; `labels` finds them in one pass, and composes those that
+//! are adjacent ("zip" and "code"); `numbers` finds candidates, and excludes those whose form shows that they are something else; `layout` finds
+//! sentences and the columns of tables. Here each number gets a score: how clearly the words name it, its form, and its prominence.
 
 pub mod labels;
 pub mod layout;
@@ -27,7 +26,7 @@ use self::words::{COPULAS, PARTICLES};
 use crate::content::links::{self, Link};
 use crate::content::visible::Visible;
 
-/// The number of bytes of each body that are read.
+/// The number of bytes read from each body.
 const MAX_READ: usize = 1 << 20;
 /// The maximum number of codes per email.
 const MAX_CODES: usize = 10;
@@ -50,15 +49,15 @@ const FAR: usize = 90;
 /// The maximum length in bytes of the text before or after a number on a line of its own that may be about it.
 const MAX_CONTEXT: usize = 260;
 
-/// What a test wants to know about an email: its one-time codes, the best candidate first, and its links.
+/// The one-time codes of an email, the best candidate first, and its links.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Extracted {
     pub codes: Vec<String>,
     pub links: Vec<Link>,
 }
 
-/// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most
-/// 10 codes and 1,000 links. `text` is the text body as given: one derived from the HTML has nothing to add.
+/// Extracts codes and links, in time and memory linear in the size of the email. It reads the first MiB of each body, and returns at most 10
+/// codes and 1,000 links. `text` is the given text body, not one derived from the HTML.
 pub fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> Extracted {
     let html = html.map(|html| Visible::of(beginning(html)));
     let text = text.map(beginning);
@@ -73,7 +72,6 @@ fn beginning(body: &str) -> &str {
     &body[..body.floor_char_boundary(MAX_READ)]
 }
 
-/// The codes of a subject and a body.
 fn codes(subject: &str, body: &Visible) -> Vec<String> {
     let text = Text::of(subject, body);
     let mut found: HashMap<&str, Found> = HashMap::new();
@@ -95,23 +93,23 @@ fn codes(subject: &str, body: &Visible) -> Vec<String> {
             continue;
         }
         let one = found.entry(code).or_insert(Found { score, place });
-        // A code that occurs twice, such as in the subject and in the body, is hardly anything else.
+        // A number that occurs twice, such as in the subject and in the body, is probably a code.
         one.score = one.score.max(score) + i32::from(one.place != place);
     }
-    // An order number also stands without its name.
+    // An order number also occurs without its name.
     let mut found: Vec<_> =
         found.into_iter().filter(|(code, one)| one.score > NAMED || !others.contains(code)).collect();
     found.sort_by_key(|(_, one)| (-one.score, one.place));
     found.into_iter().take(MAX_CODES).map(|(code, _)| code.to_owned()).collect()
 }
 
-/// A code with its best score and first place.
+/// A code with its best score and first position.
 struct Found {
     score: i32,
     place: usize,
 }
 
-/// What the words around a number say about it.
+/// The meaning of a number, from the surrounding words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Context {
     None,
@@ -123,11 +121,11 @@ enum Context {
 
 /// A subject and a body, with labels and numbers.
 struct Text {
-    /// In lower case where that has the same length in bytes.
+    /// Lower-cased where that keeps the length in bytes.
     lower: String,
     labels: Labels,
     numbers: Vec<Number>,
-    /// Per label, the place of the number that follows it directly.
+    /// Per label, the position of the number directly after it.
     owners: Vec<Option<usize>>,
     /// Per start of a number in a table with a header row, whether the header of its column names a code.
     columns: HashMap<usize, bool>,
@@ -153,7 +151,7 @@ impl Text {
         Self { lower, labels, numbers, owners, columns, sentences, prominent }
     }
 
-    /// What the words around a number say about it: the best of what its column, its sentence, and the lines around it say.
+    /// The meaning of a number: the best of its column, its sentence, and the surrounding lines.
     fn context(&self, number: &Number) -> Context {
         let (start, end) = (number.range.start, number.range.end);
         if let Some(is_code) = self.columns.get(&start) {
@@ -180,14 +178,14 @@ impl Text {
         if alone { context.max(self.around(number)) } else { context }
     }
 
-    /// What the lines before and after a number on a line or in a cell of its own say about it.
+    /// The meaning of a number alone on a line or in a cell, from the lines before and after.
     fn around(&self, number: &Number) -> Context {
         let (start, end) = (number.range.start, number.range.end);
         let Range { start: from, end: to } = self.near(start, end);
         if self.labels_in(from..to).any(|(_, label)| label.kind == Kind::Offer) {
             return Context::None;
         }
-        // Only up to the neighboring numbers: what is before an order number is about that.
+        // Only up to the neighboring numbers, since the text before them is about them.
         let own = |label: &(usize, &Label)| self.is_own(label.0, number);
         let previous = self.labels_in(from..start).filter(own).filter(|(_, label)| label.end <= start);
         let (mut code, mut last) = (None, None);
@@ -221,7 +219,7 @@ impl Text {
         if self.labels.is_about_codes { Context::Code(SOMEWHERE) } else { Context::None }
     }
 
-    /// What the nearest label before a number in its sentence says, if it doesn't belong to another number.
+    /// The nearest label before a number in its sentence, unless it belongs to another number.
     fn before(&self, number: &Number, sentence: usize) -> Context {
         let start = number.range.start;
         let from = sentence.max(self.lower.floor_char_boundary(start.saturating_sub(3 * FAR)));
@@ -233,7 +231,7 @@ impl Text {
         let Some(mut last) = own.pop() else { return Context::None };
         let mut gap = &self.lower[last.end..start];
         if !last.kind.is_code() {
-            // "Order 482913", also if the sentence has other words; "The code for your order: 482913".
+            // "Order 482913", even if the sentence has other words; "The code for your order: 482913".
             let code = own.iter().rfind(|label| label.kind.is_code()).filter(|code| {
                 gap.trim_end().ends_with([':', '：'])
                     && !self.lower[code.end..start].contains(['\n', '\t', ','])
@@ -253,7 +251,7 @@ impl Text {
         }
     }
 
-    /// What the nearest label after a number in its sentence says, as in "482913 is your code".
+    /// The nearest label after a number in its sentence, as in "482913 is your code".
     fn after(&self, number: &Number, sentence: usize) -> Context {
         let end = number.range.end;
         let to = sentence.min(self.lower.ceil_char_boundary((end + 3 * FAR).min(self.lower.len())));
@@ -263,7 +261,7 @@ impl Text {
         };
         let gap = &self.lower[end..label.start];
         let distance = gap.chars().count();
-        // Colons and dashes also follow what is no code.
+        // Colons and dashes also follow other numbers.
         let is_first = !self.lower[self.sentence(number.range.start, end).start..number.range.start]
             .contains(char::is_alphanumeric);
         if self.owners[place].is_some() || distance > FAR {
@@ -305,7 +303,7 @@ impl Text {
         self.labels_in(range).any(|(_, label)| label.kind.is_code())
     }
 
-    /// The labels that start in a range, with their places.
+    /// The labels that start in a range, with their positions.
     fn labels_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Label)> {
         let first = self.labels.names.partition_point(|label| label.start < range.start);
         self.labels.names[first..]
@@ -315,7 +313,7 @@ impl Text {
             .map(move |(place, label)| (first + place, label))
     }
 
-    /// The sentence around a place, as far as it is near.
+    /// The sentence around a position, up to a limit.
     fn sentence(&self, start: usize, end: usize) -> Range<usize> {
         let next = self.sentences.partition_point(|sentence| *sentence <= start);
         let after = self.sentences[next..].iter().find(|sentence| **sentence >= end);
@@ -323,7 +321,7 @@ impl Text {
         near.start.max(self.sentences[next - 1])..near.end.min(after.copied().unwrap_or(usize::MAX))
     }
 
-    /// A place with what is near it.
+    /// A position with its surroundings.
     fn near(&self, start: usize, end: usize) -> Range<usize> {
         let from = self.lower.floor_char_boundary(start.saturating_sub(MAX_CONTEXT));
         from..self.lower.ceil_char_boundary((end + MAX_CONTEXT).min(self.lower.len()))
@@ -334,7 +332,7 @@ impl Text {
         self.prominent.get(place).is_some_and(|range| range.start <= at)
     }
 
-    /// Whether a number is all of its line or cell, except for punctuation.
+    /// Whether a number is alone on its line or in its cell, except for punctuation.
     fn is_alone(&self, number: &Number) -> bool {
         let decoration = |char: char| !char.is_alphanumeric() && !ends_cell(char);
         let before = self.lower[..number.range.start].trim_end_matches(decoration);
@@ -343,7 +341,7 @@ impl Text {
     }
 }
 
-/// Whether the text between a label and a number is so short that they belong together.
+/// Whether the text between a label and a number is short enough that they belong together.
 fn is_direct(gap: &str) -> bool {
     gap.chars().count() <= NEAR && !gap.contains([',', ';'])
 }
@@ -371,7 +369,7 @@ fn starts_name(gap: &str, is_first: bool) -> bool {
         || PARTICLES.iter().any(|particle| word.starts_with(particle))
 }
 
-/// Finds the number that each label belongs to: the first one after it, if no other label is between.
+/// Finds the number of each label: the first one after it, if no other label is between.
 fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize>> {
     let mut owners = vec![None; labels.len()];
     let mut next = 0;

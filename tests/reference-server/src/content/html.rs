@@ -15,7 +15,7 @@ const MAX_ATTRIBUTES: usize = 1_000;
 const RAW: [&str; 9] =
     ["style", "script", "title", "textarea", "iframe", "xmp", "noembed", "noframe", "noscript"];
 
-/// What the walk finds.
+/// An item of the walk.
 pub enum Event<'a> {
     Doctype(usize),
     Comment(usize),
@@ -65,7 +65,7 @@ impl Tag<'_> {
     }
 }
 
-/// A text, which no element separates.
+/// A text without elements in between.
 pub struct Text<'a> {
     /// Without character references, except in most raw elements.
     pub decoded: &'a str,

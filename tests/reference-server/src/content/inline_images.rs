@@ -1,4 +1,4 @@
-//! The inline images of an email's HTML: references `cid:…`, and the images as `data:` URIs.
+//! The inline images of an email's HTML: `cid:…` references, and the images as `data:` URIs.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

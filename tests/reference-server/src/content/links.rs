@@ -1,4 +1,4 @@
-//! The links of an email: those of the HTML with their visible text, then those that are only text.
+//! The links of an email: first the HTML's with their visible text, then those that are only text.
 
 use std::collections::HashSet;
 

@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn parsing_is_linear_for_hostile_text() {
-        // Each brace might open a placeholder, and none does: the search for the end must not repeat.
+        // Each brace might open a placeholder, but none does: the search for the end must not be repeated.
         for text in [
             "{".repeat(300_000),
             "{".repeat(300_000) + " }}}",
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
     }
 
-    /// Texts of placeholder syntax, so that nearly every malformed variant occurs.
+    /// Texts of placeholder syntax, to cover nearly every malformed variant.
     fn hostile() -> impl Strategy<Value = String> {
         let token = prop::sample::select(vec![
             "{",

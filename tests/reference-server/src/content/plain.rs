@@ -1,4 +1,4 @@
-//! The text of HTML for searches: one pass that lays nothing out and copies whole runs of text, many times faster than deriving a text.
+//! The text of HTML for searches: one pass without layout that copies runs of text, many times faster than deriving a text.
 
 use mail_parser::decoders::html::add_html_token;
 use memchr::{memchr_iter, memchr2, memchr3, memmem};
@@ -13,7 +13,7 @@ const MAX_REFERENCE: usize = 40;
 pub fn text(html: &str, max: usize) -> String {
     let mut text = String::with_capacity(html.len().min(max));
     let mut rest = html;
-    // Of HTML that has more tags than a text of this size can have, not all is read.
+    // HTML with more tags than fit a text of this size is only read in part.
     for _ in 0..max.saturating_mul(2) {
         let left = &rest[..rest.floor_char_boundary(max - text.len())];
         let Some(at) = memchr3(b'<', b'&', b'\n', left.as_bytes()) else {
@@ -44,11 +44,11 @@ fn end_line(text: &mut String) {
     }
 }
 
-/// Reads a tag or a comment; returns what follows. Only the start of a tag is examined, so it ends at the first `>`, even in quotes.
+/// Reads a tag or a comment; returns the rest. Only the start of a tag is examined, so it ends at the first `>`, even in quotes.
 fn after_tag<'a>(html: &'a str, text: &mut String) -> &'a str {
     let inside = &html[1..];
     if inside.starts_with("!--") {
-        // `<!-->` is a comment, too.
+        // `<!-->` is also a comment.
         return memmem::find(inside.as_bytes(), b"-->").map_or("", |end| &inside[end + 3..]);
     }
     if !inside.starts_with(|first: char| first.is_ascii_alphabetic() || matches!(first, '/' | '!' | '?')) {
@@ -70,7 +70,7 @@ fn after_tag<'a>(html: &'a str, text: &mut String) -> &'a str {
     rest
 }
 
-/// Skips the content of an element; returns its end tag and what follows. The end tag of `head` is optional.
+/// Skips the content of an element; returns its end tag and the rest. The end tag of `head` is optional.
 fn after_hidden<'a>(html: &'a str, name: &str) -> &'a str {
     let bytes = html.as_bytes();
     let starts = |at: usize, with: &str| {
@@ -82,7 +82,7 @@ fn after_hidden<'a>(html: &'a str, name: &str) -> &'a str {
     memchr_iter(b'<', bytes).find(ends).map_or("", |at| &html[at..])
 }
 
-/// Reads a character reference, or what only begins like one; returns what follows.
+/// Reads a character reference, or a text that begins like one; returns the rest.
 fn after_reference<'a>(html: &'a str, text: &mut String) -> &'a str {
     let bytes = &html.as_bytes()[..html.len().min(MAX_REFERENCE)];
     let end = bytes.iter().skip(1).position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'#');

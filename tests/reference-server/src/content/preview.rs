@@ -1,11 +1,11 @@
-//! What a list shows of the content of an email: its first words, and its one-time code.
+//! The preview of an email in a list: its first words, and its one-time code.
 
 use serde::Serialize;
 
 use crate::content::codes::extract;
 use crate::content::visible::Visible;
 
-/// The number of bytes of each body that are read: a list has many emails.
+/// The number of bytes read from each body, since a list contains many emails.
 const MAX_READ: usize = 16 << 10;
 /// The maximum length of the first words, in characters.
 const MAX_LENGTH: usize = 160;
@@ -20,7 +20,7 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Reads the first 16 KiB of each body. `text` is the text body as given: without one, the words are those of the HTML.
+    /// Reads the first 16 KiB of each body. `text` is the given text body; without one, the words are from the HTML.
     pub fn of(subject: &str, html: Option<&str>, text: Option<&str>) -> Self {
         let (html, text) = (html.map(beginning), text.map(beginning));
         let code = extract(subject, html, text).codes.into_iter().next();

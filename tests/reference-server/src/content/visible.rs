@@ -1,6 +1,5 @@
-//! The visible text of an HTML body, line by line, with what a layout as text loses: where a table has cells, which text is prominent, and
-//! the links. And a text body derived from HTML: the same text with what only the layout shows. Both take time and memory linear in the
-//! size of the HTML.
+//! The visible text of an HTML body, line by line, with table cells, prominent text and links. And a text body derived from HTML: the same text
+//! with its layout. Both take time and memory linear in the size of the HTML.
 
 use std::ops::Range;
 
@@ -14,7 +13,7 @@ use crate::content::html::{Event, Tag, walk};
 pub struct Link {
     /// The visible text, or the alternative text of its images; the URL itself if it isn't the target of a text.
     pub text: String,
-    /// The target, an `http` or `https` URL as the email has it.
+    /// The target, an unchanged `http` or `https` URL.
     pub url: String,
 }
 
@@ -24,7 +23,7 @@ const MAX_ENCLOSING: usize = 64;
 const MAX_OPEN: usize = 1_000;
 /// The maximum number of nested lists and of nested quotations that indent a text.
 const MAX_INDENTED: usize = 8;
-/// From this size on, in CSS pixels, text is prominent. The text of a mail usually has 14 to 16.
+/// The minimum size of prominent text, in CSS pixels. The text of a mail usually has 14 to 16.
 const LARGE: f64 = 20.0;
 
 /// The visible text of an HTML body.
@@ -40,7 +39,7 @@ pub struct Visible {
     pub linked: Vec<Range<usize>>,
 }
 
-/// What separates two texts.
+/// The separator of two texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     #[default]
@@ -79,7 +78,7 @@ struct Reader {
     link: Option<OpenLink>,
     /// The number of open `pre` elements.
     preformatted: usize,
-    /// What a text body shows besides.
+    /// The additional parts of a text body.
     layout: Option<Layout>,
 }
 
@@ -99,7 +98,7 @@ struct Layout {
 }
 
 impl Visible {
-    /// A text body or a subject, without invisible characters and carriage returns.
+    /// A text body or subject, without invisible characters and carriage returns.
     pub fn plain(text: &str) -> Self {
         let text = text.chars().filter(|char| *char != '\r' && !is_invisible(*char)).collect();
         Self { text, ..Self::default() }
@@ -182,7 +181,7 @@ impl Reader {
         self.mark(tag, hidden);
     }
 
-    /// Writes what a text body shows in place of a start tag.
+    /// Writes a text body's replacement for a start tag.
     fn mark(&mut self, tag: &Tag<'_>, hidden: bool) {
         let Some(layout) = &mut self.layout else { return };
         layout.hidden += usize::from(hidden);
@@ -335,7 +334,7 @@ impl Reader {
     }
 }
 
-/// What an element separates its text from.
+/// How an element separates its text from others.
 fn gap_of(name: &[u8], style: &str) -> Gap {
     let inline = style.contains("inline") || style.contains("float:");
     match name {

@@ -1,4 +1,4 @@
-//! Bodies of the sandbox's own routes. All problems are reported at once, in words, and unknown fields are errors, since no client is newer
+//! Bodies of the sandbox's own routes. All problems are reported together, as sentences, and unknown fields are errors, since no client is newer
 //! than this sandbox.
 
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ impl Body {
         }
     }
 
-    /// Reports a problem: a complete sentence with the field, the rule and what was found.
+    /// Reports a problem: a complete sentence with the field, the rule and the value.
     pub fn wrong(&mut self, message: impl Into<String>) {
         self.problems.push(message.into());
     }

@@ -1,8 +1,8 @@
 //! The fault script over HTTP: `GET /_/faults` lists it, `POST` adds a rule, `DELETE` removes all, and `/_/faults/{id}` is one rule.
 //!
-//! A rule belongs to the account that adds it, and applies to that account's requests only, so parallel tests with a key each don't disturb
-//! one another. A rule with `all_accounts` applies to every request; if the sandbox has a password, it needs that. So is a rule for requests that
-//! belong to no account: those of the authorization server, and SMTP stages before `AUTH`. The sandbox's own routes are exempt.
+//! A rule belongs to the account that adds it, and applies to that account's requests only, so parallel tests with a key each don't disturb one
+//! another. A rule with `all_accounts` applies to every request, and a rule for requests without an account (the authorization server's, and
+//! SMTP stages before `AUTH`) to all accounts. Both need the password, if the sandbox has one. The sandbox's own routes are exempt.
 
 pub mod client_gets;
 
@@ -21,14 +21,13 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 use crate::wire::query::Parameters;
 
-/// The maximum number of rules of an account, and of those for all accounts.
+/// The maximum number of rules per account, and for all accounts.
 const MAX_RULES: usize = 1_000;
 /// The maximum delay of a response, in milliseconds.
 const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
 const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
 /// The actions at a stage of an SMTP session.
 const SMTP_ACTIONS: [&str; 5] = ["answer", "drop", "lose", "stall", "slow"];
-/// The fields of actions.
 const ACTION_FIELDS: [&str; 8] =
     ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
 const FIELDS: &str = "`method`, `path`, `smtp`, `all_accounts`, `action`, `status`, `code`, `name`, `message`, `body`, `retry_after`, `bytes`, \
@@ -36,7 +35,7 @@ const FIELDS: &str = "`method`, `path`, `smtp`, `all_accounts`, `action`, `statu
 /// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
-/// The rules that the account meets: its own, and those for all accounts.
+/// The rules for the account: its own, and those for all accounts.
 pub fn index(call: &Call<'_>) -> Answer {
     let name = access::name_or_default(call.state, call.request)?;
     let data: Vec<_> = call.state.faults.list_of(&name).iter().map(shown).collect();
@@ -81,7 +80,7 @@ pub fn remove(call: &Call<'_>) -> Answer {
     ))
 }
 
-/// Removes the rules that the account added, or with `?all_accounts=true` those of all.
+/// Removes the rules that the account added, or with `?all_accounts=true` the rules of all.
 pub fn clear(call: &Call<'_>) -> Answer {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
     let deleted = if Parameters::of(call.query()).flag("all_accounts")? {
@@ -108,7 +107,7 @@ fn unknown(id: &str) -> Problem {
     Problem::not_found(format!("There is no fault {}, or it was used up.", quoted(id)))
 }
 
-/// A rule in the list: its input, its remaining counts, and what the client of an affected request gets.
+/// A rule in the list: its input, its remaining counts, and the response to an affected request.
 fn shown(one: &Scripted) -> Value {
     let rule = &one.rule;
     let mut shown = Map::new();
@@ -279,7 +278,7 @@ fn action(stage: Option<SmtpStage>, body: &mut Body) -> Option<Action> {
     action
 }
 
-/// A scripted SMTP reply. Missing fields have the values that servers usually send.
+/// A scripted SMTP reply. Missing fields get the usual values of servers.
 fn reply(stage: SmtpStage, body: &mut Body) -> Option<Action> {
     let code = if body.has("code") { body.integer("code", 400, 599)? } else { stage.default_code().into() };
     let code = u16::try_from(code).ok()?;

@@ -94,7 +94,7 @@ fn read(state: &State, token: &str) -> Result<UnsubscribeRequest, Problem> {
     })
 }
 
-/// What the link unsubscribes from.
+/// The subscription that the link ends.
 fn subject(request: &UnsubscribeRequest) -> String {
     match request.topic() {
         Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),

@@ -3,8 +3,8 @@
 //! The members of the segment are determined when the broadcast starts, and each contact is checked when its email is sent: unsubscribed
 //! contacts, and those that opted out of the topic, get none. The emails are listed like any other, with the same simulated outcomes.
 //!
-//! A large segment is sent in steps on the service's clock, so that no request waits for a hundred thousand emails. Until the last email is
-//! sent, the broadcast is `queued` and can be canceled.
+//! A large segment is sent in steps on the service's clock, so that no request waits for all emails. Until the last email is sent, the broadcast
+//! is `queued` and can be canceled.
 
 pub mod audience;
 pub mod message;
@@ -26,7 +26,7 @@ use crate::wire::problem::Problem;
 
 /// The number of emails per step.
 const STEP_SIZE: usize = 1_000;
-/// The number of emails that are created at a time within a step.
+/// The number of emails created together within a step.
 const BATCH_SIZE: usize = 25;
 /// The delay between two steps.
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);

@@ -21,7 +21,7 @@ pub struct ContactService<'a> {
     pub at: Timestamp,
 }
 
-/// What a row of an import did.
+/// The effect of an import's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEffect {
     Created,
@@ -70,7 +70,7 @@ impl ContactService<'_> {
             (id, blank(id, address.to_owned(), self.at))
         };
         self.tenant.contacts.put(address, new, |contact| {
-            // The contact may have been created in between.
+            // The contact may have been created since.
             if created.get() || overwrites {
                 let known = contact.clone();
                 write(contact);

@@ -1,7 +1,7 @@
 //! Runs contact imports.
 //!
 //! Rows are applied in steps on the service's clock, 10,000 at a time, so that other jobs run in between; requests are handled after every few
-//! rows. Deleting a segment, topic or property meanwhile ends its effect on the remaining rows.
+//! rows. If a segment, topic or property is deleted, the remaining rows ignore it.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,9 +14,9 @@ use crate::state::tenant::Tenant;
 
 /// The number of rows per step.
 const STEP_SIZE: u64 = 10_000;
-/// The number of rows that are applied at a time within a step.
+/// The number of rows applied together within a step.
 const BATCH_SIZE: u64 = 25;
-/// The number of bytes after which no further row is applied at the same time.
+/// The maximum number of bytes applied together.
 const BATCH_BYTES: u64 = 256 << 10;
 /// The delay before each step.
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
@@ -65,7 +65,7 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
             Some(Ok(RowEffect::Created)) => &mut counts.created,
             Some(Ok(RowEffect::Updated)) => &mut counts.updated,
             Some(Ok(RowEffect::Skipped)) => &mut counts.skipped,
-            // An invalid row, or no room for another contact.
+            // An invalid row, or too many contacts.
             None | Some(Err(_)) => &mut counts.failed,
         } += 1;
     }
@@ -88,7 +88,7 @@ pub fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Opti
     None
 }
 
-/// Fails the imports that a restart has interrupted. The contacts of their first rows stay.
+/// Fails the imports interrupted by a restart. The contacts of their first rows stay.
 pub fn fail_unfinished(tenant: &Tenant, now: Timestamp) {
     for status in Status::UNFINISHED {
         tenant.contact_imports.change_all(

@@ -1,4 +1,4 @@
-//! Changes of inboxes, their threads and drafts, with the webhook events that follow from them.
+//! Changes of inboxes, their threads and drafts, with the resulting webhook events.
 //!
 //! A received mail joins the thread of an email that it refers to (`In-Reply-To`, `References`); without one, but with the subject of an
 //! answer (`Re: …`), the newest thread with this subject that its sender takes part in; else it starts a thread. Emails that were sent
@@ -36,7 +36,7 @@ pub struct InboxService<'a> {
     pub state: &'a State,
     pub tenant: &'a Arc<Tenant>,
     pub at: Timestamp,
-    /// What causes the changes: `api` or `system`.
+    /// The cause of the changes: `api` or `system`.
     pub source: &'static str,
 }
 
@@ -55,7 +55,7 @@ pub fn receive(state: &State, tenant: &Arc<Tenant>, received: &Received) {
     }
 }
 
-/// Deletes a thread whose time in the trash is over.
+/// Deletes a thread that has expired in the trash.
 pub fn delete_expired(tenant: &Tenant, id: Uuid, now: Timestamp) {
     let thread = tenant.inboxes.threads.get(id);
     if thread.is_some_and(|thread| thread.expires_at().is_some_and(|at| at <= now)) {
@@ -216,7 +216,7 @@ impl InboxService<'_> {
         Some(email)
     }
 
-    /// Changes a thread. Returns it as it was, and as it is.
+    /// Changes a thread. Returns the thread before and after the change.
     pub fn change_thread(
         self,
         id: Uuid,
@@ -231,7 +231,7 @@ impl InboxService<'_> {
         Some((before, after))
     }
 
-    /// Does what follows from the change of a thread: the end of its time in the trash, events.
+    /// Applies the effects of a thread's change: expiry in the trash, events.
     fn settle(self, before: &Thread, after: &Arc<Thread>) {
         let (inbox, thread_id) = (after.inbox, after.id);
         if before.trashed_at != after.trashed_at

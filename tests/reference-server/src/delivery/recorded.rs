@@ -12,7 +12,7 @@ use crate::model::metric::Metric;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 
-/// Adds an event. `known` is the content of the field that events of this type have.
+/// Adds an event. `known` is the content of the event type's own field.
 pub(super) fn event(
     state: &State,
     tenant: &Tenant,

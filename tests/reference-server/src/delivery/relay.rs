@@ -23,7 +23,7 @@ pub fn record_result(
     record(state, email, Relayed::new(state.now_of_mail(email), outcome, outgoing.recipients(), &reason));
 }
 
-/// Records the recipients that a mail doesn't leave to, by reason.
+/// Records the skipped recipients of a mail, by reason.
 pub fn record_not_admitted(state: &State, email: Uuid, outcome: RelayOutcome, not_admitted: &[NotAdmitted]) {
     let mut rest: Vec<_> = not_admitted.iter().collect();
     while let Some(reason) = rest.first().map(|one| one.reason) {
@@ -34,7 +34,7 @@ pub fn record_not_admitted(state: &State, email: Uuid, outcome: RelayOutcome, no
     }
 }
 
-/// Adds an attempt to the timeline of an email, sent or received. An evicted one has none anymore.
+/// Adds an attempt to the timeline of an email, sent or received. An evicted email has no timeline.
 fn record(state: &State, email: Uuid, attempt: Relayed) {
     let Some(tenant) = state.tenants.owner(email) else { return };
     let sent = lock(&tenant.emails).get(email).cloned();

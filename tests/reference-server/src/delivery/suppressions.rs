@@ -1,4 +1,4 @@
-//! The suppression list: bounces and complaints fill it, and its addresses receive no emails.
+//! The suppression list, filled by bounces and complaints; its addresses receive no emails.
 //!
 //! The specification doesn't define it; these are Resend's rules. A permanent bounce and a spam complaint add the address,
 //! whichever request or broadcast the email came from. An email is checked when it is sent: addresses on the list are dropped, with the
@@ -77,11 +77,11 @@ pub(super) fn learn(
         _ => return,
     };
     let service = SuppressionService { state, tenant, at };
-    // A full list can't grow, which is no reason for the event to fail.
+    // A full list can't grow, but the event must not fail.
     let _ = service.add(affected(email, event), origin, Some(email.id));
 }
 
-/// The recipients whose simulated outcome is this event; without any, because the event was triggered, those in `to`.
+/// The recipients with this simulated outcome; for a triggered event, those in `to`.
 fn affected(email: &Email, event: Event) -> Vec<String> {
     let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
     let addresses = |list: &Vec<String>| -> Vec<Mailbox> {
@@ -112,7 +112,7 @@ pub(super) fn drop_listed(tenant: &Tenant, draft: &mut Draft) -> Option<Origin> 
     found
 }
 
-/// What the event `email.suppressed` says beyond its default content, that of a bounce.
+/// The content of `email.suppressed` in addition to its default, a bounce's.
 pub(super) fn detail(origin: Origin) -> Value {
     match origin {
         Origin::Bounce => json!({}),

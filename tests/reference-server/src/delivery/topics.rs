@@ -15,7 +15,7 @@ pub fn allows(tenant: &Tenant, topic: Uuid, address: &str) -> bool {
     allows_contact(tenant, topic, tenant.contacts.by_key(address).as_deref())
 }
 
-/// The same for a known contact, or for an address without one.
+/// Like [`allows`], for a known contact or an address without one.
 pub fn allows_contact(tenant: &Tenant, topic: Uuid, contact: Option<&Contact>) -> bool {
     let Some(topic) = tenant.topics.get(topic) else { return false };
     let choice = contact.and_then(|contact| contact.topics.get(&topic.id).copied());

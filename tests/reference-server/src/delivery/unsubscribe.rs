@@ -66,8 +66,8 @@ pub fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
 }
 
 impl UnsubscribeRequest {
-    /// The addresses that may be unsubscribed; none if the contact was deleted or the email evicted. Those of blind copies are excluded: the
-    /// page would show them to the other recipients.
+    /// The addresses that may be unsubscribed; none if the contact was deleted or the email evicted. Bcc addresses are excluded, since the page
+    /// would show them to other recipients.
     pub fn addresses(&self) -> Vec<String> {
         match (self.contact, self.email()) {
             (Some(id), _) => {
@@ -78,12 +78,12 @@ impl UnsubscribeRequest {
         }
     }
 
-    /// Whether the email has further addresses, which may be unsubscribed too.
+    /// Whether the email has further addresses to unsubscribe.
     pub fn has_hidden(&self) -> bool {
         self.contact.is_none() && self.email().is_some_and(|email| email.bcc.is_some())
     }
 
-    /// Finds the address as the email has it, even if it is hidden.
+    /// Finds the address in the email, even a hidden one.
     pub fn find(&self, address: &str) -> Option<String> {
         let email = self.email().filter(|_| self.contact.is_none());
         let hidden = email.iter().flat_map(|email| distinct(email.bcc.iter().flatten())).collect::<Vec<_>>();
@@ -96,7 +96,7 @@ impl UnsubscribeRequest {
         Some(self.tenant.topics.get(self.topic?)?.name.clone())
     }
 
-    /// Unsubscribes an address; one without a contact becomes one. Repeating it has no further effect.
+    /// Unsubscribes an address, creating a contact if necessary. Repeating it has no further effect.
     pub fn apply(&self, state: &State, address: &str) -> Result<(), Problem> {
         let at = self.tenant.clock.now();
         let contacts = ContactService { state, tenant: &self.tenant, at };

@@ -1,7 +1,7 @@
 //! Delivery of events to webhooks (`docs/specification.md`, Events).
 //!
 //! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
-//! attempt is made at once; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
+//! attempt is made immediately; a failed one is retried after the delays of `RETRY_DELAYS`, each counted from the previous failure, on the
 //! account's clock. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
 //!
 //! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
@@ -70,7 +70,7 @@ pub fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelive
     }
 }
 
-/// Sends an event again at once, whatever the outcome of earlier attempts.
+/// Resends an event immediately, after any outcome.
 pub fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<WebhookDelivery>) {
     enqueue(
         state,
@@ -87,7 +87,7 @@ pub fn enqueue(state: &State, job: PendingAttempt) {
     }
 }
 
-/// Drops an attempt that won't be made. If it was a scheduled one, no further attempt follows.
+/// Drops a canceled attempt. After a scheduled one, no further attempt follows.
 fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
     if job.planned {
         job.delivery.give_up();

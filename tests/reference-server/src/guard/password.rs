@@ -13,7 +13,7 @@ use crate::access::password::{ALL_ACCOUNTS, is_given, required};
 use crate::route::{Access, Area, Found};
 use crate::state::State;
 
-/// Rejects a request that needs the password, or a credential, and doesn't have it.
+/// Rejects a request without the required password or credential.
 pub(super) fn refusal(state: &State, request: &Request<Bytes>, found: &Found) -> Option<Response<Bytes>> {
     let password = state.settings.password.as_ref()?.expose_secret();
     let needs_password = match (found.access(), found.table.area) {

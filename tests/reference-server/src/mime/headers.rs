@@ -1,4 +1,4 @@
-//! Bounds what parsing the headers of a message or part costs.
+//! Bounds the cost of parsing the headers of a message or part.
 //!
 //! For each continued or encoded parameter (RFC 2231) the parser copies or searches the field's other parameters, and for each encoded
 //! word without an end (RFC 2047) it reads the rest of the field. A mail needs few of both.

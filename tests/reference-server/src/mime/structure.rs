@@ -239,7 +239,7 @@ mod tests {
         })
     }
 
-    /// How many messages there are, inside one another or not.
+    /// The number of messages, nested or not.
     fn messages(message: &Message<'_>) -> usize {
         let inner = message.parts.iter().map(|part| match &part.body {
             PartType::Message(inner) => messages(inner),

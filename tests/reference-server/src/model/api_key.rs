@@ -19,7 +19,7 @@ pub struct ApiKey {
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
     pub permission: Permission,
-    /// The only domain that it may send from.
+    /// The only domain it may send from.
     pub domain: Option<Uuid>,
 }
 

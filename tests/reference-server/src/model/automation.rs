@@ -26,7 +26,7 @@ pub struct Automation {
     pub enabled: bool,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
-    /// Shared with its runs, which keep it when the automation changes.
+    /// Shared with its runs, which continue with it when the automation changes.
     pub definition: Arc<Definition>,
 }
 

@@ -52,7 +52,7 @@ pub struct Message {
     pub topic: Option<Uuid>,
 }
 
-/// The fields of which a broadcast needs one to be sent.
+/// The fields of which a broadcast needs at least one.
 pub const BODY: &str = "html` or `text";
 
 impl Message {
@@ -87,7 +87,7 @@ impl Broadcast {
         Self { id, created_at, message, status: Status::Draft, scheduled_at: None, sent_at: None }
     }
 
-    /// Sends a draft with a body: at once, or at `due`.
+    /// Sends a draft with a body, immediately or at `due`.
     pub fn send(&mut self, due: Option<Timestamp>) -> Result<(), Problem> {
         if self.status != Status::Draft {
             return Err(self.refusal("sent", "a draft"));

@@ -45,10 +45,10 @@ pub struct Contact {
     pub unsubscribed: bool,
     pub properties: BTreeMap<String, PropertyValue>,
     pub segments: Vec<Uuid>,
-    /// Former segments, so that a list of members can continue after a member that leaves meanwhile.
+    /// Former segments, so that paging can continue after a former member.
     #[serde(default)]
     pub left_segments: BTreeSet<Uuid>,
-    /// The topics for which the contact has made a choice.
+    /// The topics with a choice of the contact.
     pub topics: BTreeMap<Uuid, Subscription>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -65,7 +65,7 @@ pub enum Group {
     Unsubscribed,
     /// The unsubscribed members of a segment.
     UnsubscribedMember(Uuid),
-    /// The contacts that have made a choice for a topic.
+    /// The contacts with a choice for a topic.
     Topic(Uuid),
     /// The contacts that have a value for the property with this key.
     Property(String),
@@ -163,7 +163,7 @@ impl Contact {
         self.left_segments.remove(&segment);
     }
 
-    /// Whether it is or was a member, so that a cursor of the member list can point to it.
+    /// Whether it is or was a member, for cursors of the member list.
     pub fn has_joined(&self, segment: Uuid) -> bool {
         self.segments.contains(&segment) || self.left_segments.contains(&segment)
     }

@@ -27,10 +27,10 @@ pub struct ContactImport {
     pub counts: Counts,
 }
 
-/// The number of rows by their effect.
+/// The number of rows by effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Counts {
-    /// The rows that were read so far.
+    /// The rows read so far.
     pub total: u64,
     pub created: u64,
     pub updated: u64,

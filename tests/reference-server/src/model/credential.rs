@@ -31,11 +31,11 @@ pub struct Credential<'a> {
     pub token: bool,
 }
 
-/// The record of a created key, as far as requests need it.
+/// The relevant part of a created key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreatedKey {
     pub id: Uuid,
-    /// The only domain that it may send from.
+    /// The only domain it may send from.
     pub domain: Option<Uuid>,
 }
 

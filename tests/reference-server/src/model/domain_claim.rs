@@ -14,14 +14,14 @@ use crate::wire::timestamp::database;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
-/// How long a claim waits for its DNS record.
+/// The time limit for a claim's DNS record.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A claim. Each tenant has at most one per name: the latest.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct DomainClaim {
     pub id: Uuid,
-    /// The domain that replaces the other tenant's: a placeholder until the claim is completed.
+    /// The new domain: a placeholder until the claim is completed.
     pub domain: Uuid,
     pub setup: Setup,
     pub status: Status,

@@ -63,7 +63,7 @@ pub struct Email {
     pub topic: Option<Uuid>,
     pub origin: Origin,
     progress: Mutex<Progress>,
-    /// Where the real server of the sandbox sent it.
+    /// The attempts to send it through a real server.
     #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
     pub relayed: RelayLog,
 }
@@ -110,7 +110,6 @@ impl Clone for Email {
     }
 }
 
-/// The progress of an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Progress {
     last_event: (Timestamp, Event),
@@ -148,7 +147,7 @@ words! {
 }
 
 impl Event {
-    /// The metric that counts this event.
+    /// The metric for this event.
     pub fn metric(self) -> Option<Metric> {
         Some(match self {
             Self::Queued | Self::Scheduled | Self::Canceled => return None,
@@ -229,7 +228,7 @@ impl Email {
         true
     }
 
-    /// Records that its recipient used its unsubscribe link. Returns false if that is recorded already.
+    /// Records that its recipient used its unsubscribe link. Returns false if it is already recorded.
     pub fn unsubscribe(&self, at: Timestamp) -> bool {
         let mut progress = lock(&self.progress);
         let engagement = progress.engagement.get_or_insert_default();
@@ -238,7 +237,7 @@ impl Email {
         is_first
     }
 
-    /// What metrics count of this email, each with its time. A repeated open or click counts, but is unique only once.
+    /// The facts that metrics count, with their times. A repeated open or click counts, but is unique only once.
     pub fn facts(&self) -> Vec<(Timestamp, Metric)> {
         let progress = lock(&self.progress);
         let engagement = progress.engagement.as_deref();
@@ -263,7 +262,7 @@ impl Email {
         lock(&self.progress).history.iter().filter(|(_, known)| *known == event).count()
     }
 
-    /// What its bounces, clicks and unsubscriptions were.
+    /// Details of its bounces, clicks and unsubscriptions.
     pub fn engagement(&self) -> Engagement {
         lock(&self.progress).engagement.as_deref().cloned().unwrap_or_default()
     }
@@ -358,7 +357,7 @@ fn bounce(engagement: Option<&Engagement>, at: Timestamp) -> BounceType {
     engagement.map(|known| known.bounce(at)).unwrap_or_default()
 }
 
-/// Includes the content to send, as long as it waits. The bodies are shared with that.
+/// Includes the content to send, while it waits. The bodies are shared with that.
 impl Size for Email {
     fn heap_size(&self) -> usize {
         let progress = lock(&self.progress);

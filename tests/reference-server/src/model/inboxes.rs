@@ -1,4 +1,4 @@
-//! Inboxes of the public API: the mail of one address in threads. (The module `crate::inbox` is the sandbox's page of mails.)
+//! Inboxes of the public API: the mail of one address in threads.
 
 pub mod draft;
 pub mod email;
@@ -27,7 +27,7 @@ pub struct Inbox {
     pub address: String,
     /// The domain of the address; an ID without a domain if the account hasn't added it.
     pub domain: Uuid,
-    /// The address that another provider forwards the mail to, in lower case.
+    /// The address for mail forwarded by another provider, in lower case.
     pub receiving_address: Option<String>,
     pub from_name: Option<String>,
     pub agent: Agent,
@@ -100,7 +100,7 @@ words! {
 }
 
 words! {
-    /// What an agent may do.
+    /// The permitted actions of an agent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Action {
@@ -114,7 +114,7 @@ words! {
     }
 }
 
-/// An inbox as responses and events show it.
+/// An inbox in responses and events.
 #[derive(Debug)]
 pub struct Counted {
     pub inbox: Arc<Inbox>,

@@ -12,7 +12,7 @@ use crate::wire::view::view;
 
 /// The maximum size of a recorded body, in bytes. Larger ones are shown as null.
 const MAX_BODY: usize = 64 << 10;
-/// Fields with secrets. They are returned once, and the log must not repeat them.
+/// Fields with secrets. Secrets are returned once, so the log must not contain them.
 const SECRETS: &[&str] = &["token", "signing_secret", "download_url"];
 /// Paths on which such fields occur.
 const SECRET_PATHS: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];

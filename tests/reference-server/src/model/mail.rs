@@ -63,7 +63,7 @@ pub struct CapturedMail {
     pub codes: Lazy<Vec<String>>,
     /// The web links of the HTML in order, then the URLs that only occur as text; extracted on first access.
     pub links: Lazy<Vec<Link>>,
-    /// The approximate number of bytes that it holds, rendered or not.
+    /// The approximate number of bytes, rendered or not.
     pub held_bytes: usize,
 }
 
@@ -162,7 +162,7 @@ impl Mail {
         self.left_of(self.draft.bcc.iter().flatten())
     }
 
-    /// The addresses for replies, of the field or else of a header.
+    /// The addresses for replies, from the field or else a header.
     pub fn each_reply_to(&self) -> impl Iterator<Item = &str> {
         let headers = self.draft.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("reply-to"));
         let fields = self.draft.reply_to.iter().flatten().map(|one| one.text.as_str());
@@ -226,7 +226,7 @@ impl Mail {
         extract(self.subject(), html, self.draft.bodies.given_text().as_deref())
     }
 
-    /// What lists show of its content.
+    /// Its preview in lists.
     pub fn preview(&self) -> Preview {
         let (html, text) = (self.draft.bodies.html(), self.draft.bodies.given_text());
         Preview::of(self.subject(), html.as_deref(), text.as_deref())
@@ -253,7 +253,7 @@ impl Mail {
         self.size.get().copied().unwrap_or_else(|| self.mime().len())
     }
 
-    /// The number of bytes that it holds besides its email, which shares the bodies and the message ID.
+    /// The number of bytes, excluding the bodies and message ID shared with its email.
     pub fn held(&self) -> usize {
         size_of::<Self>() + self.draft.size()
     }

@@ -38,7 +38,7 @@ words! {
 const COUNTED: usize = Metric::DeliveryRate as usize;
 
 impl Metric {
-    /// Whether it counts every event of a type, not only the first ones or a part of them.
+    /// Whether it counts every event of a type, not only first or selected ones.
     pub fn is_of_event(self) -> bool {
         !matches!(
             self,

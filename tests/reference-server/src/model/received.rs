@@ -51,12 +51,12 @@ pub struct Received {
     pub unread: AtomicBool,
     /// The raw message.
     pub raw: Bytes,
-    /// Where the real server of the sandbox sent it.
+    /// The attempts to send it through a real server.
     #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
     pub relayed: RelayLog,
 }
 
-/// The results of the checks of a sender (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't check senders, so the test states them.
+/// The results of sender authentication (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't authenticate senders, so the test states them.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Authentication {
     pub spf: CheckResult,
@@ -124,7 +124,7 @@ impl Received {
             reply_to: addresses(message.reply_to()),
             subject: message.subject().unwrap_or_default().to_owned(),
             message_id: message.message_id().map_or_else(
-                // Every item has one (`docs/specification.md`), and a message without it is still valid.
+                // Required for every item (`docs/specification.md`), but optional in a message.
                 || format!("<{id}@received.invalid>"),
                 |id| format!("<{}>", id.trim_matches(['<', '>'])),
             ),
@@ -264,7 +264,7 @@ fn media_type(content_type: &ContentType<'_>) -> String {
     format!("{}/{subtype}", content_type.ctype()).to_ascii_lowercase()
 }
 
-/// `docs/specification.md` requires a name for every attachment, which messages may lack.
+/// `docs/specification.md` requires a name for every attachment, but messages don't.
 fn unnamed(place: u32, content_type: &str) -> String {
     let extension = match content_type {
         "message/rfc822" => Some("eml"),

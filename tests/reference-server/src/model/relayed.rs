@@ -11,7 +11,7 @@ use crate::wire::words::words;
 
 /// The maximum number of attempts per email; beyond it the oldest are dropped.
 const MAX_ATTEMPTS: usize = 50;
-/// The maximum number of recipients that are recorded per attempt.
+/// The maximum number of recorded recipients per attempt.
 const MAX_RECIPIENTS: usize = 50;
 /// The maximum length of a recorded recipient or reason, in characters.
 const MAX_TEXT: usize = 500;
@@ -61,7 +61,7 @@ impl Relayed {
 }
 
 impl RelayLog {
-    /// Adds an attempt. Returns by how many bytes the log has grown.
+    /// Adds an attempt. Returns the number of added bytes.
     pub fn add(&self, attempt: Relayed) -> usize {
         let mut log = lock(&self.0);
         let before = log.heap_size();

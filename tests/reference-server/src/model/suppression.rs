@@ -1,4 +1,4 @@
-//! The suppression list: addresses that the service sends no emails to.
+//! The suppression list: addresses that receive no emails.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What a tenant has used in the current day and month.
+//! The usage of a tenant in the current day and month.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -23,7 +23,7 @@ pub struct Period {
     pub automation_runs: u64,
 }
 
-/// What is counted.
+/// The counted unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// This number of recipients of accepted emails.
@@ -53,7 +53,7 @@ impl Usage {
 }
 
 impl Period {
-    /// Starts the current period if `now` is outside of this one, also after the clock was moved back.
+    /// Starts the current period if `now` is outside of this one, even after the clock was set back.
     fn renew(&mut self, now: Timestamp, current: impl FnOnce() -> (Date, Result<Date, jiff::Error>)) {
         if self.starts_at <= now && now < self.resets_at {
             return;

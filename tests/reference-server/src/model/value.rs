@@ -16,7 +16,7 @@ use crate::wire::words::words;
 pub enum PropertyValue {
     Text(String),
     Number(serde_json::Number),
-    /// Only of contact properties; the specification is silent on booleans.
+    /// Only for contact properties; the specification doesn't mention booleans.
     Boolean(bool),
 }
 
@@ -75,7 +75,7 @@ impl ValueType {
         }
     }
 
-    /// Reads a value that must be of this type. `what` is what has the type: `property`.
+    /// Reads a value of this type. `what` is the noun in errors: `property`.
     pub fn read_fallback(self, field: &Field<'_>, what: &str) -> Checked<PropertyValue> {
         let value = match field.value() {
             Some(Value::String(text)) => Some(PropertyValue::Text(text)),

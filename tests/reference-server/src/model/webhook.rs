@@ -69,7 +69,7 @@ pub struct Webhook {
     pub enabled: bool,
     pub created_at: Timestamp,
     pub secret: String,
-    /// The replaced secrets, newest first, and until when each still signs.
+    /// The replaced secrets, newest first, each with its end.
     #[serde(default)]
     pub replaced: Vec<(String, Timestamp)>,
 }
@@ -98,7 +98,7 @@ impl table::Record for Webhook {
     }
 }
 
-/// How long a replaced secret still signs beside the new one.
+/// How long a replaced secret also signs.
 const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
 /// The maximum number of replaced secrets that still sign: the header of a delivery grows with each.
 const MAX_REPLACED: usize = 10;

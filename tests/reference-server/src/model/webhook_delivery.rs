@@ -94,13 +94,13 @@ pub struct Attempt {
     pub id: Uuid,
     /// 0 if there was no response.
     pub http_status_code: u16,
-    /// The beginning of the response's body, or the reason why there was none.
+    /// The beginning of the response's body, or the reason for having none.
     pub response: String,
     pub sent_at: Timestamp,
 }
 
 impl Progress {
-    /// The status of the event: any success is final, and any attempt in flight shows.
+    /// The status of the event: a success is final, and an attempt in flight is visible.
     pub fn status(&self) -> Status {
         match self.status {
             Status::Success => Status::Success,
@@ -154,7 +154,7 @@ impl WebhookDelivery {
         lock(&self.progress).clone()
     }
 
-    /// Resumes after a restart: an attempt that was in flight has no outcome and is made again. Returns when the next attempt is due.
+    /// Resumes after a restart: repeats an attempt in flight, whose outcome is unknown. Returns when the next attempt is due.
     pub fn recover(&self, now: Timestamp) -> Option<Timestamp> {
         let mut progress = lock(&self.progress);
         progress.running = 0;

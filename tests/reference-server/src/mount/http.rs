@@ -39,12 +39,12 @@ use crate::wire::problem::Problem;
 const TICK: Duration = Duration::from_millis(200);
 /// The time for open connections to finish after `stop`.
 const GRACE: Duration = Duration::from_secs(2);
-/// The time for a rejected client to read the response.
+/// The timeout for a rejected client to read the response.
 const REJECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bodies of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
 
-/// The memory that a request takes, as a multiple of its body: the body, and what is read from it.
+/// The memory of a request, as a multiple of its body: the body and its parsed form.
 const PROCESSING: usize = 2;
 
 /// Serves until `stop` is ready, then lets running requests finish.
@@ -134,14 +134,14 @@ async fn reject(mut stream: TcpStream, response: Response<Bytes>) -> io::Result<
     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
 }
 
-/// Serves a connection. It has its place among [`max_connections`](crate::Settings::max_connections) until it ends, as a websocket too.
+/// Serves a connection. Counts towards [`max_connections`](crate::Settings::max_connections) until it ends, even as a websocket.
 async fn connection(
     stream: TcpStream,
     service: Arc<Service>,
     mut stopped: watch::Receiver<bool>,
     place: Arc<OwnedSemaphorePermit>,
 ) {
-    // Responses are written at once; delaying them to combine packets has no benefit.
+    // Responses are written immediately; delaying them to combine packets has no benefit.
     let _ = stream.set_nodelay(true);
     let until = stopped.clone();
     let header_timeout = service.settings().header_timeout;
@@ -311,7 +311,7 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
             Err(_) => return refused(parts, Problem::body_timeout(settings.body_timeout)),
             Ok(None) => {
                 if body.len() >= LARGE {
-                    // It may be kept, and its memory is counted by its length.
+                    // It may be stored, and its memory is counted by length.
                     body.shrink_to_fit();
                 }
                 return Ok(Read::Complete(Request::from_parts(parts, body.into()), found, reserved));

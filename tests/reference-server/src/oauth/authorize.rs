@@ -31,7 +31,7 @@ pub fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
     let asked = authorization_request(&parameters, &client, &redirect).and_then(|asked| store(state, asked));
     match asked {
         Ok(name) => found(&format!("{}/_/consent/{name}", state.links.issuer(request))),
-        // Nobody has consented yet, so this must not lead to wherever a client that registered itself says (RFC 9700, section 4.11).
+        // Before consent, this must not redirect to a dynamic client's address (RFC 9700, section 4.11).
         Err(refusal) if client.is_dynamic && !is_on_this_machine(&redirect) => refusal.into_response(),
         Err(refusal) => redirect_to_client(
             &redirect,
@@ -132,7 +132,7 @@ fn authorization_request(
     })
 }
 
-/// The requested scopes. Without the parameter these are all scopes of the client; an empty parameter requests none, which is an error.
+/// The requested scopes. By default, all scopes of the client; an empty parameter is an error.
 fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refusal> {
     let asked = given.map_or_else(|| Ok(client.scopes_allowed.clone()), words)?;
     if asked.is_empty() {

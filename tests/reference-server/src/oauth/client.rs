@@ -10,8 +10,8 @@ use crate::oauth::form::{Parameters, decoded};
 use crate::state::State;
 use crate::wire::refusal::Refusal;
 
-/// The enabled client that the request names, in HTTP Basic authentication or in the body. A confidential client has to send its secret by
-/// the method that it registered; a public client has none, and its password in HTTP Basic authentication is ignored.
+/// The enabled client named in HTTP Basic authentication or in the body. A confidential client has to send its secret by the method that it
+/// registered; a public client has none, and its password in HTTP Basic authentication is ignored.
 pub fn authenticated(
     state: &State,
     request: &Request<Bytes>,

@@ -1,6 +1,6 @@
 //! `POST /oauth/register` (RFC 7591): dynamic client registration.
 //!
-//! The specification only names it; it follows Resend. A client is public unless it asks for a secret.
+//! The specification only names it; it follows Resend. A client is public unless it requests a secret.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};

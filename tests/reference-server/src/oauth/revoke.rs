@@ -13,7 +13,7 @@ use crate::wire::refusal::{Refusal, not_cacheable};
 
 pub fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     match end(state, request) {
-        // Unknown tokens succeed too, so that callers learn nothing about them.
+        // Unknown tokens also succeed, so that callers learn nothing about them.
         Ok(()) => not_cacheable(Response::new(Bytes::new())),
         Err(refusal) => refusal.into_response(),
     }

@@ -127,7 +127,7 @@ fn answer(state: &State, refreshed: &Refreshed, issuer: &str) -> Response<Bytes>
 }
 
 pub fn access_token(state: &State, refreshed: &Refreshed, issuer: &str) -> String {
-    // The tenant's name is an API key, which holders of the token must not learn.
+    // The tenant's name is an API key, which must not leak to holders of the token.
     let subject = state.links.sign("oauth subject", refreshed.grant.tenant.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);
     let now = state.clock.of(&refreshed.grant.tenant).now();

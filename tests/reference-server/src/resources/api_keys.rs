@@ -74,8 +74,7 @@ pub fn delete(context: &Context<'_>) -> Answer {
     Ok(answers::deleted("api_key", key.id))
 }
 
-/// Rejects a sender that this request may not use: its key is restricted to another domain, or the service is strict and the domain isn't
-/// verified.
+/// Rejects a sender if the key is restricted to another domain, or the service is strict and the domain isn't verified.
 pub fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
     check_domain(context, from)?;
     delivery::check_sender(context.state, &context.tenant, from)

@@ -1,4 +1,4 @@
-//! What the attachments of sent and received emails have in common: their responses, and signed download URLs, valid for an hour.
+//! Shared by the attachments of sent and received emails: responses, and signed download URLs, valid for an hour.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::wire::timestamp::iso;
 /// The lifetime of a download URL. The specification says that it is limited, without a value.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
-/// The emails that a download URL is valid for.
+/// The emails covered by a download URL.
 #[derive(Clone, Copy)]
 pub enum Folder {
     Sent,

@@ -69,7 +69,7 @@ pub fn update(context: &Context<'_>) -> Answer {
     found.check_open("updated")?;
     let changes = context.body(|fields| message::read_patch(fields, &context.tenant))?;
     change(context, id, |broadcast| {
-        // It may have been sent since it was read.
+        // It may have been sent in the meantime.
         broadcast.check_open("updated")?;
         let message = changes.apply(&broadcast.message);
         if broadcast.status == Status::Scheduled && !message.has_body() {

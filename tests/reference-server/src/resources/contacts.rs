@@ -165,7 +165,7 @@ pub fn delete(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))
 }
 
-/// The ID is named `contact` here, and only here.
+/// Only here, the ID is named `contact`.
 #[derive(Serialize)]
 struct Deletion {
     object: &'static str,

@@ -160,7 +160,7 @@ input! {
 }
 
 input! {
-    /// Capabilities that aren't named stay unchanged.
+    /// Omitted capabilities stay unchanged.
     struct CapabilitiesInput(fields) {
         sending: Option<bool> = fields.optional("sending", |field| field.one_of(&SWITCH)),
         receiving: Option<bool> = fields.optional("receiving", |field| field.one_of(&SWITCH)),
@@ -187,7 +187,7 @@ fn read_new(fields: &mut Fields<'_>) -> Checked<Setup> {
     check_fields(fields, setup)
 }
 
-/// Reads the settings of a claim: those of a new domain without `tls` and `capabilities`.
+/// Reads the settings of a claim: like a new domain's, without `tls` and `capabilities`.
 fn read_claim(fields: &mut Fields<'_>) -> Checked<Setup> {
     let setup = read_named(fields);
     let open_tracking = fields.optional("open_tracking", boolean);

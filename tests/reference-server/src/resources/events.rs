@@ -72,15 +72,15 @@ pub fn update(context: &Context<'_>) -> Answer {
     Ok(answers::reference("event", id))
 }
 
-/// `DELETE /events/{id_or_name}`. Automations that it triggers stay: an event needn't be defined.
+/// `DELETE /events/{id_or_name}`. Keeps the triggered automations: an event needn't be defined.
 pub fn delete(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
     context.tenant.events.remove(id).ok_or_else(Event::not_found)?;
     Ok(answers::deleted("event", id))
 }
 
-/// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the
-/// event resume. An unknown address becomes a contact if a run starts for it.
+/// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the event
+/// resume. If a run starts for an unknown address, a contact is created.
 pub fn send(context: &Context<'_>) -> Answer {
     #[derive(Serialize)]
     struct Sent<'a> {
@@ -157,7 +157,6 @@ fn read_email(field: &Field<'_>) -> Checked<String> {
     })
 }
 
-/// Reads the name of an event.
 fn read_name(field: &Field<'_>) -> Checked<String> {
     let name = non_empty(field)?;
     if name.starts_with(RESERVED_PREFIX) {

@@ -1,4 +1,4 @@
-//! Inboxes, in beta: the mail of an address in threads, with drafts and labels. (The module `crate::inbox` is the sandbox's page of mails.)
+//! Inboxes, in beta: the mail of an address in threads, with drafts and labels.
 //!
 //! The specification doesn't define them; these are Resend's shapes, whose operations are in private beta and still
 //! change. A path names an inbox by its ID or its address. Emails that are sent with `POST /emails` don't appear in an inbox.

@@ -48,12 +48,12 @@ pub enum NotReceived {
     /// The message has no headers.
     #[error("the mail is not a message with headers (RFC 5322)")]
     Unreadable,
-    /// The message exceeds a limit of its parts or can't be parsed. The text says which.
+    /// The message exceeds a limit of its parts or can't be parsed, as the text explains.
     #[error("the mail {0}")]
     TooComplex(&'static str),
 }
 
-/// Receives an email for those of its recipients that are allowed.
+/// Receives an email for its allowed recipients.
 pub fn arrive(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -168,7 +168,7 @@ struct Record<'a> {
     #[serde(flatten)]
     item: record::Item<'a>,
     html: Option<Cow<'a, str>>,
-    /// The format of this response, which may be another one than requested.
+    /// The format of this response, possibly not the requested one.
     html_format: HtmlFormat,
     text: Option<&'a str>,
     headers: &'a BTreeMap<String, String>,

@@ -1,7 +1,7 @@
 //! The suppression list. A path names an entry by its ID or its address.
 //!
-//! The specification doesn't define it; these are Resend's shapes. It publishes no errors: here they are those of the other
-//! resources. Adding a known address changes nothing and returns its entry.
+//! The specification doesn't define it; these are Resend's shapes. Resend publishes no errors; they follow the other resources. Adding a known
+//! address changes nothing and returns its entry.
 
 pub mod batch;
 

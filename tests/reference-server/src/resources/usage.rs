@@ -1,4 +1,4 @@
-//! `GET /usage`: what the account has used of its quotas.
+//! `GET /usage`: the account's usage and quotas.
 //!
 //! The specification doesn't define it; the shape is Resend's, where some limits are never null. Here these are the sandbox's own
 //! limit of records, or `UNLIMITED`.
@@ -13,7 +13,7 @@ use crate::wire::answers::Answer;
 use crate::wire::problem::json;
 use crate::wire::timestamp::iso;
 
-/// The announced limit of what has none but must have a number.
+/// The announced limit where a number is required but there is none.
 const UNLIMITED: u64 = 1_000_000_000;
 
 /// `GET /usage`, for every credential.

@@ -1,4 +1,4 @@
-//! The values of the columns, as tables name them.
+//! The values of the columns, as named in tables.
 
 use http::Method;
 

@@ -87,7 +87,7 @@ impl Routes {
     }
 
     fn at(&self, path: &str) -> Option<&Path> {
-        // Clients put several slashes before a path: those of Mailpit, and those with a base URL that ends with one.
+        // Some clients put several slashes before a path: Mailpit's, and those whose base URL ends with one.
         let begin = path.len() - path.trim_start_matches('/').len();
         self.look(&path[begin.saturating_sub(1)..])
     }
@@ -117,7 +117,7 @@ impl Route {
 }
 
 impl Found {
-    /// The access that the request requires. Of an unknown method or path, full access, except where all methods are links.
+    /// The access that the request requires. For an unknown method or path, full access, except where all methods are links.
     pub fn access(&self) -> Access {
         match &self.route {
             Ok(route) => route.access,
@@ -130,7 +130,7 @@ impl Found {
 }
 
 impl NoRoute {
-    /// 404, or 405 with the methods that the path takes.
+    /// 404, or 405 with the methods of the path.
     pub fn response(&self, request: &Request<Bytes>, table: &Table) -> Response<Bytes> {
         let (method, path) = (request.method(), request.uri().path());
         let Self::WrongMethod(routes) = self else { return (table.errors)(no_such_route(method, path)) };

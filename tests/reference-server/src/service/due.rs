@@ -21,7 +21,7 @@ use crate::state::mails;
 const BATCH: Duration = Duration::from_millis(1);
 /// The minimum number of small jobs in a batch, so that a busy machine still runs the jobs of one request before the next request.
 const MIN_SMALL: usize = 32;
-/// How long a request waits for another thread's batch, and one that only reads for a snapshot.
+/// The timeout of a request that waits for another thread's batch, or of a read that waits for a snapshot.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
 /// Serializes the threads that run due jobs.
@@ -109,7 +109,7 @@ impl Service {
         self.state.scheduler.is_due(self.state.clock.due())
     }
 
-    /// Runs one batch and returns whether due jobs remain. Jobs that are scheduled meanwhile run as well if they are due.
+    /// Runs one batch and returns whether due jobs remain. Includes due jobs that are scheduled during the batch.
     fn batch(&self, now: Now) -> bool {
         let (started, mut small) = (Instant::now(), MIN_SMALL);
         while small > 0 || started.elapsed() < BATCH {

@@ -1,4 +1,4 @@
-//! What leaves, through the mounts: attachments to fetch, webhook events to post, and mails to a real server.
+//! Outgoing requests, run by the mounts: fetching attachments, posting webhook events, and sending mails to a real server.
 
 pub mod fetch;
 pub mod post;
@@ -46,7 +46,7 @@ impl Service {
     }
 }
 
-/// Starts all pending requests, each in a task of its own.
+/// Starts all pending requests, each in its own task.
 pub fn run_all(service: &Arc<Service>) {
     fetch::run_all(service);
     post::run_all(service);

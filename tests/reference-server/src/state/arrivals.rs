@@ -1,4 +1,4 @@
-//! Wakes those who wait for an email to be captured.
+//! Wakes tasks that wait for a captured email.
 //!
 //! Unlike the [event bus](super::event_bus), it wakes only the waiters of one tenant, tells them nothing but to look, and loses nothing: many
 //! emails that are captured before a waiter looks wake it once.
@@ -12,9 +12,9 @@ use crate::lock::lock;
 use crate::model::mail::Mail;
 use crate::state::tenant::Tenant;
 
-/// The maximum number of waiters that look at the same time: each needs a blocking thread meanwhile.
+/// The maximum number of concurrent checks, each of which needs a blocking thread.
 const MAX_LOOKING: usize = 4;
-/// The number of emails that are taken from the list at once.
+/// The number of emails taken from the list together.
 const CHUNK: usize = 64;
 
 /// The waiters, by the name of their tenant, which needn't exist yet.
@@ -76,7 +76,7 @@ impl Drop for Subscription<'_> {
 pub struct Seen {
     /// A reset replaces the tenant, and positions start again.
     tenant: Weak<Tenant>,
-    /// The position of the first email that was not compared.
+    /// The position of the first uncompared email.
     next: u64,
 }
 
@@ -86,7 +86,7 @@ impl Seen {
         Self { tenant: Arc::downgrade(tenant), next: position + 1 }
     }
 
-    /// Finds the newest email that wasn't compared yet and matches. All others then count as compared, too.
+    /// Finds the newest email that wasn't compared yet and matches. All others then also count as compared.
     pub fn newest(
         &mut self,
         tenant: &Arc<Tenant>,

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::broadcast::{self, Receiver, Sender};
 use uuid::Uuid;
 
-/// The number of events that a subscriber may lag behind.
+/// The maximum lag of a subscriber, in events.
 const CAPACITY: usize = 4_096;
 
 /// A live event.

@@ -46,7 +46,7 @@ pub enum Action {
     /// Accepts the request and never responds, until the client gives up or the server stops; the request isn't processed. Needs the HTTP
     /// or SMTP mount.
     Stall,
-    /// Processes the request at once and delays the response. Combines with another fault.
+    /// Processes the request immediately and delays the response. Combines with another fault.
     Delay(Duration),
     /// Sends this HTTP response without processing the request.
     Answer {
@@ -114,7 +114,7 @@ impl Action {
     }
 }
 
-/// A fault, and the requests that it applies to.
+/// A fault and the requests it applies to.
 #[derive(Clone, Debug)]
 pub struct Rule {
     action: Action,
@@ -231,12 +231,12 @@ impl Rule {
         self.account.as_deref()
     }
 
-    /// The number of matching requests that are still to be skipped.
+    /// The remaining number of matching requests to skip.
     pub fn spared(&self) -> usize {
         self.after
     }
 
-    /// The number of requests that the fault still applies to.
+    /// The remaining number of requests to fail.
     pub fn share(&self) -> Share {
         self.share
     }
@@ -261,7 +261,7 @@ pub struct Scripted {
     pub id: u64,
     /// The rule, with its remaining counts.
     pub rule: Rule,
-    /// The number of requests that the fault was applied to.
+    /// The number of failed requests.
     pub met: u64,
     /// The account that added the rule over HTTP.
     pub(crate) added_by: Option<String>,
@@ -298,7 +298,6 @@ impl Faults {
         self.add_by(None, rule)
     }
 
-    /// Adds a rule of an account.
     pub(crate) fn add_by(&self, account: Option<String>, rule: Rule) -> u64 {
         let mut script = lock(&self.script);
         script.added += 1;
@@ -317,7 +316,7 @@ impl Faults {
         lock(&self.script).rules.clone()
     }
 
-    /// Lists the rules that an account meets: its own, and those for all accounts.
+    /// Lists the rules for an account: its own, and those for all accounts.
     pub(crate) fn list_of(&self, account: &str) -> Vec<Scripted> {
         let rules = &lock(&self.script).rules;
         rules.iter().filter(|one| one.rule.is_met_by(Some(account))).cloned().collect()

@@ -27,7 +27,7 @@ pub struct FetchJob {
     tenant: Weak<Tenant>,
     email: Weak<Email>,
     pub(crate) draft: Box<Draft>,
-    /// The approximate number of bytes that it holds while it waits.
+    /// The approximate number of bytes while it waits.
     size: usize,
 }
 
@@ -65,7 +65,7 @@ impl FetchJob {
     }
 }
 
-/// Why the files of an email were not fetched.
+/// The reason why the files of an email were not fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
@@ -93,7 +93,7 @@ impl From<&str> for FetchError {
 }
 
 impl FetchError {
-    /// The reason as the email's event names it.
+    /// The reason in the email's event.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "attachment_unreachable",

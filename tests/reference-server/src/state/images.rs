@@ -16,7 +16,7 @@ use crate::store::size::{Size, heap_size};
 
 /// The maximum number of bytes of the images of an email. As Base64, they fit into the shown document.
 const MAX_EMAIL: usize = 16 << 20;
-/// How long images are kept, by the sandbox's clock.
+/// The lifetime of images, by the sandbox's clock.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 
 /// The images of an email to load.
@@ -28,7 +28,7 @@ pub struct ImageJob {
     pub total: usize,
 }
 
-/// A loaded image, with its media type as its content shows it.
+/// A loaded image, with the media type of its content.
 #[derive(Clone, Debug)]
 pub struct Image {
     pub kind: &'static str,

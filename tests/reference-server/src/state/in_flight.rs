@@ -1,7 +1,7 @@
-//! The memory of what is in flight: request bodies, responses that clients haven't read yet, messages of SMTP sessions, and attachments that are
+//! The memory of data in flight: request bodies, responses that clients haven't read yet, messages of SMTP sessions, and attachments that are
 //! being fetched.
 //!
-//! All of them share one budget, so that many clients need no more memory than a few. Bodies wait their turn; what can't wait is rejected.
+//! All of them share one budget, so that many clients need no more memory than a few. Bodies wait their turn; other requests are rejected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 /// The unit of the budget in bytes.
 const UNIT: usize = 1 << 10;
-/// What is smaller isn't counted: a connection itself needs as much.
+/// The minimum counted size: a connection itself needs as much.
 pub const UNCOUNTED: usize = 16 << 10;
 /// The number of slow requests that are handled at the same time: their responses count only once they exist, so that a smaller budget permits fewer.
 const SLOW: std::ops::RangeInclusive<usize> = 4..=16;
@@ -59,13 +59,13 @@ impl InFlight {
         Self { units: Arc::new(Semaphore::new(total)), total, slow: Semaphore::new(slow) }
     }
 
-    /// The units of this number of bytes. What exceeds the budget takes all of it.
+    /// The units of this number of bytes. A larger reservation takes the whole budget.
     fn units(&self, bytes: usize) -> u32 {
         let units = if bytes <= UNCOUNTED { 0 } else { bytes.div_ceil(UNIT).min(self.total) };
         u32::try_from(units).unwrap_or(u32::MAX)
     }
 
-    /// Reserves memory, if it is available at once.
+    /// Reserves memory, if it is available immediately.
     pub fn try_reserve(&self, bytes: usize) -> Option<Reserved> {
         match self.units(bytes) {
             0 => Some(Reserved(None)),
@@ -86,7 +86,7 @@ impl InFlight {
         }
     }
 
-    /// Extends a reservation to this number of bytes, if they are available at once.
+    /// Extends a reservation to this number of bytes, if they are available immediately.
     pub fn extend(&self, reserved: &mut Reserved, bytes: usize) -> bool {
         let held = reserved.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = self.units(bytes).saturating_sub(u32::try_from(held).unwrap_or(u32::MAX));

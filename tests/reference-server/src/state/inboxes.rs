@@ -19,7 +19,7 @@ use crate::store::table::{Table, lower_case};
 pub struct InboxTables {
     pub inboxes: Table<Inbox>,
     pub labels: Table<Label>,
-    /// In the order of their newest emails: a thread moves to the end when it gets one.
+    /// In the order of their newest emails: a new email moves its thread to the end.
     pub threads: Table<Thread>,
     pub emails: Table<InboxEmail>,
     pub drafts: Table<InboxDraft>,
@@ -57,13 +57,13 @@ impl InboxTables {
         Counted { inbox, unread, drafts }
     }
 
-    /// A thread as lists show it.
+    /// A thread in lists.
     pub fn item(&self, thread: &Thread) -> Value {
         let has_draft = self.drafts.oldest(&draft::Group::OpenReply(thread.id)).is_some();
         thread::item(thread, &self.labels_of(&thread.labels), has_draft)
     }
 
-    /// A thread as its own record and as events show it.
+    /// A thread as a record and in events.
     pub fn detail(&self, thread: &Thread) -> Value {
         thread::detail(thread, &self.labels_of(&thread.labels))
     }

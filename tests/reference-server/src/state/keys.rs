@@ -21,7 +21,7 @@ use crate::wire::problem::Problem;
 
 /// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name a tenant of its own.
 pub const CREATED_PREFIX: &str = "sb_key_";
-/// The key that the sandbox suggests, whose tenant the page shows by default.
+/// The suggested key, whose tenant the page shows by default.
 pub const DEFAULT_KEY: &str = "sb_local";
 
 /// Reads the header `Authorization: Bearer <API_KEY>`, which may also contain an access token (`docs/specification.md`, Authentication 2).

@@ -17,7 +17,7 @@ use crate::state::names::Names;
 /// The base URL of links while no mount is listening: a reserved name that never resolves (RFC 2606).
 const UNREACHABLE: &str = "http://sandbox.invalid";
 
-/// What a tenant is identified for. The tag for one purpose says nothing about that for another.
+/// The purpose of a tenant's tag. The tag for one purpose reveals nothing about another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TagPurpose {
     /// Unsubscribe links, which recipients see.

@@ -17,7 +17,7 @@ use crate::store::mails::{Mails, StoredMail};
 use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
 
-/// The number of mails that are changed under one hold of a lock, and that a job deletes in one step.
+/// The number of mails changed under one lock, or deleted in one step of a job.
 const STEP: usize = 128;
 /// The number of changed mails that are reported one by one; after more, pages reload.
 const MAX_REPORTED: usize = 60;
@@ -107,7 +107,7 @@ pub fn schedule_expiry(state: &State, tenant: &Arc<Tenant>, oldest: Timestamp) {
         }
         is_next
     };
-    // Without the lock: the scheduler asks waiting jobs whether they are needed.
+    // Without the lock: the scheduler checks whether waiting jobs are needed.
     if is_next {
         state.scheduler.schedule(due, Job::DeleteExpired { tenant: Arc::downgrade(tenant) });
     }

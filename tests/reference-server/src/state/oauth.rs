@@ -299,7 +299,7 @@ impl OAuthStore {
         Ok(())
     }
 
-    /// Stores a pending request under a name. Returns false if there is no memory for it.
+    /// Stores a pending request under a name. Returns false if there isn't enough memory.
     pub fn insert_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
         inner.requests.evict_expired(now);
@@ -316,7 +316,7 @@ impl OAuthStore {
         lock(&self.inner).requests.get(name).filter(|request| now < request.until).cloned()
     }
 
-    /// Takes a pending request, because it was decided.
+    /// Takes a decided request.
     pub fn take_request(&self, name: &str) -> Option<Request> {
         lock(&self.inner).requests.remove(name)
     }
@@ -591,7 +591,7 @@ mod tests {
         assert!((20..500).contains(&count), "{count}");
         assert!(ids[1_000 - count..].iter().all(|id| kept(*id)), "the newest are kept");
 
-        // One login with many tokens takes all the room, and keeps the newest ones.
+        // One login with many tokens uses all the memory, and keeps the newest ones.
         let last = ids[999];
         for generation in 1..2_000 {
             let (old, new) = (format!("{last}-{generation}"), format!("{last}-{}", generation + 1));

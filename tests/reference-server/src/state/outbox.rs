@@ -1,7 +1,7 @@
 //! Pending webhook delivery attempts.
 //!
-//! Every webhook has a queue and a concurrency limit of its own. A webhook without an attempt in flight may always start one, so however many
-//! attempts wait for unresponsive endpoints, none of the others is delayed.
+//! Every webhook has its own queue and concurrency limit. A webhook without an attempt in flight may always start one, so unresponsive endpoints
+//! never delay the others.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Bound;
@@ -38,7 +38,7 @@ pub struct Outbox {
     queues: Mutex<Queues>,
 }
 
-/// A waiting attempt. Its event may be evicted meanwhile.
+/// A waiting attempt. Its event may be evicted.
 struct Waiting {
     tenant: Weak<Tenant>,
     delivery: Weak<WebhookDelivery>,
@@ -280,7 +280,7 @@ mod tests {
         for webhook in 0..100 {
             assert_eq!(of(webhook), 1, "{webhook}");
         }
-        // Another one starts at once, and again when it has ended.
+        // Another one starts immediately, and again when it has ended.
         let _events = push_all(&outbox, std::iter::repeat_n(200, 3));
         for _ in 0..3 {
             let job = outbox.next().expect("an attempt of the responsive webhook");

@@ -1,8 +1,8 @@
 //! The quotas of emails per day and month, and the headers that announce their use.
 //!
-//! The specification doesn't define quotas; names and headers are Resend's. It doesn't say what counts when: here every address
-//! in to, cc and bcc counts when the email is accepted, also if it is scheduled, canceled or suppressed later. Received emails count, the
-//! emails of broadcasts don't. A request that would exceed a quota is rejected as a whole.
+//! The specification doesn't define quotas; names and headers are Resend's. Resend doesn't document what counts: here every address in to, cc
+//! and bcc counts when the email is accepted, even if it is scheduled, canceled or suppressed later. Received emails count, the emails of
+//! broadcasts don't. A request that would exceed a quota is rejected as a whole.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -18,7 +18,7 @@ use crate::wire::timestamp::iso;
 const DAILY: HeaderName = HeaderName::from_static("x-resend-daily-quota");
 const MONTHLY: HeaderName = HeaderName::from_static("x-resend-monthly-quota");
 
-/// The use of the quotas after a request, as its response announces it.
+/// The usage of the quotas after a request, announced in its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaUsed {
     /// `None` without a daily quota, as on Resend plans that have none.
@@ -96,7 +96,7 @@ pub fn take(
     Ok(used)
 }
 
-/// Counts what no quota limits.
+/// Counts without a limit.
 pub fn count(tenant: &Tenant, counted: Counted, now: Timestamp) {
     let mut stored = lock(&tenant.usage);
     let mut usage = stored.get().at(now);

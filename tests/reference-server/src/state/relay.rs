@@ -1,4 +1,4 @@
-//! The real SMTP server that mails may leave to, and the recipients that may get them.
+//! The real SMTP server for forwarded and released mails, and the allowed recipients.
 //!
 //! Every mail that leaves is an [`Outgoing`], which only [`Relay::admit`] creates: from the recipients that the caller names and the allow list
 //! admits, in the canonical form that was compared. The headers of a mail never add a recipient.
@@ -39,7 +39,7 @@ pub struct Outgoing {
 pub struct RelayError {
     /// The code of its reply; `None` without a reply.
     pub code: Option<u16>,
-    /// The text of its reply, or what happened instead.
+    /// The text of its reply, or the reason for having none.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Display for RelayError {
     }
 }
 
-/// A recipient that a mail doesn't leave to, as given, and the reason.
+/// A skipped recipient of a mail, as given, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAdmitted {
     pub recipient: String,
@@ -94,7 +94,7 @@ impl Relay {
         (self.send)(mail).await
     }
 
-    /// The mail for those of the recipients that may get it; `None` if none may. Each recipient is one address, without a display name.
+    /// The mail for the allowed recipients; `None` if there are none. Each recipient is one address, without a display name.
     #[doc(hidden)]
     pub fn admit<'a>(
         &self,

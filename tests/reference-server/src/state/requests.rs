@@ -29,8 +29,8 @@ pub struct RecordedRequest {
     pub headers: HeaderMap,
     /// Empty if the exchange exceeded the limit; see [`bodies_dropped`](Self::bodies_dropped).
     pub body: Bytes,
-    /// The processing time, in real time whatever the service's clock shows: from the complete request to the complete response, in memory.
-    /// It excludes reading and writing over a connection, and a scripted [`delay`](Self::delay).
+    /// The processing time, in real time, not by the service's clock: from the complete request to the complete response, in memory. It excludes
+    /// reading and writing over a connection, and a scripted [`delay`](Self::delay).
     pub duration: Duration,
     /// The additional delay of a scripted fault; zero without one.
     pub delay: Duration,

@@ -7,7 +7,7 @@ use std::hash::Hash;
 use foldhash::HashMap;
 
 /// Counts entries and their bytes, and selects which to evict: the oldest of the group with the most entries or bytes, whichever limit is
-/// exceeded. So a group that stays below its share loses nothing to one that grows.
+/// exceeded. So a small group loses nothing to a growing one.
 ///
 /// The entries themselves are stored elsewhere: after each call, the caller evicts those that it returns.
 #[derive(Debug)]
@@ -209,7 +209,7 @@ mod tests {
             retention.insert(key, 1, 2, ());
         }
         assert_eq!(retention.insert(20, 30, 3, ()), [(1, ())]);
-        // The newest stays even if it is all that its group has.
+        // Keeps the newest even if it is the only one of its group.
         assert_eq!(retention.insert(21, 82, 4, ()), [(20, ())]);
         assert_eq!(retention.resize(21, 99).len(), 17);
         for key in 0..30 {

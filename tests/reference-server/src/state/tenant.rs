@@ -47,7 +47,7 @@ use crate::store::table::Table;
 /// The number of index entries that are read under one lock.
 const READ_STEP: usize = 1_000;
 
-/// The state of one tenant. Each table has a lock of its own.
+/// The state of one tenant. Each table has its own lock.
 #[derive(Debug)]
 pub struct Tenant {
     pub name: String,
@@ -80,7 +80,7 @@ pub struct Tenant {
     pub deliveries: Deliveries,
     pub keys: Keys,
     pub meter: Mutex<Meter>,
-    /// What it has used of its quotas.
+    /// The usage of its quotas.
     pub usage: Mutex<Single<Usage>>,
     /// The number of its last use, counted over all tenants.
     pub last_used: AtomicU64,
@@ -135,7 +135,7 @@ impl Tenant {
         lock(&self.email_index).add_all(email, position);
     }
 
-    /// Marks an email as changed by a fact. An evicted one has none anymore.
+    /// Marks an email as changed by a fact. An evicted email isn't marked.
     pub fn index_email(&self, email: &Email, at: Timestamp, metric: Option<Metric>) {
         let mut emails = lock(&self.emails);
         emails.mark_changed(email.id);
@@ -240,8 +240,8 @@ impl Tenant {
         self.domains.by_key(name)
     }
 
-    /// Whether the tenant has verified this domain for sending. The specification doesn't mention subdomains: each counts as a domain of
-    /// its own, since it has its own records.
+    /// Whether the tenant has verified this domain for sending. The specification doesn't mention subdomains: each counts as a separate domain,
+    /// since it has its own records.
     pub fn may_send_from(&self, domain: &str) -> bool {
         self.domain(domain).is_some_and(|domain| domain.may_send())
     }

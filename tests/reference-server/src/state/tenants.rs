@@ -193,7 +193,7 @@ impl Tenants {
         lock(&self.evicted).pop_front()
     }
 
-    /// Counts a request of a tenant against the rate limit. Keys without a tenant have meters of their own.
+    /// Counts a request of a tenant against the rate limit. Keys without a tenant have separate meters.
     pub fn meter<T>(&self, tenant: &Arc<Tenant>, count: impl FnOnce(&mut Meter) -> T) -> T {
         if self.has(tenant) {
             return count(&mut lock(&tenant.meter));

@@ -67,7 +67,7 @@ impl Unwritten {
         self.current.bytes += next.bytes;
     }
 
-    /// Adapts the limit to the measured throughput: it shrinks at once, and grows only while it delays changes.
+    /// Adapts the limit to the measured throughput: it shrinks immediately, and grows only while it delays changes.
     fn end(&mut self, took: Duration) {
         let written = std::mem::take(&mut self.current).bytes;
         let share = WRITE_TIME.as_secs_f64() / took.as_secs_f64().max(1e-3);
@@ -139,7 +139,7 @@ mod tests {
     use crate::store::changes;
     use crate::store::snapshot_lock::SnapshotLock;
 
-    /// With a writer that hasn't written anything yet.
+    /// With a writer before its first write.
     fn unwritten() -> Unwritten {
         Unwritten { is_written: true, ..Unwritten::default() }
     }

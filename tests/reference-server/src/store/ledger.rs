@@ -107,7 +107,7 @@ impl<T> Ledger<T> {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Whether the ledger is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -155,7 +155,7 @@ impl<T> Ledger<T> {
         self.items.values().map(|(id, _)| *id)
     }
 
-    /// Removes the oldest item. Returns its position, too.
+    /// Removes the oldest item. Also returns its position.
     pub fn take_oldest(&mut self) -> Option<(u64, T)> {
         let (position, (id, item)) = self.items.pop_first()?;
         self.track(position);

@@ -1,8 +1,8 @@
 //! The lock for consistent snapshots.
 //!
-//! Persisted records must be consistent: a captured email needs its email. So every thread that changes something is inside the lock, and the
-//! writer closes it while it takes a snapshot. While too many changes are unwritten, threads wait before they enter ([`Backlog`]). Requests
-//! that only read don't enter, so they wait for nothing.
+//! Persisted records must be consistent: a captured email needs its email. So every mutating thread is inside the lock, and the writer closes it
+//! while it takes a snapshot. While too many changes are unwritten, threads wait before they enter ([`Backlog`]). Reads don't enter, so they
+//! never wait.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,7 +106,7 @@ impl SnapshotLock {
         self.changed.store(true, Ordering::Release);
     }
 
-    /// Whether a snapshot may differ from the last one, also by changes in progress.
+    /// Whether a snapshot may differ from the last one, including changes in progress.
     pub fn has_changes(&self) -> bool {
         lock(&self.inside).threads > 0 || self.changed.load(Ordering::Acquire)
     }

@@ -21,7 +21,7 @@ use crate::wire::problem::Problem;
 use crate::wire::problems::Checked;
 use crate::wire::readers::uuid;
 
-/// A record of a table: its unique key, and the groups that it is looked up by.
+/// A record of a table, with its unique key and its groups for lookups.
 pub trait Record: Size {
     /// The name with its article, for error messages: `a template`.
     const NOUN: &'static str;
@@ -214,7 +214,7 @@ impl<T: Record> Table<T> {
         })
     }
 
-    /// Like [`read_id`](Self::read_id), with an error of its own for a malformed ID.
+    /// Like [`read_id`](Self::read_id), with a separate error for a malformed ID.
     pub fn read_uuid(&self, field: &Field<'_>) -> Checked<Uuid> {
         let id = uuid(field)?;
         let (one, noun) = (T::NOUN, T::noun());

@@ -1,7 +1,7 @@
 //! Reads the fields of a JSON object.
 //!
 //! A body is parsed into a list of fields whose values stay raw JSON until a field is read: a large attachment isn't parsed twice, and the
-//! unread fields are known at the end. Those are ignored, for compatibility with newer clients, but their names are reported in the header
+//! unread fields are known at the end. They are ignored, for compatibility with newer clients, but reported in the header
 //! `x-sandbox-ignored-fields`.
 //!
 //! Every method returns the value or evidence of a reported problem. A reader reads all of its fields before it uses the first, so that all
@@ -133,7 +133,7 @@ impl<'a> Fields<'a> {
         self.location
     }
 
-    /// Where to report problems that don't concern a single field.
+    /// The target for problems that don't concern a single field.
     pub fn report(&self) -> &'a Report<'a> {
         self.report
     }
@@ -143,7 +143,7 @@ impl<'a> Fields<'a> {
         self.report.wrong(format_args!("`{}` {rule}.", Location::Field(&self.location, field)))
     }
 
-    /// Reports those of the required fields that are missing, before other problems of the object.
+    /// Reports missing required fields, before other problems of the object.
     pub fn require(&mut self, fields: &[&str]) {
         for field in fields {
             if !self.has(field) {
@@ -220,7 +220,7 @@ impl<'a> Fields<'a> {
         let _ = self.optional(field, |field| Err::<(), _>(field.reject(rule)));
     }
 
-    /// Ignores those of the fields that are empty strings, if the settings say so.
+    /// Ignores empty strings in these fields, if the settings permit it.
     pub fn ignore_empty(&mut self, fields: &[&str]) {
         for field in fields {
             if self.report.accepts_empty() && self.peek(field) == Some("\"\"") {
@@ -270,7 +270,7 @@ impl<'a> Field<'a> {
         self.json
     }
 
-    /// Its name in messages.
+    /// The name in messages.
     pub fn name(&self) -> impl Display {
         self.location
     }
@@ -300,7 +300,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Where to report problems that don't concern a single field.
+    /// The target for problems that don't concern a single field.
     pub fn report(&self) -> &'a Report<'a> {
         self.report
     }
@@ -375,7 +375,7 @@ impl<'a> Field<'a> {
         Ok(items)
     }
 
-    /// The items of an array of any length; `wanted` says in messages what it can be.
+    /// The items of an array of any length; `wanted` describes the expected value in messages.
     pub fn items_of(&self, wanted: &str) -> Checked<Items<'a>> {
         let items = serde_json::from_str(self.json).map_err(|_| self.mistyped(wanted))?;
         Ok(Items { field: *self, items })

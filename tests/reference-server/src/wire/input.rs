@@ -1,6 +1,6 @@
 //! Declarations of inputs.
 
-/// Declares an input: its fields, and how each is read. `requires` names fields whose absence is reported before other problems.
+/// Declares an input: its fields, each with its reader. `requires` names fields whose absence is reported before other problems.
 macro_rules! input {
     (
         $(#[$doc:meta])*

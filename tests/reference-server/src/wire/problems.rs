@@ -1,4 +1,4 @@
-//! The problems of an input, reported all at once.
+//! The problems of an input, reported together.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -6,7 +6,7 @@ use std::fmt::Display;
 use crate::wire::ignored::Ignored;
 use crate::wire::problem::Problem;
 
-/// Evidence of a reported problem: a value that couldn't be read has one, so it can't be missing without a reason.
+/// Evidence of a reported problem, so that a value can't be missing without a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported(());
 
@@ -79,12 +79,12 @@ impl<'a> Report<'a> {
         self.ignored.borrow_mut().add(pointer);
     }
 
-    /// Returns the input, or all problems at once.
+    /// Returns the input, or all problems.
     pub fn finish<T>(self, input: Checked<T>) -> Result<T, Problems> {
         match (input, self.problems.into_inner()) {
             (_, Some(problems)) => Err(problems),
             (Ok(input), None) => Ok(input),
-            // The evidence is from another report, which no code does.
+            // The evidence would have to be from another report.
             (Err(Reported(())), None) => {
                 Err(Problems { name: "validation_error", first: "The body is invalid.".to_owned(), more: 0 })
             }

@@ -44,7 +44,7 @@ fn iso_8601(text: &str) -> Option<Timestamp> {
 /// Words without a meaning of their own.
 const FILLERS: [&str; 9] = ["in", "at", "on", "from", "now", "the", "of", "and", "this"];
 
-/// What the words say.
+/// The meaning of the words.
 #[derive(Default)]
 struct Phrase {
     months: i64,
@@ -90,7 +90,7 @@ fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
 }
 
 impl Phrase {
-    /// Reads the first words, and returns the others. `None` if they are unknown, or contradict what was read.
+    /// Reads the first words, and returns the others. `None` if they are unknown or contradictory.
     fn read<'a, 'w>(&mut self, words: &'a [&'w str]) -> Option<&'a [&'w str]> {
         let joined = words.get(..2).map(<[&str]>::concat);
         let is_half = words.get(1).is_some_and(|half| matches!(*half, "am" | "pm"));
@@ -198,7 +198,7 @@ impl Phrase {
 }
 
 impl Day {
-    /// The next such day on which the time lies ahead.
+    /// The next such day on which the time is in the future.
     fn date(self, now: &Zoned, time: Time) -> Option<Date> {
         let today = now.date();
         match self {

@@ -1,6 +1,6 @@
 //! Settings that are `enabled` or `disabled` on the wire.
 
-/// Both values, with what they stand for.
+/// Both values, with their meanings.
 pub const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
 
 /// The wire value of a setting.

@@ -18,7 +18,7 @@ pub trait Listed {
     fn item(&self) -> Self::Item<'_>;
 }
 
-/// A record with a view of its own.
+/// A record with its own view.
 pub trait Shown {
     type Detail<'a>: Serialize
     where
@@ -27,8 +27,8 @@ pub trait Shown {
     fn detail(&self) -> Self::Detail<'_>;
 }
 
-/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view; `field?` is left out if it is `None`. A view named
-/// `Item` is the one in lists, and one named `Detail` that of the record itself.
+/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view; `field?` is omitted
+/// if it is `None`. A view named `Item` is for lists, one named `Detail` for the record itself.
 macro_rules! view {
     ($(#[$doc:meta])* $visible:vis $view:ident of $record:ident: $type:ty { $($fields:tt)* }) => {
         $(#[$doc])*

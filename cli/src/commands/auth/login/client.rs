@@ -2,17 +2,17 @@
 
 use idempost::auth::{AuthorizationServer, NewOAuthClient};
 
-use crate::commands::auth::failed;
+use crate::commands::auth::login_failure;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// The client ID that services may have registered for this program in advance.
+/// The client ID that services may have preregistered for this program.
 const DEFAULT_CLIENT_ID: &str = "idempost-cli";
 /// The redirect URIs; the port is chosen at run time (RFC 8252, 7.3).
 const REDIRECTS: [&str; 2] = ["http://127.0.0.1/callback", "http://[::1]/callback"];
 
-/// Returns the ID that was given; otherwise that of the profile's last login, or the default one, if the server knows it; otherwise registers
-/// a client. A new ID is stored with the login, and so belongs to one server and one profile; a login that is abandoned leaves none.
+/// Returns the given ID, or else the last login's or the default one if the server knows it, or else registers a client. A new ID is stored with
+/// the login, for one server and profile; an abandoned login leaves none.
 pub(super) async fn resolve(
     server: &AuthorizationServer,
     given: Option<&str>,
@@ -21,16 +21,16 @@ pub(super) async fn resolve(
     if let Some(given) = given {
         return Ok(given.to_owned());
     }
-    for known in known(server, context)? {
-        if server.is_registered(&known).await.map_err(failed)? {
+    for known in known_ids(server, context)? {
+        if server.is_registered(&known).await.map_err(login_failure)? {
             return Ok(known);
         }
     }
     register(server).await
 }
 
-/// The client IDs that the server may know: that of the profile's last login there, and the default one.
-pub(super) fn known(server: &AuthorizationServer, context: &Context) -> Result<Vec<String>, Fail> {
+/// The client IDs that the server may know: the last login's and the default one.
+pub(super) fn known_ids(server: &AuthorizationServer, context: &Context) -> Result<Vec<String>, Fail> {
     let last = context.credentials()?.overview().ok().flatten().map(|last| last.metadata);
     let last = last.filter(|last| {
         last.origin == server.origin()
@@ -53,5 +53,5 @@ pub(super) async fn register(server: &AuthorizationServer) -> Result<String, Fai
     if server.supports_device_flow() {
         client = client.device_flow();
     }
-    Ok(server.register(&client).await.map_err(failed)?.client_id)
+    Ok(server.register(&client).await.map_err(login_failure)?.client_id)
 }

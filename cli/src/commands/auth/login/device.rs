@@ -1,4 +1,4 @@
-//! A login in the device flow: the user enters a code on a page that any device can open (RFC 8628).
+//! A login with the device flow (RFC 8628).
 
 use idempost::auth::{
     AuthError, AuthorizationServer, DeviceAuthorization, OAuthErrorCode, Scope, Session, TokenRecord,
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::countdown::Countdown;
 use super::{Plan, client};
-use crate::commands::auth::{failed, refused};
+use crate::commands::auth::{auth_failure, login_failure};
 use crate::context::Context;
 use crate::credentials::ProfileStore;
 use crate::diagnostics::Fail;
@@ -25,15 +25,15 @@ pub(super) async fn log_in(plan: &Plan, store: ProfileStore, context: &Context) 
         never = countdown.run() => match never {},
     };
     let record = allowed
-        .map_err(|_| refused(&AuthError::RedirectTimeout { waited: plan.timeout }))?
-        .map_err(failed)?;
+        .map_err(|_| auth_failure(&AuthError::RedirectTimeout { waited: plan.timeout }))?
+        .map_err(login_failure)?;
     // The tokens exist only in this process, so signals wait until they are stored.
     let _held = signals::hold();
-    Session::start(store, &record).await.map_err(failed)?;
+    Session::start(store, &record).await.map_err(login_failure)?;
     Ok(record)
 }
 
-/// Requests the code as the client that was given, or as the first one that the server knows, or as a newly registered one.
+/// Requests the code with the given client ID, the first one that the server knows, or a newly registered one.
 async fn begin(
     server: &AuthorizationServer,
     plan: &Plan,
@@ -48,15 +48,15 @@ async fn begin(
             .send()
     };
     if let Some(given) = &plan.client_id {
-        return request(given.clone()).await.map_err(failed);
+        return request(given.clone()).await.map_err(login_failure);
     }
-    for known in client::known(server, context)? {
+    for known in client::known_ids(server, context)? {
         match request(known).await {
             Err(idempost::Error::Auth(error)) if is_unknown_client(&error) => {}
-            begun => return begun.map_err(failed),
+            begun => return begun.map_err(login_failure),
         }
     }
-    request(client::register(server).await?).await.map_err(failed)
+    request(client::register(server).await?).await.map_err(login_failure)
 }
 
 fn is_unknown_client(error: &AuthError) -> bool {

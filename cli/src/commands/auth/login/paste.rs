@@ -25,7 +25,7 @@ impl Paste {
         Self { _hidden: Hidden::for_lines(), lines: lines() }
     }
 
-    /// Waits for the redirect URL of this login. Rejects anything else with the reason and keeps waiting.
+    /// Waits for the redirect URL of this login. Reports why other text is rejected, and keeps waiting.
     pub(super) async fn code(
         mut self,
         authorization: &AuthorizationRequest,
@@ -33,7 +33,7 @@ impl Paste {
         context: &Context,
     ) -> Result<AuthorizationCode, AuthError> {
         while let Some(line) = self.lines.recv().await {
-            let refusal = match line.as_deref().map(unwrapped) {
+            let refusal = match line.as_deref().map(strip_paste_marks) {
                 Some("") => continue,
                 None => "the URL is too long".to_owned(),
                 Some(address) => match authorization.code_from(address) {
@@ -64,7 +64,7 @@ pub(super) fn rejection(authorization: &AuthorizationRequest, error: CallbackErr
 /// Lines of standard input; `None` stands for a line that is too long.
 fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
     let (send, lines) = mpsc::unbounded_channel();
-    // On its own thread: the program may exit while a read is blocked.
+    // On a separate thread, since the program may exit while a read is blocked.
     std::thread::spawn(move || {
         loop {
             let mut line = Vec::new();
@@ -87,7 +87,7 @@ fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
 }
 
 /// The pasted text without the control sequences and spaces around it.
-fn unwrapped(line: &str) -> &str {
+fn strip_paste_marks(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("\u{1b}[200~").unwrap_or(line);
     line.strip_suffix("\u{1b}[201~").unwrap_or(line).trim()
@@ -106,7 +106,7 @@ mod tests {
             "\u{1b}[200~http://a/?x\u{1b}[201~\n",
             "\u{1b}[200~ http://a/?x\n",
         ] {
-            assert_eq!(unwrapped(line), "http://a/?x", "{line:?}");
+            assert_eq!(strip_paste_marks(line), "http://a/?x", "{line:?}");
         }
     }
 }

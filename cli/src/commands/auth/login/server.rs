@@ -1,10 +1,10 @@
-//! The authorization server of a login: the one of `--issuer` or of the profile, or the one that the API names.
+//! The authorization server of a login: from `--issuer`, the profile, or the API's metadata.
 
 use idempost::auth::{AuthError, AuthorizationServer};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::commands::auth::failed;
+use crate::commands::auth::login_failure;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::settings::profiles::DEFAULT;
@@ -14,13 +14,13 @@ use crate::settings::{Settings, keys};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Target {
     pub(super) base_url: Url,
-    /// `None`: the one that the API names.
+    /// `None`: taken from the API's metadata.
     issuer: Option<Url>,
     trust_endpoints: bool,
 }
 
 impl Target {
-    /// With the flags, or else with the settings that belong to this base URL.
+    /// Uses the flags, or else the settings of this base URL.
     pub(super) fn new(issuer: Option<Url>, trust_endpoints: bool, context: &Context) -> Result<Self, Fail> {
         let (settings, base_url) = (context.settings()?, context.base_url()?);
         let saved = settings.issuer.as_ref().filter(|_| belongs("issuer", base_url, settings));
@@ -32,7 +32,7 @@ impl Target {
         })
     }
 
-    /// The server, with the endpoints of its metadata, or the specification's defaults if there is neither metadata nor an issuer.
+    /// The server, with the endpoints of its metadata; without metadata and issuer, those of the specification.
     pub(super) async fn discover(&self, context: &Context) -> Result<AuthorizationServer, Fail> {
         let transport = context.login_transport()?;
         let mut discovery = AuthorizationServer::discovery().transport(transport.clone());
@@ -45,10 +45,10 @@ impl Target {
                 Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
                     Ok(AuthorizationServer::new(api)?.transport(transport))
                 }
-                found => found.map_err(failed),
+                found => found.map_err(login_failure),
             };
         };
-        let found = discovery.issuer(issuer.as_str()).await.map_err(failed)?;
+        let found = discovery.issuer(issuer.as_str()).await.map_err(login_failure)?;
         Ok(found.for_api(api)?)
     }
 }
@@ -56,8 +56,8 @@ impl Target {
 /// The settings of a profile that belong to its base URL.
 pub(super) const BOUND: [&str; 2] = ["issuer", "trust_endpoints"];
 
-/// Whether a setting of the configuration file belongs to this base URL: to the one in the same table, or else in `[defaults]`. The tokens of
-/// an issuer must not reach another API.
+/// Whether a setting in the configuration file belongs to this base URL, set in the same table or in `[defaults]`: an issuer's tokens must not
+/// reach another API.
 fn belongs(key: &str, base_url: &Url, settings: &Settings) -> bool {
     let Some(file) = &settings.file else { return false };
     let name = Some(settings.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str()));

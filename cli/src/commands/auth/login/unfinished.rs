@@ -1,6 +1,6 @@
-//! A login in two commands, for sessions without a terminal: one prints the consent page's URL, another one takes the URL that the page redirects to.
+//! A login in two commands, for sessions without a terminal: the first prints the consent page's URL, the second takes the redirect's URL.
 //!
-//! In between, the `state` and the PKCE verifier are in a private file beside the credentials, as long as the service accepts the code.
+//! In between, a private file contains `state` and PKCE verifier, as long as the service accepts the code.
 
 use std::io::Read as _;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{Args, Grant, PASTE_REDIRECT_URI, Plan, Target, paste};
-use crate::commands::auth::{of_store, profile, refused};
+use crate::commands::auth::{auth_failure, profile, store_failure};
 use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
 use crate::diagnostics::{Diagnostics, Fail, Problem};
@@ -30,13 +30,13 @@ struct Unfinished {
     /// The settings that flags set, to save with the login.
     saves: Vec<(String, String)>,
     store: StoreKind,
-    /// Whether the store has to be written to the configuration file.
+    /// Whether to write the store to the configuration file.
     chosen: bool,
     scopes: Vec<String>,
     request: Value,
 }
 
-/// Prints the URL of the consent page, and stores what another command needs to finish the login.
+/// Prints the URL of the consent page, and stores the unfinished login.
 pub(super) async fn begin(
     plan: &Plan,
     store: StoreKind,
@@ -55,8 +55,8 @@ pub(super) async fn begin(
         request: serde_json::from_slice(&request.to_json()).unwrap_or_default(),
     };
     let bytes = serde_json::to_vec(&unfinished).unwrap_or_default();
-    credentials.store_unfinished(bytes).await.map_err(|error| of_store(&error))?;
-    let named = profile::named(context)?.map(|name| format!(" --profile {name}")).unwrap_or_default();
+    credentials.store_unfinished(bytes).await.map_err(|error| store_failure(&error))?;
+    let named = profile::selected_name(context)?.map(|name| format!(" --profile {name}")).unwrap_or_default();
     context.out.note(&format!(
         "open this page in any browser to allow `idempost` to use your account ({}); then, within 10 minutes, pass the URL that it redirects to, even if \
          it doesn't load: idempost{named} auth login --callback-url URL",
@@ -66,7 +66,7 @@ pub(super) async fn begin(
     context.out.result(
         &[url.to_owned()],
         &json!({
-            "profile": profile::shown(context)?,
+            "profile": profile::display_name(context)?,
             "url": url,
             "scope": plan.scopes.join(" "),
             "redirect_uri": request.redirect_uri(),
@@ -91,27 +91,27 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         ("--sandbox", context.global.has_sandbox()),
     ] {
         if is_set {
-            flags.wrong("exclusive", format!("{name} can't be used with --callback-url"), name, "");
+            flags.reject("exclusive", format!("{name} can't be used with --callback-url"), name, "");
         }
     }
     flags.finish()?;
-    let credentials =
-        Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
+    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)
+        .map_err(|error| store_failure(&error))?;
     let none = |message: String| Fail::Auth {
         message,
-        hint: Some("begin one: idempost auth login --no-browser".to_owned()),
+        hint: Some("start one: idempost auth login --no-browser".to_owned()),
     };
-    let bytes = credentials.unfinished().map_err(|error| of_store(&error))?;
-    let name = profile::shown(context)?;
-    let bytes = bytes.ok_or_else(|| none(format!("there is no login of profile `{name}` to finish")))?;
-    let unreadable = || none("the login that was begun is unreadable".to_owned());
+    let bytes = credentials.unfinished().map_err(|error| store_failure(&error))?;
+    let name = profile::display_name(context)?;
+    let bytes = bytes.ok_or_else(|| none(format!("profile `{name}` has no unfinished login")))?;
+    let unreadable = || none("the unfinished login is unreadable".to_owned());
     let unfinished: Unfinished = serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
     let request = serde_json::to_vec(&unfinished.request).unwrap_or_default();
     let request = AuthorizationRequest::from_json(&request).map_err(|_| unreadable())?;
     if Timestamp::now().duration_since(unfinished.begun_at) > LIFETIME {
-        credentials.take_unfinished().map_err(|error| of_store(&error))?;
+        credentials.take_unfinished().map_err(|error| store_failure(&error))?;
         return Err(none(
-            "the login was begun more than 10 minutes ago, and its code has expired".to_owned(),
+            "the login was started more than 10 minutes ago, and its code has expired".to_owned(),
         ));
     }
     check_base_url(&unfinished.target.base_url, context)?;
@@ -120,16 +120,16 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         Ok(code) => code,
         Err(AuthError::Callback(error)) => {
             let rule = paste::rejection(&request, error);
-            return Err(wrong(rule));
+            return Err(invalid_callback(rule));
         }
         Err(error) => {
-            credentials.take_unfinished().map_err(|error| of_store(&error))?;
-            return Err(refused(&error));
+            credentials.take_unfinished().map_err(|error| store_failure(&error))?;
+            return Err(auth_failure(&error));
         }
     };
     let server = unfinished.target.discover(context).await?;
     // A code is sent at most once: its reuse would revoke the grant.
-    if !credentials.take_unfinished().map_err(|error| of_store(&error))? {
+    if !credentials.take_unfinished().map_err(|error| store_failure(&error))? {
         return Err(none("another command is finishing this login".to_owned()));
     }
     let Unfinished { target, saves, store, chosen, scopes, .. } = unfinished;
@@ -150,11 +150,11 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
     super::print_result(&plan, store, super::metadata(&record), context)
 }
 
-fn wrong(rule: String) -> Fail {
+fn invalid_callback(rule: String) -> Fail {
     Fail::Usage(Diagnostics {
         found: vec![crate::diagnostics::Diagnostic {
             problem: Problem::new("", "callback", rule),
-            // Without the value, which contains a code.
+            // Omits the value, which contains a code.
             origin: None,
             hint: None,
         }],
@@ -167,7 +167,10 @@ fn check_base_url(begun: &Url, context: &Context) -> Result<(), Fail> {
     use crate::settings::Source;
     match &context.settings()?.base_url {
         Some(set) if !matches!(set.source, Source::File { .. }) && set.value.origin() != begun.origin() => {
-            Err(wrong(format!("the login was begun at {begun}, but {} is {}", set.source, set.value)))
+            Err(invalid_callback(format!(
+                "the login was started at {begun}, but {} is {}",
+                set.source, set.value
+            )))
         }
         _ => Ok(()),
     }

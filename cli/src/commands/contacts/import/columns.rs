@@ -35,11 +35,11 @@ impl Columns {
         let header = match csv.header() {
             Ok(Some(header)) => header,
             Ok(None) => {
-                wrong(flags, "empty", format!("{name} is empty: its first row names the columns"));
+                add_problem(flags, "empty", format!("{name} is empty: its first row names the columns"));
                 return None;
             }
             Err(error) => {
-                wrong(flags, "file", format!("couldn't read {name}: {error}"));
+                add_problem(flags, "file", format!("couldn't read {name}: {error}"));
                 return None;
             }
         };
@@ -48,11 +48,11 @@ impl Columns {
             if let Ok(text) = std::str::from_utf8(cell) {
                 names.push(text.trim().to_owned());
             } else {
-                wrong(flags, "charset", format!("{name}:1, column {}: not UTF-8 text", i + 1));
+                add_problem(flags, "charset", format!("{name}:1, column {}: not UTF-8 text", i + 1));
                 return None;
             }
         }
-        let mapped = mapped(map, &names, flags);
+        let mapped = read_map(map, &names, flags);
         let mut all: Vec<(String, Field)> = Vec::new();
         for (i, column) in names.into_iter().enumerate() {
             let target = mapped.get(&column).map_or(column.as_str(), String::as_str);
@@ -60,7 +60,7 @@ impl Columns {
             let field = match target {
                 "" if mapped.contains_key(&column) => Field::Nothing,
                 "" => {
-                    wrong(flags, "empty", format!("{at}: this column has no name"));
+                    add_problem(flags, "empty", format!("{at}: this column has no name"));
                     Field::Nothing
                 }
                 "email" => Field::Email,
@@ -71,15 +71,17 @@ impl Columns {
             };
             let same = |known: &Field| *known != Field::Nothing && *known == field;
             if all.iter().any(|(_, known)| same(known)) {
-                wrong(flags, "exclusive", format!("{at}: another column is `{target}` too"));
+                add_problem(flags, "exclusive", format!("{at}: another column is also `{target}`"));
             }
             all.push((column, field));
         }
         if !all.iter().any(|(_, field)| *field == Field::Email) {
-            wrong(
+            add_problem(
                 flags,
                 "required",
-                format!("{name}:1: no column is `email`; name it with --map COLUMN=email"),
+                format!(
+                    "{name}:1: the column `email` is missing; to map another column to it: --map COLUMN=email"
+                ),
             );
         }
         Some(Self { all })
@@ -119,26 +121,26 @@ impl Columns {
 }
 
 /// The fields that the `--map` flags assign to columns.
-fn mapped(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<String, String> {
+fn read_map(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<String, String> {
     let mut mapped = HashMap::new();
     for (i, text) in map.iter().enumerate() {
         // A field's name contains no `=`; a column's may.
         let Some((column, field)) = text.rsplit_once('=') else {
             let rule = "--map must be COLUMN=FIELD, where FIELD is a contact field or property";
-            flags.wrong_nth("type", rule, "--map", i + 1, text);
+            flags.reject_nth("type", rule, "--map", i + 1, text);
             continue;
         };
         let pair = Pair { name: column.trim(), value: field.trim(), value_at: 0..0 };
         if !names.iter().any(|name| name == pair.name) {
             let rule = format!("there is no column `{}`; the columns are: {}", pair.name, names.join(", "));
-            flags.wrong_nth("unknown", rule, "--map", i + 1, text);
+            flags.reject_nth("unknown", rule, "--map", i + 1, text);
         } else if mapped.insert(pair.name.to_owned(), pair.value.to_owned()).is_some() {
-            flags.wrong_nth("exclusive", "this column is mapped twice", "--map", i + 1, text);
+            flags.reject_nth("exclusive", "this column is mapped twice", "--map", i + 1, text);
         }
     }
     mapped
 }
 
-fn wrong(flags: &mut Flags, code: &'static str, rule: String) {
+fn add_problem(flags: &mut Flags, code: &'static str, rule: String) {
     flags.push(Diagnostic { problem: Problem::new("", code, rule), origin: None, hint: None });
 }

@@ -48,7 +48,7 @@ impl Csv {
         match opened {
             Ok(file) => Some(Self { name: name.to_owned(), file, max_size }),
             Err(error) => {
-                flags.wrong("file", format!("couldn't read {name}: {error}"), "FILE", argument);
+                flags.reject("file", format!("couldn't read {name}: {error}"), "FILE", argument);
                 None
             }
         }
@@ -62,7 +62,7 @@ impl Csv {
         Ok(ReaderBuilder::new().has_headers(false).flexible(true).from_reader(limited))
     }
 
-    /// The content for an upload: the file itself, or the copy of a source that can be read only once.
+    /// The content for an upload: the file, or the copy of a non-seekable source.
     pub(super) async fn upload(&self, argument: &str) -> Result<NewContactImport, Fail> {
         if argument != "-" && Path::new(argument).is_file() {
             return Ok(NewContactImport::from_file(argument).await?);
@@ -96,8 +96,7 @@ impl Csv {
     }
 }
 
-/// Reads a piece of a file, and returns it with the offset of the next one. A read that an abandoned attempt left running can't move the
-/// position of another attempt.
+/// Reads a piece of a file, and returns it with the next offset. Reads don't share a position, so an abandoned attempt can't disturb another.
 async fn piece(file: Arc<Mutex<File>>, offset: u64) -> io::Result<Option<(Bytes, u64)>> {
     let read = move || {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);

@@ -52,35 +52,35 @@ impl Row {
         match field {
             Field::Email => {
                 text.trim().clone_into(&mut self.email);
-                validated(&NewContact::new(&self.email))
+                validate(&NewContact::new(&self.email))
             }
             Field::FirstName => {
                 self.first_name = value();
-                validated(&NewContact::new("a@b.c").first_name(text))
+                validate(&NewContact::new("a@b.c").first_name(text))
             }
             Field::LastName => {
                 self.last_name = value();
-                validated(&NewContact::new("a@b.c").last_name(text))
+                validate(&NewContact::new("a@b.c").last_name(text))
             }
             Field::Unsubscribed => {
                 self.unsubscribed = match text.trim().to_ascii_lowercase().as_str() {
                     "" => None,
                     "true" | "yes" | "1" => Some(true),
                     "false" | "no" | "0" => Some(false),
-                    _ => return Err(format!("expected true or false; found {}", quoted(text))),
+                    _ => return Err(format!("expected true or false; found {}", quote(text))),
                 };
                 Ok(())
             }
             Field::Property { .. } if text.is_empty() => Ok(()),
             Field::Property { key, number: true } => {
                 let number: serde_json::Number = serde_json::from_str(text.trim())
-                    .map_err(|_| format!("the property `{key}` must be a number; found {}", quoted(text)))?;
+                    .map_err(|_| format!("the property `{key}` must be a number; found {}", quote(text)))?;
                 self.properties.push((key.clone(), number.into()));
                 Ok(())
             }
             Field::Property { key, number: false } => {
                 let value = Scalar::from(text);
-                let validated = validated(&NewContact::new("a@b.c").property(key, value.clone()));
+                let validated = validate(&NewContact::new("a@b.c").property(key, value.clone()));
                 self.properties.push((key.clone(), value));
                 validated
             }
@@ -125,14 +125,14 @@ impl Row {
     }
 }
 
-fn validated(contact: &NewContact) -> Result<(), String> {
+fn validate(contact: &NewContact) -> Result<(), String> {
     contact.check().map_err(|problems| match &problems[0].found {
         Some(found) => format!("{}; found \"{found}\"", problems[0].message),
         None => problems[0].message.clone(),
     })
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     format!("{short:?}{}", if short.len() < text.len() { "…" } else { "" })
 }

@@ -16,7 +16,6 @@ use crate::diagnostics::{Fail, Kind};
 use crate::literal::permit_local;
 use crate::output::progress::Rows;
 
-/// The outcome of one row.
 enum RowOutcome {
     Written,
     Skipped,
@@ -134,7 +133,7 @@ fn finish(count: Count, rows: u64, options: &ImportOptions, context: &Context) -
 async fn send(client: &Client, row: &Row, options: &ImportOptions) -> RowOutcome {
     match try_send(client, row, options).await {
         Ok(outcome) => outcome,
-        Err(error) => match Fail::of_call(error, "the row may have been written", false) {
+        Err(error) => match Fail::from_call(error, "the row may have been written", false) {
             fail if matches!(fail.kind(), Kind::Rejected | Kind::NotFound | Kind::Usage) => {
                 RowOutcome::Rejected(fail.sdk().map_or_else(String::new, reason))
             }
@@ -182,7 +181,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// Creates the file at once, so that an unwritable path is reported before anything is sent.
+    /// Creates the file immediately, so that an unwritable path is reported before anything is sent.
     fn new(path: &std::path::Path, csv: &Csv) -> Result<Self, Fail> {
         let name = path.display().to_string();
         let mut options = File::options();
@@ -201,7 +200,7 @@ impl Refusals {
         let mut record = record.clone();
         record.push_field(reason.as_bytes());
         let written = self.writer.write_byte_record(&record).map_err(std::io::Error::other);
-        // Flushed at once: an interruption must not lose rejected rows.
+        // Flushed immediately: an interruption must not lose rejected rows.
         let written = written.and_then(|()| self.writer.flush());
         written.map_err(|error| Fail::local(format!("couldn't write {}", self.name), error))
     }

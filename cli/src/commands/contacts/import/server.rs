@@ -40,7 +40,7 @@ pub(super) async fn run(
     let id = response.value.id.clone();
     mutation::print(id.as_str(), &response, context)?;
     if let Some(timeout) = wait {
-        return until_finished(client, timeout, id, &args.file, context).await;
+        return wait_until_finished(client, timeout, id, &args.file, context).await;
     }
     context.out.note(&format!("import started · check: {}", show_command(&id)));
     Ok(())
@@ -76,7 +76,7 @@ fn plan(mut import: NewContactImport, columns: &Columns, args: &Args) -> Result<
     Ok(import)
 }
 
-async fn until_finished(
+async fn wait_until_finished(
     client: &Client,
     timeout: Duration,
     id: ContactImportId,

@@ -1,4 +1,4 @@
-//! The first pass over the file: reports all problems at once.
+//! The first pass over the file: reports all problems together.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use super::file::Csv;
 use super::row::{CellProblem, Row};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
 
-/// Maximum number of problems shown; more than that usually have one cause.
+/// Maximum number of problems shown; more usually share one cause.
 const MAX_PROBLEMS: usize = 50;
 
 /// Validates every row and returns their number.

@@ -1,4 +1,4 @@
-//! Builds the email from flags and documents, and reports all problems at once.
+//! Builds the email from flags and documents, and reports all problems together.
 
 use idempost::{Email, IdempotencyKey, problem::Problems};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let edited = if edit { draft(&mut builder, context)? } else { None };
     let has_body = ["text", "html", "template"].iter().any(|field| builder.fields().contains_key(*field));
     if !has_body && !builder.is_unread() && !attach.iter().any(|one| AttachSpec::read(one).target == "-") {
-        piped(&mut builder, &mut stdin);
+        read_pipe(&mut builder, &mut stdin);
     }
     for (i, text) in header.iter().enumerate() {
         custom_header(&mut builder, i + 1, text);
@@ -176,7 +176,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if !no_validate && let Err(problems) = Problems::merge(shape_errors, email.check()) {
         builder.add_problems(problems);
     }
-    // The client would reject them too, but knows no flags.
+    // The client would reject them too, but can't name the flags.
     if let Err(problems) = context.settings()?.recipients.apply(&mut builder.value()) {
         builder.add_further(problems);
     }
@@ -190,7 +190,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let message = match edited {
         Some((field, draft)) => {
             if dry_run.is_none() {
-                // What prevents the send is reported before the user writes.
+                // Reports other problems before the user writes.
                 context.client()?;
             }
             let suffix = if field == "html" { ".html" } else { ".txt" };
@@ -201,7 +201,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     Ok(Plan { message, contents, key, key_given, recipients, unchecked: no_validate, dry_run, wait })
 }
 
-/// Returns all problems, with missing fields listed apart: they have no place to point to.
+/// Returns all problems; missing fields are listed separately, since they have no position.
 fn report(builder: BodyBuilder) -> Result<(), Fail> {
     if builder.is_clean() {
         return Ok(());
@@ -219,7 +219,7 @@ fn report(builder: BodyBuilder) -> Result<(), Fail> {
                 continue;
             }
         };
-        missing.push(Missing::at(item.problem.path, needed));
+        missing.push(Missing::new(item.problem.path, needed));
     }
     let help =
         "idempost emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
@@ -266,7 +266,7 @@ fn body(
     }
 }
 
-/// The body to edit and its text so far; a placeholder stands for a missing one.
+/// The body to edit and its current text; a placeholder replaces a missing one.
 fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'static str, String)>, Fail> {
     let origin = flag_origin("--edit", 1, "--edit");
     let exclusive = if context.settings()?.no_input.value {
@@ -289,9 +289,9 @@ fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'stati
     Ok(Some((field, draft)))
 }
 
-/// Sets the text to what is piped into the program.
-fn piped(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
-    let Some(source) = stdin.piped() else { return };
+/// Sets the text from a pipe.
+fn read_pipe(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
+    let Some(source) = stdin.take_pipe() else { return };
     let read = source.text();
     let origin = source.origin(read.as_ref().unwrap_or(&"".into()), 0..0);
     match read {

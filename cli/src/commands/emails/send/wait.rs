@@ -25,7 +25,7 @@ fn end(email: &SentEmail) -> End {
 }
 
 /// Waits until the email is delivered. `seen` gets its final state.
-pub(super) async fn until_final(
+pub(super) async fn wait_until_final(
     timeout: Duration,
     client: &Client,
     id: &EmailId,
@@ -54,7 +54,8 @@ pub(super) async fn and_print(
     context: &Context,
 ) -> Result<(), Fail> {
     let (id, last_event) = (&accepted.value.id, RefCell::new(None));
-    let waited = until_final(timeout, client, id, |state| drop(last_event.replace(state)), context).await;
+    let waited =
+        wait_until_final(timeout, client, id, |state| drop(last_event.replace(state)), context).await;
     let mut document = mutation::document(accepted);
     document["last_event"] = last_event.take().into();
     mutation::report(context, || context.out.result(&[id.to_string()], &document))?;

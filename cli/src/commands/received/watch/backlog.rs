@@ -1,8 +1,8 @@
 //! The emails received since the cursor, oldest first, one page in memory at a time.
 //!
-//! The list is read from the last printed email towards newer ones, so emails that arrive meanwhile are appended, and pages don't shift.
-//! If the service no longer has that email, the position is searched for from the newest end: up to a printed email, or one older than the
-//! last printed one. So no email is lost, and no remembered email is printed twice.
+//! The list is read from the last printed email towards newer ones, so that new emails don't shift pages. If the service no longer has that
+//! email, the list is searched from the newest end, up to a printed email or one older than the last printed one. So no email is lost, and no
+//! remembered email is printed twice.
 
 use std::ops::ControlFlow;
 
@@ -30,7 +30,7 @@ pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
     let limit = cursor.last().and_then(|last| time::read(&last.created_at));
     let older = |row: &Value| match (limit, time::read(&at(row, "/created_at"))) {
         (Some(limit), Some(created_at)) => created_at < limit,
-        // Emails without a time are printed again rather than lost.
+        // Without a time, an email is printed again rather than lost.
         _ => false,
     };
     let mut known = None;

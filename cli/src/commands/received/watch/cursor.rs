@@ -1,4 +1,4 @@
-//! The position of a watch: a file, replaced atomically, and a lock file that is released when its holder exits.
+//! The position of a watch: an atomically replaced file, and a lock file.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -19,11 +19,11 @@ use crate::output::hex;
 use crate::output::table::at;
 use crate::settings::paths;
 
-/// How many recently printed emails are remembered, in case the service deletes some of them.
+/// The number of remembered emails, in case the service deletes some.
 const RECENT: usize = 100;
-/// The longest time a printed line stays unsaved while others follow.
+/// The maximum delay before a printed line is saved.
 const SAVE_INTERVAL: Duration = Duration::from_millis(100);
-/// A larger file wasn't written by this program.
+/// The maximum size of a cursor file.
 const MAX_BYTES: u64 = 1 << 20;
 const VERSION: u8 = 1;
 
@@ -79,7 +79,7 @@ impl Cursor {
         };
         let lock =
             files::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
-        let lock = lock.map_err(|error| of_lock(error, &path))?;
+        let lock = lock.map_err(|error| lock_failure(error, &path))?;
         let stored = if anew { None } else { read(&path)? };
         if let (Some(stored), Some(file)) = (&stored, file)
             && stored.service != service.as_str()
@@ -133,7 +133,7 @@ impl Cursor {
         self.unsaved = true;
     }
 
-    /// Saves the cursor if the last save is long enough ago: a disk is too slow for a write per line of a long backlog.
+    /// Saves the cursor if the last save is long enough ago: a disk can't keep up with a write per line.
     pub(super) fn save_if_due(&mut self) -> Result<(), Fail> {
         if self.saved.elapsed() < SAVE_INTERVAL { Ok(()) } else { self.save() }
     }
@@ -193,7 +193,7 @@ fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
     Ok(Some(stored))
 }
 
-/// Takes the lock. The kernel releases it when the process exits, however it exits; the file stays.
+/// Takes the lock. The kernel releases it at every kind of exit; the file stays.
 fn lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -218,7 +218,7 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn of_lock(error: io::Error, path: &Path) -> Fail {
+fn lock_failure(error: io::Error, path: &Path) -> Fail {
     if error.kind() == io::ErrorKind::WouldBlock {
         return Fail::Local {
             message: format!("another watch is using the cursor {} ({error})", path.display()),

@@ -97,22 +97,24 @@ impl Change {
         flags.help(format!("idempost sandbox inbox {command} --all"));
         for (name, value) in &query {
             if value.trim().is_empty() {
-                flags.wrong("empty", format!("--{name} must not be empty"), &format!("--{name}"), value);
+                flags.reject("empty", format!("--{name} must not be empty"), &format!("--{name}"), value);
             }
         }
         for (n, id) in from.ids.iter().enumerate() {
             if uuid::Uuid::try_parse(id).is_err() {
-                flags.wrong_nth("type", "an ID must be a UUID", "ID", n + 1, id);
+                flags.reject_nth("type", "an ID must be a UUID", "ID", n + 1, id);
             }
         }
         let ways = [!from.ids.is_empty(), !query.is_empty(), from.all];
         match ways.iter().filter(|given| **given).count() {
             0 => flags.missing("an ID, a filter such as --to, or --all"),
             1 => {}
-            _ if from.all => flags.wrong("exclusive", "--all can't be used with IDs or filters", "--all", ""),
+            _ if from.all => {
+                flags.reject("exclusive", "--all can't be used with IDs or filters", "--all", "")
+            }
             _ => {
                 let id = from.ids.first().map_or("", String::as_str);
-                flags.wrong("exclusive", "IDs and filters can't be used together", "ID", id);
+                flags.reject("exclusive", "IDs and filters can't be used together", "ID", id);
             }
         }
         let dry_run = flags.dry_run(dry_run.dry_run.as_deref());

@@ -1,4 +1,4 @@
-//! From where the sandbox can be reached: addresses, host names, and the password.
+//! Access to the sandbox: addresses, host names, and the password.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -51,7 +51,7 @@ impl Default for Reach {
 }
 
 impl Reach {
-    /// The password, if there is one.
+    /// The password, if any.
     ///
     /// # Errors
     /// Fails if the password is unsuitable, or if a sandbox beyond loopback addresses has none.

@@ -1,4 +1,4 @@
-//! The output for a delivery: a line for people, an object for programs.
+//! The output for a delivery: a line, or JSON.
 
 use std::time::Duration;
 
@@ -29,7 +29,6 @@ pub(super) struct DeliveryRecord {
 }
 
 impl DeliveryRecord {
-    /// A rejected delivery.
     pub(super) fn rejected(status: StatusCode, why: impl Into<String>) -> Self {
         Self {
             at: Timestamp::now(),

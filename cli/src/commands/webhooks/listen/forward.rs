@@ -10,11 +10,11 @@ use url::Url;
 
 use crate::diagnostics::Fail;
 
-/// How long the application may take. The service times out after 15 seconds, and should receive this response first.
+/// The application's timeout, shorter than the service's of 15 seconds, so that the service gets a response.
 const TIMEOUT: Duration = Duration::from_secs(14);
 /// Maximum bytes of a response that are returned: the service stores fewer.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
-/// Headers of a single connection (RFC 9110, 7.6.1), or generated anew.
+/// Headers of a single connection (RFC 9110, 7.6.1), or regenerated.
 const NOT_PASSED: [HeaderName; 10] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
@@ -50,12 +50,12 @@ pub(super) struct Answer {
 }
 
 impl Forward {
-    /// Forwards to this URL. Ignores proxies and doesn't follow redirects: only this application is meant.
+    /// Forwards to this URL. Ignores proxies and redirects, to reach only this application.
     pub(super) fn to(url: Url) -> Result<Self, Fail> {
-        Self::within(url, TIMEOUT)
+        Self::with_timeout(url, TIMEOUT)
     }
 
-    fn within(url: Url, timeout: Duration) -> Result<Self, Fail> {
+    fn with_timeout(url: Url, timeout: Duration) -> Result<Self, Fail> {
         install_crypto_provider();
         let client = reqwest::Client::builder()
             .no_proxy()
@@ -136,7 +136,7 @@ mod tests {
             // CriticalSection open until the client closes the connection.
             std::future::pending::<()>().await;
         });
-        let forward = Forward::within(url, Duration::from_millis(timeout)).unwrap();
+        let forward = Forward::with_timeout(url, Duration::from_millis(timeout)).unwrap();
         let answer = forward.pass(&HeaderMap::new(), Bytes::from_static(b"{}")).await;
         serving.abort();
         answer

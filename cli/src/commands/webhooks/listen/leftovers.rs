@@ -1,7 +1,7 @@
-//! Webhooks of listeners that were killed, which the next listener of the same account deletes.
+//! Webhooks of killed listeners, deleted by the account's next listener.
 //!
-//! Each listener has a file with the endpoint of its webhook, written before the webhook is created and locked as long as the process lives. So an unlocked
-//! file is that of a dead one, and the endpoint, whose path is random, identifies the webhook without its ID.
+//! Each listener writes its webhook's endpoint to a file before it creates the webhook, and locks the file while it runs. So an unlocked file
+//! belongs to a dead listener, and the endpoint's random path identifies the webhook.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::context::{self, Context};
 use crate::files;
 use crate::settings::paths;
 
-/// The file of this listener. Dropping it leaves the file, for the next listener.
+/// The file of this listener. Dropping it leaves the file for the next listener.
 #[derive(Debug)]
 pub(super) struct Mark {
     path: PathBuf,
@@ -31,7 +31,7 @@ struct Leftover {
 }
 
 impl Mark {
-    /// Writes the file. Without a folder for it, a killed listener leaves its webhook behind.
+    /// Writes the file. Without a folder, a killed listener leaves its webhook behind.
     pub(super) fn write(endpoint: &str, context: &Context) -> Option<Self> {
         let (folder, account) = place(context)?;
         files::create_dir(&folder).ok()?;

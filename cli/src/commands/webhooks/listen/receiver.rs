@@ -23,15 +23,15 @@ use super::forward::Forward;
 
 /// Maximum body size of a delivery in bytes.
 const BODY_LIMIT: usize = 1024 * 1024;
-/// How long the headers, and then the body, of a request may take to arrive.
+/// The timeout for a request's headers, and then for its body.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a delivery may wait until its line is written: less than the service waits for a response.
+/// The timeout for writing a delivery's line: less than the service's.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A delivery to be printed. Dropping the sender acknowledges it.
 pub(super) type Unprinted = (DeliveryRecord, oneshot::Sender<()>);
 
-/// What to do with deliveries.
+/// The handling of deliveries.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) path: String,
@@ -54,7 +54,7 @@ pub(super) async fn connection(
         async move {
             let (response, record) = receiver.take(request).await;
             let Some(record) = record else { return Ok::<_, Infallible>(response) };
-            // Only a delivery that nothing but this program handles can be sent again without harm.
+            // A forwarded delivery must not be sent again.
             let is_repeatable = record.took.is_none() && response.status().is_success();
             let printed = async {
                 let (printing, printed) = oneshot::channel();

@@ -18,14 +18,14 @@ use crate::input::flags::all_event_types;
 use crate::output::write_stderr;
 use crate::signals::Signals;
 
-/// How long to wait for the response to its creation after a signal.
+/// The timeout for the response to the creation after a signal.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The limit for deleting it, with all retries.
 const REMOVAL: Duration = Duration::from_secs(30);
 /// Prefixes of event types that not every description of the service lists.
 const DISPUTED: [&str; 3] = ["contact.topics.", "suppression.", "topic."];
 
-/// A webhook that exists as long as the listener.
+/// The listener's webhook, deleted with it.
 #[derive(Debug)]
 pub(super) struct Registration {
     pub(super) id: WebhookId,
@@ -46,7 +46,7 @@ pub(super) fn default_types(public: bool) -> BTreeSet<String> {
 }
 
 impl Registration {
-    /// Deletes the webhooks of killed listeners, and creates this one's. A signal in the meantime leaves nothing behind.
+    /// Deletes the webhooks of killed listeners, and creates this one's. After a signal, nothing is left behind.
     pub(super) async fn create(
         context: &Context,
         public_url: Option<&Url>,
@@ -101,7 +101,7 @@ impl Registration {
                         }
                         Fail::Interrupted(signal)
                     }
-                    (Some(Err(error)), None) if doubtful => Fail::of_call(error, &unknown_outcome, false),
+                    (Some(Err(error)), None) if doubtful => Fail::from_call(error, &unknown_outcome, false),
                     (Some(Err(error)), None) => Fail::Unavailable {
                         message: format!("couldn't create the webhook, and none was left behind: {error}"),
                         hint: Some("run it again".to_owned()),
@@ -122,7 +122,7 @@ impl Registration {
         }
     }
 
-    /// Deletes the webhook. Another signal in the meantime prints the status and keeps waiting.
+    /// Deletes the webhook. Further signals print the status.
     pub(super) async fn remove(self, context: &Context, signals: &mut Signals) -> Result<(), Fail> {
         let removal = async {
             match self.client.webhooks().delete(&self.id).timeout(REMOVAL).await {

@@ -1,5 +1,4 @@
-//! Writes standard output on its own thread: a blocked reader must not keep the program from exiting and thereby from deleting the
-//! webhook.
+//! Writes standard output on a thread: a blocked reader must not keep the program from deleting the webhook and exiting.
 
 use std::sync::mpsc;
 
@@ -32,14 +31,14 @@ impl Writer {
         Self { texts, written, is_busy: false }
     }
 
-    /// Starts writing. Await [`written`](Self::written) before the next call.
+    /// Starts writing. Await [`wait_written`](Self::wait_written) before the next call.
     pub(super) fn write(&mut self, text: String) {
         // The thread lives as long as this value.
         self.is_busy = self.texts.send(text).is_ok();
     }
 
     /// Waits until the current write ends; forever if there is none.
-    pub(super) async fn written(&mut self) -> Result<(), Fail> {
+    pub(super) async fn wait_written(&mut self) -> Result<(), Fail> {
         if !self.is_busy {
             return std::future::pending().await;
         }

@@ -7,43 +7,43 @@ use aho_corasick::AhoCorasick;
 
 use super::words::{self, LINKS};
 
-/// The maximum length in bytes of the rest of a word of which the list has the beginning.
+/// The maximum length in bytes of the rest of a word whose beginning is listed.
 const MAX_ENDING: usize = 24;
 
-/// What words say about the numbers near them. Of two readings of a word, the first counts.
+/// The meaning of words for nearby numbers. Of two readings of a word, the first counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// A code that can be used once, without doubt.
+    /// Certainly a one-time code.
     OneTime,
-    /// A code that isn't the number of a thing, such as a PIN.
+    /// A code that doesn't number anything, such as a PIN.
     Secret,
     /// A code, of whatever kind.
     Code,
-    /// What a one-time code is for.
+    /// The purpose of a one-time code.
     Purpose,
-    /// The same, of codes that bookings also have.
+    /// A purpose that bookings' codes can also have.
     Confirmation,
     /// A code for a confirmation, of an address or of a booking.
     ConfirmationCode,
     /// A password, which is a one-time code only with a purpose.
     Password,
-    /// An offer, whose code is no one-time code.
+    /// An offer, whose code isn't a one-time code.
     Offer,
-    /// What the whole mail is about, if it isn't a one-time code.
+    /// Another subject of the mail than a one-time code.
     Topic,
     /// Access to a network, or an offer.
     Voucher,
     /// A network that vouchers are for.
     Network,
-    /// A booking, which has a code of its own.
+    /// A booking, which has its own code.
     Booking,
     /// Something else that has a number.
     Other,
     /// A number, of whatever kind.
     Number,
-    /// What the reader does with the code that follows.
+    /// The reader's action with the following code.
     Enter,
-    /// What the reader does with the code before.
+    /// The reader's action with the preceding code.
     Entered,
 }
 
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-/// A word or a phrase that says something about the numbers near it.
+/// A word or phrase with a meaning for nearby numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) start: usize,
@@ -105,11 +105,11 @@ pub(super) struct Label {
 pub(super) struct Labels {
     /// The words that name a number: a code, an offer, or something else.
     pub(super) names: Vec<Label>,
-    /// What the reader does with the codes before or after.
+    /// The reader's action with the codes before or after.
     pub(super) verbs: Vec<Label>,
     /// Whether the mail is about a one-time code at all.
     pub(super) is_about_codes: bool,
-    /// Whether the mail names a code of whatever kind, or what one is for.
+    /// Whether the mail mentions any kind of code, or the purpose of one.
     pub(super) has_code: bool,
 }
 
@@ -136,14 +136,14 @@ static ALL: LazyLock<Automaton> = LazyLock::new(|| {
         is_end: word.starts_with('~'),
         is_beginning: word.ends_with('~'),
     };
-    // Only too many or too long patterns could fail.
+    // Fails only with too many or too long patterns.
     #[expect(clippy::expect_used, reason = "the patterns are constant")]
     let automaton = AhoCorasick::new(words.iter().map(|(word, _)| word.trim_matches('~')))
         .expect("the words fit an automaton");
     Automaton { automaton, patterns: words.iter().map(pattern).collect() }
 });
 
-/// A character in lower case, if that has the same length in bytes. `İ` becomes the other Turkish i, which does.
+/// A character in lower case, if that keeps the length in bytes. `İ` becomes the other Turkish i, which does.
 pub(super) fn lower(char: char) -> char {
     if char == 'İ' {
         return 'ı';
@@ -155,7 +155,7 @@ pub(super) fn lower(char: char) -> char {
     }
 }
 
-/// Finds the labels of a text in lower case, and decides by all of them what each one means.
+/// Finds the labels of a text in lower case, and interprets each in the context of all.
 pub(super) fn find(lower: &str) -> Labels {
     let (verbs, mut names): (Vec<_>, Vec<_>) =
         phrases(lower).into_iter().partition(|label| matches!(label.kind, Kind::Enter | Kind::Entered));
@@ -183,7 +183,7 @@ pub(super) fn find(lower: &str) -> Labels {
     Labels { names, verbs, is_about_codes: has_one_time && !has_topic, has_code }
 }
 
-/// Finds all words and phrases, in order. One inside another is omitted, and adjacent ones are composed: a postal code is no code.
+/// Finds all words and phrases, in order. Omits nested labels, and composes adjacent ones: a postal code isn't a code.
 fn phrases(lower: &str) -> Vec<Label> {
     let mut words: Vec<Label> = ALL
         .automaton
@@ -222,7 +222,7 @@ fn phrases(lower: &str) -> Vec<Label> {
     found
 }
 
-/// Whether the text between two words leaves them one phrase, as in "code de vérification".
+/// Whether two words with this text in between form one phrase, as in "code de vérification".
 fn is_link(gap: &str) -> bool {
     if gap.len() > 16 || gap.contains("\n\n") || gap.contains('\t') {
         return false;

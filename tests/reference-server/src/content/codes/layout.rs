@@ -11,8 +11,8 @@ pub(super) fn ends_cell(char: char) -> bool {
     matches!(char, '\n' | '\t')
 }
 
-/// Which numbers stand in a column below the name of a code, and which below another name: by their starts, whether it is a code. A header is a
-/// row of cells without numbers, before rows with as many cells.
+/// For numbers in table columns, by their starts: whether the column's header names a code. A header is a row of cells without numbers, before
+/// rows with as many cells.
 pub(super) fn columns(lower: &str, labels: &[Label], numbers: &[Number]) -> HashMap<usize, bool> {
     let mut found = HashMap::new();
     let (mut header, mut start): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
@@ -47,8 +47,8 @@ pub(super) fn columns(lower: &str, labels: &[Label], numbers: &[Number]) -> Hash
     found
 }
 
-/// The beginnings of the sentences. Blocks are sentences, too; an abbreviation ("Dr."), or a number or a small letter after the period
-/// ("No. 5"), continues one.
+/// The beginnings of the sentences. Blocks are also sentences; an abbreviation ("Dr."), or a number or a small letter after the period ("No.
+/// 5"), continues one.
 pub(super) fn sentences(text: &str) -> Vec<usize> {
     let mut found = vec![0];
     let mut chars = text.char_indices().peekable();
@@ -72,7 +72,7 @@ pub(super) fn sentences(text: &str) -> Vec<usize> {
     found
 }
 
-/// Whether a text ends with a short word with a capital: "Dr", "St", "J".
+/// Whether a text ends with a short capitalized word: "Dr", "St", "J".
 fn is_abbreviation(text: &str) -> bool {
     let letters: Vec<_> = text.chars().rev().take_while(|char| char.is_alphanumeric()).take(4).collect();
     matches!(letters[..], [first] | [_, first] | [_, _, first] if first.is_uppercase())

@@ -6,7 +6,7 @@ use super::words::{BEFORE_YEARS, CURRENCIES, MONTHS, UNITS};
 
 /// The length of a code.
 const LENGTH: RangeInclusive<usize> = 4..=10;
-/// The lengths of numbers that are codes more often than something else.
+/// The lengths of numbers that are usually codes.
 const USUAL: RangeInclusive<usize> = 4..=8;
 /// The length of the groups of a code without digits.
 const LETTERS: RangeInclusive<usize> = 3..=5;
@@ -15,16 +15,16 @@ const LETTERS: RangeInclusive<usize> = 3..=5;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Number {
     pub(super) range: Range<usize>,
-    /// Without separators; `None` if its form shows that it isn't a code. It then still takes the label before it.
+    /// Without separators; `None` if its form shows that it isn't a code. It still uses up the label before it.
     pub(super) code: Option<String>,
-    /// What its form says for or against it.
+    /// The score of its form.
     pub(super) bonus: i32,
-    /// Whether only a label that names it makes it a code: years, round numbers, unusual lengths, and everything with letters.
+    /// Whether it needs a label to be a code: years, round numbers, unusual lengths, and everything with letters.
     pub(super) needs_label: bool,
     pub(super) is_year: bool,
 }
 
-/// Finds all numbers of at least 4 digits, all words of letters and digits, and those of letters alone that are no words.
+/// Finds all numbers of at least 4 digits, words of letters and digits, and letter groups that aren't words.
 pub(super) fn find(text: &str, lower: &str) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut at = 0;
@@ -46,7 +46,7 @@ struct Run {
 }
 
 impl Run {
-    /// Reads a run. A word of letters ends it, unless a hyphen or single characters show that it belongs to a code.
+    /// Reads a run. A word of letters ends it, unless a hyphen or single characters mark it as part of a code.
     fn at(text: &str, start: usize) -> Self {
         let first = start..word_end(text, start);
         let mut groups = Vec::from([first]);
@@ -103,7 +103,7 @@ fn is_space(glue: &str) -> bool {
     glue.starts_with(|char: char| char.is_whitespace() && !matches!(char, '\n' | '\t'))
 }
 
-/// A digit or a capital, as codes have them that are displayed one by one.
+/// A digit or a capital, as in codes with separated characters.
 fn is_single(word: &str) -> bool {
     let mut chars = word.chars();
     chars.next().is_some_and(|char| char.is_ascii_uppercase() || digit(char).is_some())
@@ -125,7 +125,7 @@ fn is_in_code(char: char) -> bool {
     char.is_ascii_alphanumeric() || digit(char).is_some()
 }
 
-/// The zeros of the decimal digits in which mails are written: full-width, Arabic, Persian, Devanagari, Bengali, Thai.
+/// The zeros of the decimal digits used in mails: full-width, Arabic, Persian, Devanagari, Bengali, Thai.
 const ZEROS: [char; 6] = ['０', '٠', '۰', '०', '০', '๐'];
 
 /// A decimal digit as an ASCII digit.
@@ -147,7 +147,7 @@ fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
         return None;
     }
     let mut bonus = 0;
-    // A prefix that shows who sent it: `G-123456`.
+    // A prefix that identifies the sender: `G-123456`.
     if let [prefix, code] = groups[..]
         && prefix.len() <= 2
         && prefix.bytes().all(|byte| byte.is_ascii_uppercase())
@@ -193,7 +193,7 @@ fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
     })
 }
 
-/// Whether groups without digits are no words: `WDJB-MJHT`, `QXKWTR`.
+/// Whether groups without digits aren't words: `WDJB-MJHT`, `QXKWTR`.
 fn is_code_of_letters(groups: &[&str]) -> bool {
     match groups {
         [word] => {
@@ -205,7 +205,7 @@ fn is_code_of_letters(groups: &[&str]) -> bool {
     }
 }
 
-/// What the form of a code with letters says for or against it; `None` if it is no code.
+/// The score of the form of a code with letters; `None` if it isn't a code.
 fn bonus_of_letters(code: &str) -> Option<i32> {
     let digits = code.bytes().filter(u8::is_ascii_digit).count();
     let has_lower = code.bytes().any(|byte| byte.is_ascii_lowercase());
@@ -218,7 +218,7 @@ fn bonus_of_letters(code: &str) -> Option<i32> {
     Some(-i32::from(has_lower) - if is_slogan(code) { 2 } else { 0 })
 }
 
-/// Whether it is a word with a number after it, like most discount codes: `SPRING25`.
+/// Whether it is a word followed by a number, like most discount codes: `SPRING25`.
 fn is_slogan(code: &str) -> bool {
     let word = code.trim_end_matches(|char: char| char.is_ascii_digit());
     word.len() >= 3

@@ -1,4 +1,4 @@
-//! The words by which codes are recognized, in many languages: the data of `words.txt`.
+//! The words that identify codes, in many languages: the data of `words.txt`.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
         if let Some((name, _)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
             sections.push((name, Vec::new()));
         } else if let Some((_, words)) = sections.last_mut() {
-            // A line of words starts with its languages; one that is indented continues it.
+            // A line of words starts with its languages; an indented line continues it.
             let list =
                 if line.starts_with(' ') { line } else { line.split_once(": ").map_or("", |(_, list)| list) };
             words.extend(list.split(',').map(str::trim).filter(|word| !word.is_empty()));
@@ -21,7 +21,7 @@ static SECTIONS: LazyLock<Vec<Section>> = LazyLock::new(|| {
     sections
 });
 
-/// The words of a section, as the file has them.
+/// The words of a section, unchanged.
 pub(super) fn section(name: &str) -> impl Iterator<Item = &'static str> {
     SECTIONS.iter().filter(move |(section, _)| *section == name).flat_map(|(_, words)| words.iter().copied())
 }

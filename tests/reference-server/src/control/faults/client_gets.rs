@@ -1,4 +1,4 @@
-//! Describes what the client of a request with a fault gets.
+//! Describes the response to a request with a fault.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const MAX_TEXT: usize = 64;
 /// The response to a request, or the reply at a stage of an SMTP session, with a fault.
 #[derive(Serialize)]
 pub(super) struct ClientGets {
-    /// One line for people.
+    /// One line of text.
     summary: String,
     /// Whether the service handles the request.
     handled: bool,

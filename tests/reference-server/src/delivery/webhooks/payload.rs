@@ -84,12 +84,12 @@ const DEFAULT_LINK: &str = "https://example.com/";
 /// bounces parse it.
 const UNKNOWN_USER: &str = "smtp; 550 5.1.1 user unknown";
 
-/// Resend's words for a permanent bounce and for a suppressed address. Receivers derive the reason from them, such as django-anymail.
+/// Resend's texts for a permanent bounce and a suppressed address, from which receivers such as django-anymail derive the reason.
 const HARD_BOUNCE: &str = "The recipient's email provider sent a hard bounce message, but didn't specify the reason for the hard bounce.";
 const SUPPRESSED: &str =
     "Resend has suppressed sending to this address because it is on the account-level suppression list.";
 
-/// The field that only events of this type have, with its default content.
+/// The event type's own field, with its default content.
 pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     Some(match kind {
         "email.bounced" => (
@@ -124,7 +124,7 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     })
 }
 
-/// `email.received`. It has no bodies: receivers request those.
+/// `email.received`. Without bodies, which receivers request.
 pub fn received(email: &Received) -> Value {
     let attachments = email.attachments.iter().map(|file| {
         json!({

@@ -1,4 +1,4 @@
-//! The HTTP request of a delivery attempt. The mounts send it; a caller that runs a service without a mount may do so itself.
+//! The HTTP request of a delivery attempt. The mounts send it, or the caller of a service without a mount.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -23,7 +23,7 @@ pub struct WebhookPost {
 pub struct Posted {
     /// The status of the response, if one arrived in time.
     pub status: Option<u16>,
-    /// The beginning of the response's body, or why there was no response.
+    /// The beginning of the response's body, or the reason for having none.
     pub response: String,
 }
 

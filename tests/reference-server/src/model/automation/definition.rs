@@ -59,7 +59,7 @@ heap_size!(Connection { from, to, kind });
 no_heap!(BranchKind);
 
 words! {
-    /// The type of a connection: the outcome that it is taken for.
+    /// The type of a connection: the outcome that selects it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
     pub enum BranchKind {
         Default = "default",
@@ -71,7 +71,7 @@ words! {
 }
 
 impl BranchKind {
-    /// The type of the steps that have this outcome; `None` if all have.
+    /// The type of the steps with this outcome; `None` for all.
     fn belongs_to(self) -> Option<&'static str> {
         match self {
             Self::Default => None,
@@ -84,9 +84,9 @@ impl BranchKind {
 /// The name of an event in definitions.
 #[derive(Clone, Copy, Debug)]
 pub enum EventName<'a> {
-    /// A custom event, as `POST /events/send` names it.
+    /// A custom event, named as in `POST /events/send`.
     Custom(&'a str),
-    /// An event of the service, such as `email.opened`; also with the reserved prefix.
+    /// An event of the service, such as `email.opened`, optionally with the reserved prefix.
     Service(&'a str),
 }
 
@@ -129,7 +129,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// The names of the events that trigger it.
+    /// The names of its triggering events.
     pub fn triggers(&self) -> impl Iterator<Item = &str> {
         self.steps.iter().filter_map(|step| match &step.action {
             Action::Trigger { event_name } => Some(event_name.as_str()),

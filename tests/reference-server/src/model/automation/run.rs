@@ -126,7 +126,7 @@ pub struct Progress {
 pub enum Outcome {
     /// It completed; the run continues on this branch.
     Done(BranchKind, Option<Value>),
-    /// It waits: until this time, unless it is resumed before.
+    /// Waits until this time, unless resumed earlier.
     Waits(Option<Timestamp>),
     /// It failed, with the reason.
     Failed(String),
@@ -136,9 +136,9 @@ pub enum Outcome {
 pub enum Move {
     /// With this step.
     To(usize),
-    /// After a pause: until this time, unless it is resumed before. The number identifies the wait.
+    /// After a pause until this time, unless resumed earlier. The number identifies the wait.
     Pause { until: Option<Timestamp>, number: u64 },
-    /// Not at all: it has ended.
+    /// Not at all, since it has ended.
     Ended,
 }
 
@@ -174,7 +174,7 @@ impl Run {
         self.status == Status::Running
     }
 
-    /// Starts a step. Returns false if the run has ended meanwhile.
+    /// Starts a step. Returns false if the run has ended.
     pub fn begin(&mut self, index: usize, at: Timestamp) -> bool {
         if self.is_running()
             && let Some(step) = self.steps.get_mut(index)

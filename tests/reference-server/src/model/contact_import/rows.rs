@@ -22,7 +22,7 @@ pub struct Rows {
     pub header: Vec<String>,
 }
 
-/// A file of which only a part may be read.
+/// A partially read file.
 struct Bounded {
     content: Cursor<Bytes>,
     left: usize,
@@ -41,7 +41,7 @@ impl Read for Bounded {
 }
 
 impl Rows {
-    /// Reads the first row, which has the names of the columns. The error continues a sentence about the file.
+    /// Reads the first row with the column names. The error continues a sentence about the file.
     pub fn open(content: Bytes) -> Result<Self, &'static str> {
         let bounded = Bounded { content: Cursor::new(content), left: MAX_ROW };
         let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bounded);
@@ -84,7 +84,7 @@ pub struct Columns {
     pub properties: BTreeMap<String, (usize, ValueType)>,
 }
 
-/// The contact in a row. Empty cells have no value.
+/// The contact in a row. Empty cells are omitted.
 #[derive(Debug, PartialEq)]
 pub struct Row {
     pub email: String,

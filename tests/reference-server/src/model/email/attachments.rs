@@ -27,7 +27,7 @@ pub const MAX_BASE64: usize = 40 << 20;
 /// The maximum length of a content ID, in bytes: with `<` and `>` it is one word of a header.
 const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
-/// The endings of file names that aren't sent. The specification is silent on them.
+/// The rejected file name extensions. The specification is silent on them.
 const REFUSED_ENDINGS: [&str; 89] = [
     "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",
     "gadget", "hlp", "hta", "inf", "ins", "isp", "its", "js", "jse", "ksh", "lib", "lnk", "mad", "maf",
@@ -218,7 +218,7 @@ fn content_id(field: &Field<'_>) -> Checked<String> {
     Ok(id.into_owned())
 }
 
-/// Reads `content` or `path`, of which an attachment has one.
+/// Reads either `content` or `path`.
 fn content(item: &mut Fields<'_>, total: &Cell<usize>) -> Checked<Content> {
     match (item.has("content"), item.has("path")) {
         (false, false) => {

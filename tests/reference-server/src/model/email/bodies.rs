@@ -57,7 +57,7 @@ impl Bodies {
         }
     }
 
-    /// The number of bytes that this email holds for them. A text that isn't derived yet counts as large as its HTML.
+    /// The number of bytes in this email. A text that isn't derived yet counts like its HTML.
     pub fn size(&self) -> usize {
         match self {
             Self::HtmlAndText(written) => written.size(),
@@ -65,8 +65,7 @@ impl Bodies {
         }
     }
 
-    /// Whether a searched part of the text satisfies the condition. A text that isn't derived yet isn't derived for this: the search uses
-    /// the HTML without its tags.
+    /// Whether a searched part of the text satisfies the condition. Doesn't derive a text: the search uses the HTML without its tags.
     pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match self {
             Self::HtmlAndText(written) => written.any_of_text(holds),

@@ -1,4 +1,4 @@
-//! The content of an accepted email, as it is to be sent.
+//! The content of an accepted email.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct Draft {
     pub headers: Vec<(String, String)>,
     pub attachments: Vec<Attachment>,
     pub tags: Arc<[Tag]>,
-    /// The topic whose subscriptions select the recipients.
+    /// The topic that selects the recipients.
     pub topic: Option<Uuid>,
     pub scheduled_at: Option<Timestamp>,
     pub origin: Origin,
@@ -64,7 +64,7 @@ impl Draft {
     }
 }
 
-/// Excludes the bodies, which it shares with its email.
+/// Excludes the bodies, shared with its email.
 impl Size for Draft {
     fn heap_size(&self) -> usize {
         let lists = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();

@@ -1,4 +1,4 @@
-//! What metrics need of an email's events beyond their types and times.
+//! Details of an email's events for metrics.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::wire::words::words;
 pub struct Engagement {
     /// The bounces that weren't permanent.
     soft_bounces: Vec<(Timestamp, BounceType)>,
-    /// The clicked links, with the number of clicks. Only emails of broadcasts have them.
+    /// The clicked links, with the number of clicks. Only for emails of broadcasts.
     pub clicks: Vec<(String, u64)>,
     /// When the recipient used the unsubscribe link.
     pub unsubscribed_at: Option<Timestamp>,

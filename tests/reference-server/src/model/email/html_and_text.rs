@@ -1,14 +1,14 @@
-//! HTML and text that belong to one email alone; a text derived from the HTML is created on first access.
+//! HTML and text of a single email; a text derived from the HTML is created on first access.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::content::plain;
 use crate::content::text::derive;
 
-/// The number of bytes of a text body that a search covers.
+/// The number of searched bytes of a text body.
 const MAX_SEARCHED: usize = 64 << 10;
 
-/// Bodies that belong to this email alone.
+/// Bodies of this email only.
 #[derive(Debug)]
 pub struct HtmlAndText {
     pub html: Option<Arc<str>>,
@@ -22,12 +22,12 @@ pub enum Text {
     Derived(OnceLock<Arc<str>>),
 }
 
-/// The part of a text that a search covers.
+/// The searched part of a text.
 pub fn searched(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_SEARCHED)]
 }
 
-/// The part of the text of HTML that a search covers.
+/// The searched part of the text of HTML.
 pub(super) fn searched_html(html: &str) -> String {
     plain::text(html, MAX_SEARCHED)
 }

@@ -1,4 +1,4 @@
-//! The emails of a tenant by the times of their events, and those of a broadcast by what happened to them.
+//! The emails of a tenant by the times of their events, and of a broadcast by event.
 //!
 //! The index is derived from the emails: it is filled again when they are restored, and an evicted email leaves it.
 
@@ -11,11 +11,11 @@ use uuid::Uuid;
 use crate::model::email::Email;
 use crate::model::metric::Metric;
 
-/// The index. Its lock is only taken under that of the emails.
+/// The index. Its lock is only taken under the emails' lock.
 #[derive(Debug, Default)]
 pub struct EmailIndex {
     by_time: BTreeSet<(Timestamp, Uuid)>,
-    /// By broadcast, what happened, and the email's position.
+    /// By broadcast, event and the email's position.
     recipients: BTreeSet<(Uuid, Metric, u64)>,
 }
 
@@ -28,7 +28,7 @@ impl EmailIndex {
         }
     }
 
-    /// Adds everything that happened to an email.
+    /// Adds all events of an email.
     pub fn add_all(&mut self, email: &Email, position: u64) {
         for (at, metric) in email.facts() {
             self.add(email, position, at, metric);
@@ -54,7 +54,7 @@ impl EmailIndex {
         self.by_time.range((after, Bound::Included((end, Uuid::max()))))
     }
 
-    /// The positions of a broadcast's emails to which this happened, oldest first.
+    /// The positions of a broadcast's emails with this event, oldest first.
     pub fn recipients(
         &self,
         broadcast: Uuid,

@@ -100,7 +100,7 @@ pub struct Values {
     pub fallbacks: Arc<HashMap<String, String>>,
 }
 
-/// What the placeholders of one email refer to.
+/// The values for the placeholders of one email.
 #[derive(Clone, Copy)]
 pub struct RecipientValues<'v, 'f> {
     /// The address and the contact of the only recipient. Several recipients have none: they share the bodies.
@@ -203,14 +203,14 @@ impl Personalized {
         self.values.link.len() + contact.email.len() + names.chain(properties).sum::<usize>()
     }
 
-    /// Whether the text without values satisfies the condition, or one of the values used in it.
+    /// Whether the text without values, or one of the inserted values, satisfies the condition.
     pub fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         let mut values = self.shared.placeholders().filter_map(|placeholder| self.values.of(placeholder));
         holds(self.shared.words()) || values.any(|value| holds(searched(&value)))
     }
 }
 
-/// Inserts a preview where mail clients expect one: hidden, at the beginning of the body.
+/// Inserts a hidden preview at the beginning of the body, where mail clients expect it.
 fn with_preview(html: &str, preview: &str) -> String {
     const HIDDEN: &str = "display:none;overflow:hidden;line-height:1px;opacity:0;max-height:0;max-width:0";
     let body = html.to_ascii_lowercase().find("<body").and_then(|at| Some(at + html[at..].find('>')? + 1));

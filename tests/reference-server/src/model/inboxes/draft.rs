@@ -18,10 +18,10 @@ use crate::wire::view::view;
 
 /// The maximum length of a snippet, in characters.
 const MAX_SNIPPET: usize = 140;
-/// The number of bytes of a body that its snippet is taken from.
+/// The number of bytes of a body used for its snippet.
 const SNIPPET_BYTES: usize = 4 << 10;
 
-/// A draft. It is kept after it was sent, so that it isn't sent twice, but no longer listed.
+/// A draft. Kept after it was sent, so that it isn't sent twice, but not listed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct InboxDraft {
     pub id: Uuid,
@@ -78,7 +78,7 @@ pub enum Group {
     Open(Uuid),
     /// All drafts of an inbox.
     Inbox(Uuid),
-    /// The drafts of replies in a thread that weren't sent.
+    /// The unsent drafts of replies in a thread.
     OpenReply(Uuid),
     /// All drafts of replies in a thread.
     Thread(Uuid),
@@ -175,7 +175,7 @@ view! {
 }
 
 view! {
-    /// As events show it.
+    /// The JSON in events.
     pub Event of draft: InboxDraft {
         object: "inbox_draft",
         ..Summary,

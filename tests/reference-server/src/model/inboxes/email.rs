@@ -16,11 +16,11 @@ use crate::wire::timestamp::iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
 
-/// The maximum length of a Message-ID that is used for threads and in headers, in bytes: with another one it fits into a line.
+/// The maximum length of a Message-ID for threads and headers, in bytes: two of them fit into a line.
 const MAX_MESSAGE_ID: usize = 250;
 /// The maximum number of Message-IDs in `References`; the newest are kept.
 const MAX_REFERENCES: usize = 20;
-/// The number of bytes of HTML that are searched in a mail without a text.
+/// The number of searched bytes of HTML in a mail without a text.
 const MAX_DERIVED: usize = 64 << 10;
 
 /// An email of a thread, with a copy of its text: the received or sent email that it comes from may be evicted earlier.
@@ -45,7 +45,7 @@ pub struct InboxEmail {
     pub references: Vec<String>,
     pub html: Option<Arc<str>>,
     pub text: Option<Arc<str>>,
-    /// The text that is searched, if the email has none of its own.
+    /// The searched text, if the email has no text.
     derived: Option<Arc<str>>,
     pub attachments: Vec<File>,
     pub read: bool,
@@ -126,7 +126,7 @@ impl table::Record for InboxEmail {
 }
 
 impl InboxEmail {
-    /// A received email, in a thread yet to be found.
+    /// A received email, without a thread.
     pub fn inbound(id: Uuid, inbox: Uuid, received: &Received) -> Self {
         let text: Option<Arc<str>> = received.text.as_deref().map(Arc::from);
         let derived = match (&text, &received.html) {

@@ -1,4 +1,4 @@
-//! The search in threads: words, quoted phrases, and both with `-` in front to exclude them.
+//! The search in threads: words and quoted phrases; a `-` in front excludes them.
 
 use jiff::Timestamp;
 
@@ -19,7 +19,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Parses a query. A quote that isn't closed reaches to the end.
+    /// Parses a query. An unclosed quote extends to the end.
     pub fn parse(text: &str) -> Self {
         let mut query = Self::default();
         let mut rest = text.trim_start();
@@ -46,7 +46,7 @@ impl Query {
     }
 }
 
-/// What the emails of a thread are searched for; all of it must apply to one email.
+/// A search in the emails of a thread; all conditions must apply to one email.
 #[derive(Debug, Default)]
 pub struct Search {
     pub query: Query,
@@ -95,7 +95,7 @@ impl Search {
         let names = email.attachments.iter().filter_map(|file| file.filename.as_ref());
         let parts = [&email.from].into_iter().chain(&email.subject);
         for part in parts.chain(&email.to).chain(&email.cc).chain(&email.bcc).chain(names) {
-            // No phrase reaches from one part into the next.
+            // A phrase can't span two parts.
             text.push('\n');
             text.push_str(&folded(part));
         }

@@ -42,12 +42,12 @@ words! {
 
 no_heap!(Folder);
 
-/// A thread. Its addresses are those of the newest email.
+/// A thread. The addresses are the newest email's.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Thread {
     pub id: Uuid,
     pub inbox: Uuid,
-    /// That of the first email.
+    /// The first email's.
     pub subject: Option<String>,
     pub from: String,
     pub to: Vec<String>,
@@ -191,7 +191,7 @@ impl Thread {
     }
 }
 
-/// A thread as lists show it, with its labels, and whether there is a draft of a reply.
+/// A thread in lists, with its labels, and whether there is a draft of a reply.
 pub fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
     json!({
         "id": thread.id,
@@ -210,7 +210,7 @@ pub fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
     })
 }
 
-/// A thread as its own record and as events show it.
+/// A thread as a record and in events.
 pub fn detail(thread: &Thread, labels: &[Arc<Label>]) -> Value {
     json!({
         "object": "inbox_thread",

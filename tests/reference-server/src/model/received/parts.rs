@@ -1,4 +1,4 @@
-//! The bodies and files of a message. Every part is in a body or a file, so nothing of a message is lost.
+//! The bodies and files of a message. Every part becomes a body or a file, so nothing is lost.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ pub fn text(message: &Message<'_>) -> Option<String> {
     texts.reduce(|all, next| joined(all, &next))
 }
 
-/// Starts the second part on a line of its own.
+/// Starts the second part on its own line.
 fn joined(mut all: String, next: &str) -> String {
     if !all.ends_with('\n') {
         all.push('\n');

@@ -51,7 +51,7 @@ pub struct Rendered {
 const RECIPIENT_PLACEHOLDERS: [&str; 3] = ["FIRST_NAME", "LAST_NAME", "EMAIL"];
 
 impl Version {
-    /// The keys for which the send must provide a value and doesn't: used or defined variables without a fallback.
+    /// The keys of missing values: used or defined variables without a fallback.
     pub fn missing(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
         let texts = [Some(self.html.as_str()), self.text.as_deref(), self.subject.as_deref()];
         let used = texts.into_iter().flatten().flat_map(placeholders);

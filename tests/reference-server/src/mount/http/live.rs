@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use super::Cut;
 use crate::reply::Aborted;
 
-/// Sends each chunk as a frame at once.
+/// Sends each chunk immediately as a frame.
 pub(super) struct StreamBody(pub(super) mpsc::Receiver<Result<Bytes, Aborted>>);
 
 impl Body for StreamBody {

@@ -34,7 +34,7 @@ pub struct Occurrence<'a> {
     pub payload: Arc<Value>,
 }
 
-/// Resumes the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't also consume it.
+/// Resumes the runs that wait for an event, then starts those that it triggers. A run doesn't also consume its triggering event.
 pub fn handle_event(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -103,7 +103,7 @@ pub fn email_event(
             contact: contact.id,
             payload: Arc::clone(payload),
         };
-        // At the limit no run starts, and there is no request to report it to.
+        // At the limit, no run starts, without an error, since there is no request.
         let _ = handle_event(state, tenant, &event, at);
     }
 }

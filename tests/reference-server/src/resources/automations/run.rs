@@ -1,7 +1,7 @@
 //! Runs: the execution of an automation for one contact, and the two routes that show it.
 //!
-//! Every transition is made under the lock of the table of runs: whatever advances a run (the request with the event, the clock, another
-//! event) sees its current step, and a run that was canceled meanwhile goes no further.
+//! Every transition is made under the lock of the table of runs: whatever advances a run (the request with the event, the clock, another event)
+//! sees its current step, and a canceled run stops.
 
 use http::StatusCode;
 use serde::Serialize;

@@ -52,7 +52,7 @@ fn deleted() -> String {
     "The contact does not exist any more.".into()
 }
 
-/// The value, or that of the variable; `None` if the run doesn't have it.
+/// The value, or the variable's; `None` if the run lacks it.
 fn known(given: &ValueSource, facts: &Facts<'_>) -> Option<Value> {
     match given {
         ValueSource::Fixed(value) => Some(value.clone()),
@@ -73,7 +73,7 @@ pub(super) fn send_email(
     let contact = contact(tenant, id)?;
     let variables = action.variables.iter().filter_map(|(key, given)| {
         let value = match known(given, facts)? {
-            // Template variables are strings and numbers only; the others are rendered as JSON.
+            // Template variables are strings or numbers; other values are rendered as JSON.
             value @ (Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Value::String(value.to_string()),
             value => value,
         };
@@ -111,7 +111,7 @@ enum Change {
     Property(String, Option<PropertyValue>),
 }
 
-/// Updates the contact. Fields whose value the run doesn't have stay unchanged.
+/// Updates the contact. Fields without a value in the run stay unchanged.
 pub(super) fn update_contact(
     contacts: ContactService<'_>,
     id: Uuid,
@@ -177,7 +177,6 @@ pub(super) fn delete_contact(contacts: ContactService<'_>, id: Uuid) -> Done {
     Ok(None)
 }
 
-/// Adds the contact to a segment.
 pub(super) fn add_to_segment(contacts: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
     contacts.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
     let added = contacts.change(id, |contact| contact.join(segment));

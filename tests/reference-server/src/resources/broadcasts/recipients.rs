@@ -134,7 +134,7 @@ fn address(email: &Email) -> &str {
     email.to.first().map_or("", String::as_str)
 }
 
-/// The emails of a broadcast to whose recipients something happened.
+/// The emails of a broadcast with an event.
 struct Recipients<'a> {
     emails: &'a Ledger<Arc<Email>>,
     index: &'a EmailIndex,
@@ -143,7 +143,7 @@ struct Recipients<'a> {
 }
 
 impl Recipients<'_> {
-    /// Whether an email is one of the broadcast, so that a cursor can point to it.
+    /// Whether an email belongs to the broadcast, for cursors.
     fn has(&self, id: Uuid) -> bool {
         self.emails.get(id).is_some_and(|email| email.origin.broadcast == Some(self.broadcast))
     }

@@ -57,7 +57,7 @@ fn both(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
     Ok((contact.id, segment.id))
 }
 
-/// Clients disagree about the names of these IDs, so the response has all of them.
+/// Clients disagree about the names of these IDs, so the response contains all of them.
 #[derive(Serialize)]
 struct Membership {
     object: &'static str,

@@ -75,7 +75,7 @@ pub fn create(context: &Context<'_>) -> Answer {
     Ok(answer)
 }
 
-/// Adds a claim and its placeholder, or neither, and supersedes those of other tenants.
+/// Adds a claim and its placeholder, or neither, and supersedes other tenants' claims.
 fn add(context: &Context<'_>, claim: DomainClaim) -> Result<(), Problem> {
     let (state, tenant) = (context.state, &context.tenant);
     let (id, domain, setup) = (claim.id, claim.domain, claim.setup.clone());
@@ -93,7 +93,7 @@ fn add(context: &Context<'_>, claim: DomainClaim) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `GET /domains/{id}/claim`, also after the placeholder was deleted.
+/// `GET /domains/{id}/claim`, even after the placeholder was deleted.
 pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
 }
@@ -104,7 +104,7 @@ pub fn verify(context: &Context<'_>) -> Answer {
     let changed = context.tenant.domain_claims.try_change(id, |claim| {
         let starts = match claim.status {
             Status::Pending => !claim.checking,
-            // Its reason may no longer apply.
+            // The reason may no longer apply.
             Status::Blocked if now < claim.expires_at() => true,
             Status::Verified | Status::Completed => false,
             status => {

@@ -55,7 +55,7 @@ pub fn open(state: &State, token: &str) -> Result<File, Problem> {
     }
 }
 
-/// The attachments of an email, as far as it has its content. Only links to the files are copied.
+/// The attachments of an email, if it has content. Only links to the files are copied.
 pub(super) fn stored(tenant: &Tenant, email: &Email) -> Vec<Attachment> {
     email.waiting_attachments().unwrap_or_else(|| {
         let mail = email.captured().and_then(|id| lock(&tenant.captured).get(id).cloned());

@@ -31,7 +31,7 @@ pub struct Form<'a> {
     pub state: &'a State,
     pub tenant: &'a Tenant,
     pub now: Timestamp,
-    /// The fields that it doesn't allow: in a batch attachments, and a schedule unless the settings permit it.
+    /// The disallowed fields: in a batch attachments, and a schedule unless the settings permit it.
     pub unsupported: &'static [&'static str],
 }
 
@@ -67,7 +67,7 @@ impl Draft {
     pub fn read(fields: &mut Fields<'_>, form: &Form<'_>) -> Checked<Self> {
         let Form { state, tenant, now, .. } = *form;
         fields.refuse("react", REACT);
-        // Some clients write an empty string for what isn't set.
+        // Some clients send an empty string for unset fields.
         fields.ignore_empty(&["scheduled_at", "topic_id"]);
         if fields.has("template") {
             fields.ignore_empty(&["from", "subject", "html", "text"]);

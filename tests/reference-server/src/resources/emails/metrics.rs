@@ -1,4 +1,4 @@
-//! `GET /emails/metrics`: how many emails were sent, delivered, opened and so on.
+//! `GET /emails/metrics`: numbers of emails by event.
 //!
 //! The specification doesn't define it; parameters and shapes are Resend's. The metrics are computed from the events of
 //! the emails that the sandbox keeps, so they are never out of date, and nothing is clamped to a retention period. What isn't published is
@@ -95,7 +95,7 @@ fn emails(tenant: &Tenant, query: &Query) -> Vec<Arc<Email>> {
     }
 }
 
-/// What the rows of an email have in common.
+/// The shared fields of an email's rows.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Group {
     domain: Option<String>,

@@ -1,4 +1,4 @@
-//! Links by which anyone can read an email for a limited time: `POST /emails/{email_id}/share`.
+//! Public links to an email for a limited time: `POST /emails/{email_id}/share`.
 
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};

@@ -30,7 +30,7 @@ use crate::wire::readers::{shared, uuid};
 /// The maximum length of a subject, in characters.
 const MAX_SUBJECT: usize = 2_000;
 
-/// The fields of a draft, one of which every request has.
+/// The fields of a draft, of which every request has at least one.
 const FIELDS: &[&str] = &["to", "cc", "bcc", "subject", "text", "html", "attachments"];
 
 input! {
@@ -46,7 +46,7 @@ input! {
     }
 }
 
-/// Reads `thread_id` and `reply_to_email_id`, which a draft has both or neither.
+/// Reads `thread_id` and `reply_to_email_id`: both or neither.
 fn replies_to(fields: &mut Fields<'_>) -> Checked<Change<(Uuid, Uuid)>> {
     let (thread, email) = (fields.patch("thread_id", uuid), fields.patch("reply_to_email_id", uuid));
     match (thread?, email?) {
@@ -134,7 +134,7 @@ pub fn create(context: &Context<'_>) -> Answer {
     Ok(answers::created("inbox_draft", id))
 }
 
-/// `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it has its `email_id`.
+/// `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it contains its `email_id`.
 pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
 }
@@ -157,8 +157,7 @@ pub fn delete(context: &Context<'_>) -> Answer {
     Ok(answers::deleted("inbox_draft", id))
 }
 
-/// `POST /inboxes/{inbox}/drafts/{draft_id}/send`, once. The body is optional. A draft that replies is sent to the sender of the email that
-/// it replies to, unless it has recipients.
+/// `POST /inboxes/{inbox}/drafts/{draft_id}/send`, once. The body is optional. A reply without recipients is sent to the original's sender.
 pub fn send(context: &Context<'_>) -> Answer {
     let (inbox, id) = (inbox(context)?, named(context)?.id);
     let headers = if context.request.body().is_empty() {

@@ -26,7 +26,7 @@ use crate::wire::problem::Problem;
 const MAX_THREADS: usize = 1_000;
 /// The maximum number of emails that a search examines.
 const MAX_EMAILS: usize = 2_000;
-/// The number of threads that are taken from the table at a time.
+/// The number of threads taken from the table together.
 const STEP: usize = 100;
 /// The maximum number of addresses in a filter.
 const MAX_ADDRESSES: usize = 20;

@@ -1,4 +1,4 @@
-//! Replies and forwards, and what they have in common with drafts that are sent.
+//! Replies and forwards, and code shared with sent drafts.
 
 use std::sync::Arc;
 
@@ -51,7 +51,6 @@ pub(super) struct Outgoing {
     pub(super) text: Option<Arc<str>>,
     pub(super) attachments: Vec<Attachment>,
     pub(super) headers: Vec<(String, String)>,
-    /// The email that it answers.
     pub(super) answers: Option<Arc<InboxEmail>>,
 }
 
@@ -272,7 +271,7 @@ pub(super) fn reply_recipients(inbox: &Inbox, original: &InboxEmail) -> Result<V
     Ok(to)
 }
 
-/// The subject of an answer. One that has the prefix keeps it.
+/// The subject of an answer, with the prefix added once.
 pub(super) fn prefixed(prefix: &str, original: &InboxEmail) -> String {
     let subject = original.subject.as_deref().unwrap_or("(no subject)");
     let has_prefix =
@@ -294,7 +293,7 @@ input! {
 }
 
 /// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`: `html` and `text` come before the original, whose attachments are
-/// sent with it as long as the service has them.
+/// included while the service has them.
 pub fn forward(context: &Context<'_>) -> Answer {
     let (inbox, original) = (inbox(context)?, named(context)?);
     let input = context.body(Forward::read)?;

@@ -109,7 +109,7 @@ input! {
     }
 }
 
-/// `PATCH /inboxes/{inbox}/threads/{thread_id}`: `read` applies to all received emails of the thread, too.
+/// `PATCH /inboxes/{inbox}/threads/{thread_id}`: `read` also applies to all received emails of the thread.
 pub fn update(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     let ThreadPatch { read, folder } = context.body(|fields| {

@@ -1,7 +1,7 @@
-//! `GET /segments/metrics`: how many contacts there are, in total and by segment.
+//! `GET /segments/metrics`: numbers of contacts, in total and by segment.
 //!
-//! The specification doesn't define it; the shape is Resend's, where it is in private beta and up to 15 minutes old. Totals count
-//! a contact once, rows in each of its segments. Without `segment_id`, the totals are those of all contacts, also outside of segments.
+//! The specification doesn't define it; the shape is Resend's, where it is in private beta and up to 15 minutes old. Totals count a contact
+//! once, rows in each of its segments. Without `segment_id`, the totals include all contacts, even outside of segments.
 
 use std::collections::HashSet;
 

@@ -23,7 +23,7 @@ pub fn add(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::CREATED, &Entries { data }))
 }
 
-/// `POST /suppressions/batch/remove`: by `emails` or `ids`. The response leaves out entries that don't exist.
+/// `POST /suppressions/batch/remove`: by `emails` or `ids`. The response omits unknown entries.
 pub fn remove(context: &Context<'_>) -> Answer {
     let names = context.body(selection)?;
     let service = service(context);

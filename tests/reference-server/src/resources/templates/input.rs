@@ -59,7 +59,7 @@ impl TemplateInput {
         Ok(input)
     }
 
-    /// Whether it creates a new version: every change except of the name and the alias does.
+    /// Whether it creates a new version: changes only the name or the alias otherwise.
     pub(super) fn changes_content(&self) -> bool {
         !(self.from == Change::Keep
             && self.subject == Change::Keep

@@ -52,7 +52,7 @@ pub fn attempts(context: &Context<'_>) -> Answer {
     Ok(list(&page.show(webhook_delivery::AttemptItem)))
 }
 
-/// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook receives no events, so the replay
+/// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: an immediate additional attempt. A disabled webhook receives no events, so the replay
 /// is rejected.
 pub fn replay(context: &Context<'_>) -> Answer {
     let webhook = context.find(&context.tenant.webhooks)?;

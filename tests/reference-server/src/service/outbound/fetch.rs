@@ -14,12 +14,11 @@ use crate::state::fetches::{FetchError, FetchJob, Fetched};
 use crate::state::http_clients::public::NotPublic;
 use crate::state::in_flight::Reserved;
 
-/// The timeout of one file.
 const FILE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout of all files of an email.
 const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Starts the fetches that may run now, each in a task of its own. A task that ends starts the next.
+/// Starts the fetches that may run now, each in its own task, which starts the next at its end.
 pub fn run_all(service: &Arc<Service>) {
     while let Ok(permit) = Arc::clone(&service.state().fetches.running).try_acquire_owned() {
         let Some(job) = service.next_fetch() else { return };

@@ -14,7 +14,7 @@ use crate::state::http_clients::reasons;
 /// The maximum length of a recorded response, in bytes.
 const MAX_RESPONSE: usize = 4 << 10;
 
-/// Makes the attempts that may run now, each in a task of its own. A task that ends starts the next.
+/// Makes the attempts that may run now, each in its own task, which starts the next at its end.
 pub fn run_all(service: &Arc<Service>) {
     if service.state().outbox.is_empty() {
         return;

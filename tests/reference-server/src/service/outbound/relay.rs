@@ -1,4 +1,4 @@
-//! Mails that leave to a real server: every captured one, if the sandbox forwards, and those that are released.
+//! Mails sent to a real server: every captured one, if the sandbox forwards, and released ones.
 
 use crate::delivery::relay::{record_not_admitted, record_result};
 use crate::model::mail::CapturedMail;
@@ -7,7 +7,7 @@ use crate::service::Service;
 use crate::state::relay::{Outgoing, Relay, RelayError};
 
 impl Service {
-    /// Sets the real server for mails that leave. The first call wins.
+    /// Sets the real server. The first call wins.
     pub fn set_relay(&self, relay: Relay) {
         let _ = self.state.relay.set(relay);
     }

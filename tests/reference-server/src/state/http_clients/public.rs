@@ -1,4 +1,4 @@
-//! Which addresses the service's own requests may reach.
+//! The addresses that the service's own requests may reach.
 //!
 //! Names are resolved by a [`Networks`], which returns checked addresses only, and the client connects to these: a name that resolves
 //! differently the next time (DNS rebinding) has no effect. An address in the URL itself bypasses a resolver, so [`check`] or
@@ -37,8 +37,8 @@ const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// What even a sandbox for this machine alone doesn't request: link-local addresses, and other addresses of the metadata services of cloud
-/// providers, which return credentials.
+/// Addresses that even a local sandbox doesn't request: link-local addresses, and other addresses of the metadata services of cloud providers,
+/// which return credentials.
 const METADATA_V4: [(Ipv4Addr, u32); 3] = [
     (Ipv4Addr::new(169, 254, 0, 0), 16),
     (Ipv4Addr::new(100, 100, 100, 200), 32),
@@ -79,7 +79,7 @@ impl NotPublic {
 /// The addresses that a client may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Networks {
-    /// For what an email refers to: public addresses that aren't this machine's.
+    /// For an email's images and links: public addresses that aren't this machine's.
     Public,
     /// For webhooks and hosted attachments of a sandbox that others can reach: the same.
     PublicByDefault,
@@ -122,7 +122,7 @@ pub fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
         return Ok(());
     }
     if !matches!(port, 80 | 443 | 1024..) {
-        // Those of other protocols.
+        // The ports of other protocols.
         return Err(NotPublic::Port);
     }
     Networks::Public.check(url)

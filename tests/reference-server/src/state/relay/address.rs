@@ -1,4 +1,4 @@
-//! The canonical form of an address: what is compared with the allow list is what the server gets.
+//! The canonical form of an address, both compared with the allow list and sent to the server.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl fmt::Display for Canonical {
 impl Canonical {
     /// Reads one address. The error continues a sentence about it.
     ///
-    /// Rejected are several addresses, display names, comments, source routes, domain literals, and local parts that need quotes.
+    /// Rejects several addresses, display names, comments, source routes, domain literals, and local parts that need quotes.
     pub(super) fn read(address: &str) -> Result<Self, &'static str> {
         if address.len() > MAX_LENGTH {
             return Err("is longer than 320 bytes");

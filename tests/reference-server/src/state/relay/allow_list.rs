@@ -1,4 +1,4 @@
-//! The patterns of addresses that mails may leave to.
+//! The patterns of allowed recipients.
 
 use super::address::{Canonical, domain, is_dot_atom};
 
@@ -65,7 +65,7 @@ impl Pattern {
     }
 }
 
-/// Whether `*` for any characters makes the pattern the text.
+/// Whether the pattern, in which `*` stands for any characters, matches the text.
 fn glob(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };
@@ -191,7 +191,7 @@ mod tests {
         assert!(!allows(&[], "a@b.test,c@d.test"), "but only addresses");
     }
 
-    /// The same by trying all ways.
+    /// The same, by exhaustive search.
     fn naive(pattern: &[u8], text: &[u8]) -> bool {
         match pattern.split_first() {
             None => text.is_empty(),

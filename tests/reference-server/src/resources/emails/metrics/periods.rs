@@ -67,7 +67,7 @@ impl Granularity {
         first.to_zoned(at.time_zone().clone()).ok()
     }
 
-    /// The start of the period after the one that starts at `start`.
+    /// The start of the next period.
     fn after(self, start: &Zoned) -> Option<Zoned> {
         let next = match self {
             Self::Hourly => {

@@ -66,7 +66,7 @@ fn read(context: &Context<'_>, min: usize) -> Result<BTreeSet<Uuid>, Problem> {
 fn change(context: &Context<'_>, change: impl FnOnce(&mut BTreeSet<Uuid>)) -> Answer {
     let thread = named(context)?;
     let tables = &context.tenant.inboxes;
-    // Labels that were deleted meanwhile aren't kept.
+    // Omits deleted labels.
     let mut labels: BTreeSet<_> = tables.labels_of(&thread.labels).iter().map(|label| label.id).collect();
     change(&mut labels);
     if labels.len() > MAX_LABELS {
