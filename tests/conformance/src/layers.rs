@@ -16,23 +16,16 @@ use std::{
 /// If a file imports from a higher layer or is part of a cycle, a module has no layer, or fewer than `least` imports were found.
 pub fn check(root: &Path, layers: &[&str], exempt: &[&str], least: usize) {
     let rank = |module: &str| layers.iter().position(|layer| *layer == module);
-    let mut files = Vec::new();
-    sources(root, &mut files);
-    let for_tests: Vec<PathBuf> = files.iter().flat_map(|file| test_modules(file, &read(file))).collect();
-    files.retain(|file| !for_tests.iter().any(|test| file.starts_with(test)));
-    let modules: BTreeMap<Vec<String>, &Path> =
-        files.iter().map(|file| (module_of(root, file), file.as_path())).collect();
+    let modules = imports(root);
     let mut checked = 0;
     let mut violations = Vec::new();
     let mut graph = BTreeMap::new();
-    for (module, file) in &modules {
+    for (module, imports) in &modules {
         if exempt.contains(&module[0].as_str()) {
             continue;
         }
         let own =
             rank(&module[0]).unwrap_or_else(|| panic!("{} has no layer: add it to the table", module[0]));
-        let imports: Vec<Vec<String>> =
-            paths(&read(file)).iter().filter_map(|path| absolute(module, path)).collect();
         for import in imports.iter().filter(|import| import[0] != module[0]) {
             checked += 1;
             if rank(&import[0]).unwrap_or(layers.len() - 1) > own {
@@ -52,6 +45,23 @@ pub fn check(root: &Path, layers: &[&str], exempt: &[&str], least: usize) {
     assert!(violations.is_empty(), "{}", violations.join("\n"));
     let circle = in_circles(&graph);
     assert!(circle.is_empty(), "these files form an import cycle:\n{}", circle.join("\n"));
+}
+
+/// What each file under `root` imports of its own crate, without files for tests only. `a/b.rs` is `["a", "b"]`.
+///
+/// # Panics
+/// If a file can't be read.
+pub fn imports(root: &Path) -> BTreeMap<Vec<String>, Vec<Vec<String>>> {
+    let mut files = Vec::new();
+    sources(root, &mut files);
+    let for_tests: Vec<PathBuf> = files.iter().flat_map(|file| test_modules(file, &read(file))).collect();
+    files.retain(|file| !for_tests.iter().any(|test| file.starts_with(test)));
+    let imports_of = |file: &PathBuf| {
+        let module = module_of(root, file);
+        let imports = paths(&read(file)).iter().filter_map(|path| absolute(&module, path)).collect();
+        (module, imports)
+    };
+    files.iter().map(imports_of).collect()
 }
 
 /// The files on an import cycle, if there is one.

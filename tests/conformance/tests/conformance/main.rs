@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod agreement;
+mod architecture;
 mod assertions;
 mod attachments;
 mod clauses;
