@@ -147,7 +147,7 @@ impl<'a> Given<'a> {
 
     /// Whether no argument sets a field.
     pub(super) fn is_empty(&self) -> bool {
-        let is_missing = |field: &Field| field.given(self).1.is_empty();
+        let is_missing = |field: &Field| field.argument(self).1.is_empty();
         self.verb.fields.iter().all(is_missing) && self.texts("clear").is_empty() && self.input().is_none()
     }
 
