@@ -48,7 +48,9 @@ fn rows(folder: &str) -> Vec<Vec<String>> {
     }
     below.retain(|module, _| !LEFT_OUT.contains(&module.as_str()));
     let known: BTreeSet<String> = below.keys().cloned().collect();
-    below.values_mut().for_each(|others| others.retain(|other| known.contains(other)));
+    for others in below.values_mut() {
+        others.retain(|other| known.contains(other));
+    }
     let mut rows = vec![Vec::new(); known.len()];
     for module in known {
         rows[height(&module, &below)].push(module);
@@ -90,9 +92,7 @@ fn drawing() -> String {
     let manifests: BTreeMap<_, _> = CRATES.map(|folder| (folder, manifest(folder))).into();
     let below = manifests.values().map(|(name, on)| (name.clone(), on.keys().cloned().collect())).collect();
     let level = |folder: &&str| height(&manifests[folder].0, &below);
-    let mut svg = String::new();
-    let mut boxes: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
-    let mut y = MARGIN;
+    let (mut svg, mut boxes, mut y) = (String::new(), BTreeMap::<&str, [usize; 4]>::new(), MARGIN);
     for this in (0..=CRATES.iter().map(level).max().unwrap()).rev() {
         let folders: Vec<_> = CRATES.iter().filter(|folder| level(folder) == this).collect();
         let column = (WIDTH - MARGIN) / folders.len();
