@@ -191,7 +191,7 @@ fn a_clock_belongs_to_its_account_unless_all_are_named() {
     let (of_a, of_all) = ("2040-01-01T13:30:00.000Z\n", "2041-01-01T12:00:00.000Z\n");
     clock("sb_a", &["freeze"]);
     assert_eq!(clock("sb_a", &["set", "2040-01-01T13:30:00Z"]), of_a);
-    assert!(clock("sb_b", &[]) < of_a.to_owned());
+    assert!(clock("sb_b", &[]).as_str() < of_a);
     clock("sb_b", &["freeze", "--all-accounts"]);
     assert_eq!(clock("sb_b", &["set", "2041-01-01T12:00:00Z", "--all-accounts"]), of_all);
     assert_eq!([clock("sb_a", &[]), clock("sb_c", &[]), clock("sb_c", &["--all-accounts"])], [of_all; 3]);
