@@ -1,22 +1,15 @@
 //! The pace of a job: when each request may be sent.
 //!
-//! A [`Gate`] grants permits in FIFO order. Behind it, a [`Controller`] learns the service's limit from its responses,
-//! pauses the whole job when the service asks for it, and bounds the requests in flight. The controller never reads a clock, so the
-//! tests simulate ten minutes of sending in milliseconds.
+//! A [`Gate`] grants permits in FIFO order. Behind it, a [`Controller`](controller::Controller) follows the service's limit with the
+//! SDK's [`RateLimiter`](idempost::call::RateLimiter), bounds the requests in flight, and stops while the service fails. It never reads a clock.
 
 mod breaker;
-mod cell;
 mod concurrency;
 mod controller;
 mod gate;
-mod headers;
-mod rate;
 mod retries;
 #[cfg(feature = "nats")]
 pub(crate) mod shared;
-
-#[cfg(test)]
-mod simulation;
 
 pub(crate) use controller::{Observation, PaceOptions, Pause};
 pub(crate) use gate::{Gate, Permit};

@@ -13,11 +13,11 @@ mod operation;
 #[cfg(feature = "otel")]
 mod otel;
 mod preview;
+mod rate_limiter;
 mod retry;
 mod state;
 mod trace;
 
-pub use announced::AnnouncedLimit;
 pub use builder::Call;
 pub(crate) use core::Core;
 pub use decode::{QuotaUsed, WithResponse};
@@ -27,5 +27,6 @@ pub(crate) use operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS};
 #[cfg(feature = "otel")]
 pub(crate) use otel::Metrics;
 pub use preview::Preview;
+pub use rate_limiter::{RateLimiter, RateSignal, RateSlot, RateVerdict};
 pub(crate) use retry::Budget;
 pub use retry::{FailedAttempt, RetryEvent, RetryPolicy};

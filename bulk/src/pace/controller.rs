@@ -3,28 +3,19 @@
 use std::{fmt, time::Duration};
 
 use http::HeaderMap;
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use idempost::call::{RateLimiter, RateSignal, RateSlot, RateVerdict};
 
 use super::{
     breaker::{Breaker, BreakerState},
-    cell::{Cell, STRETCH, Slot, interval},
     concurrency::Concurrency,
-    headers::Announced,
-    rate::{Announcement, Rate},
     retries::Retries,
 };
 
 #[cfg(test)]
 mod tests;
 
-/// The pause after a 429 without `Retry-After`.
-pub(super) const DEFAULT_PAUSE: Duration = Duration::from_millis(500);
-/// Pauses are extended by a random share of up to this, so that several processes don't resume at the same instant.
-const JITTER: f64 = 0.05;
-/// The longest pause.
-pub(super) const MAX_PAUSE: Duration = Duration::from_hours(24 * 365);
-/// A window of which the job itself used at least this share, less one request, was exhausted by the job itself.
-pub(super) const OWN_SHARE: f64 = 0.9;
+/// Stretches the interval of a rate that must never be exceeded, by the tolerance of [`RateLimiter`] relative to a second.
+const STRETCH: f64 = 1.01;
 
 /// The settings of a job's pace.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +56,33 @@ pub(crate) enum Observation {
     Other,
 }
 
+impl Observation {
+    /// What the outcome says about the rate.
+    pub(crate) fn verdict(self) -> RateVerdict {
+        match self {
+            Self::Accepted => RateVerdict::Admitted,
+            Self::Throttled { retry_after } => RateVerdict::Throttled { retry_after },
+            _ => RateVerdict::Unrelated,
+        }
+    }
+}
+
+/// Starts with the rate that was learned earlier, or slowly.
+pub(super) fn starting(learned: Option<f64>, now: Duration) -> RateLimiter {
+    learned.map_or_else(|| RateLimiter::slow_start(now), |rate| RateLimiter::with_limit(rate, now))
+}
+
+/// Returns the rate that never exceeds `max_rps` in any second.
+pub(super) fn paced(max_rps: f64) -> f64 {
+    max_rps / STRETCH
+}
+
 /// The reason why no request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) enum PauseReason {
-    /// The service responded with 429.
-    Throttled,
-    /// The service announced that its current window is used up, by other senders as well.
-    WindowExhausted,
+    /// The service responded with 429, or announced that its current window is used up.
+    RateLimited,
     /// The circuit breaker is open: too many consecutive requests failed.
     ServiceFailing,
 }
@@ -80,8 +90,7 @@ pub(crate) enum PauseReason {
 impl fmt::Display for PauseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Throttled => "the service responded with 429",
-            Self::WindowExhausted => "the rate limit of the service is used up",
+            Self::RateLimited => "the rate limit of the service is used up",
             Self::ServiceFailing => "the service doesn't respond, or fails",
         })
     }
@@ -100,8 +109,8 @@ pub(crate) struct Pause {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub(crate) struct Snapshot {
-    /// The current rate, in requests per second.
-    pub(crate) rate: f64,
+    /// The current rate, in requests per second; `None` without a limit.
+    pub(crate) rate: Option<f64>,
     /// The service's limit as announced, or as learned from 429s, in requests per second; `None` while the limit is unknown.
     /// Journal it, and pass it as [`PaceOptions::start_rate`] when the job is resumed.
     pub(crate) learned_limit: Option<f64>,
@@ -121,7 +130,7 @@ pub(crate) struct Snapshot {
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Ticket {
-    slot: Slot,
+    slot: RateSlot,
     sent_at: Duration,
     trial: bool,
 }
@@ -146,36 +155,26 @@ pub(crate) struct Blocked {
 /// the time since the job started, and must not decrease.
 #[derive(Debug)]
 pub(crate) struct Controller {
-    rate: Rate,
-    cell: Cell,
+    pace: RateLimiter,
     concurrency: Concurrency,
     breaker: Breaker,
     retries: Retries,
-    paused: Option<(Duration, PauseReason)>,
     in_flight: usize,
     throttled: u64,
-    random: StdRng,
 }
 
 impl Controller {
-    /// Creates a controller whose jitter is seeded by the operating system.
+    /// Creates a controller.
     pub(crate) fn new(options: PaceOptions) -> Self {
-        Self::with_random(options, StdRng::from_entropy())
-    }
-
-    /// Creates a controller with a given source of jitter.
-    pub(crate) fn with_random(options: PaceOptions, random: StdRng) -> Self {
-        let max = options.max_rps.map(|max| max / STRETCH);
+        let mut pace = starting(options.start_rate, Duration::ZERO);
+        pace.set_max(options.max_rps.map(paced));
         Self {
-            rate: Rate::new(options.start_rate, max),
-            cell: Cell::default(),
+            pace,
             concurrency: Concurrency::new(options.concurrency),
             breaker: Breaker::default(),
             retries: Retries::default(),
-            paused: None,
             in_flight: 0,
             throttled: 0,
-            random,
         }
     }
 
@@ -184,23 +183,14 @@ impl Controller {
     /// # Errors
     /// Rate, pause, breaker or concurrency don't allow a request now.
     pub(crate) fn admit(&mut self, now: Duration) -> Result<Ticket, Blocked> {
-        if let Some((until, _)) = self.paused.filter(|(until, _)| *until > now) {
-            return Err(Blocked { until: Some(until) });
-        }
-        self.paused = None;
         self.breaker.check(now).map_err(|until| Blocked { until })?;
         if self.in_flight >= self.concurrency.bound() {
             return Err(Blocked { until: None });
         }
-        let interval = interval(self.rate.current());
-        let ready_at = self.cell.ready_at(interval);
-        if ready_at > now {
-            return Err(Blocked { until: Some(ready_at) });
-        }
+        let slot = self.pace.take(now).map_err(|until| Blocked { until: Some(until) })?;
         self.in_flight += 1;
-        self.rate.sent(now);
         self.retries.sent();
-        Ok(Ticket { slot: self.cell.take(now, interval), sent_at: now, trial: self.breaker.admit() })
+        Ok(Ticket { slot, sent_at: now, trial: self.breaker.admit() })
     }
 
     /// Takes one retry from the budget, for a batch whose last attempt failed with a 5xx or without a response. A batch that was throttled
@@ -231,8 +221,7 @@ impl Controller {
     pub(crate) fn give_back(&mut self, ticket: Ticket, now: Duration) {
         let Ticket { slot, trial, .. } = ticket;
         self.in_flight -= 1;
-        self.cell.give_back(slot);
-        self.rate.not_sent();
+        self.pace.give_back(slot);
         if trial {
             self.breaker.give_back(now);
         }
@@ -259,9 +248,9 @@ impl Controller {
     ) {
         let Ticket { sent_at, trial, .. } = ticket;
         self.in_flight -= 1;
-        if let Some(announced) = Announced::read(headers) {
-            self.announced(announced, now);
-        }
+        let signal = RateSignal::new(sent_at, observation.verdict(), headers);
+        self.throttled += u64::from(signal.is_throttled());
+        self.pace.observe(&signal, u32::try_from(self.in_flight).unwrap_or(u32::MAX), now);
         match observation {
             Observation::ServerError | Observation::Timeout | Observation::Unreachable => {
                 self.breaker.failed(trial, now);
@@ -275,72 +264,23 @@ impl Controller {
             Observation::Unreachable => {}
             _ => self.concurrency.answered(),
         }
-        match observation {
-            Observation::Accepted | Observation::Other => self.rate.accepted(sent_at, now),
-            Observation::Throttled { retry_after } => {
-                self.throttled += 1;
-                let resumes_at =
-                    self.pause(retry_after.unwrap_or(DEFAULT_PAUSE), PauseReason::Throttled, now);
-                self.rate.throttled(sent_at, resumes_at, now);
-            }
-            _ => {}
-        }
     }
 
     /// Returns the current state.
     pub(crate) fn snapshot(&self, now: Duration) -> Snapshot {
         let failing =
             self.breaker.check(now).err().map(|until| (until.unwrap_or(now), PauseReason::ServiceFailing));
-        let pauses = [self.paused, failing].into_iter().flatten().filter(|(until, _)| *until > now);
+        let limited = (self.pace.paused_until(), PauseReason::RateLimited);
+        let pauses = failing.into_iter().chain([limited]).filter(|(until, _)| *until > now);
         let pause = pauses.max_by_key(|(until, _)| *until);
         Snapshot {
-            rate: self.rate.current(),
-            learned_limit: self.rate.learned(),
+            rate: self.pace.rate(now),
+            learned_limit: self.pace.limit(),
             pause: pause.map(|(until, reason)| Pause { remaining: until.saturating_sub(now), reason }),
             breaker: self.breaker.state(),
             throttled: self.throttled,
             in_flight: self.in_flight,
             concurrency: self.concurrency.bound(),
-        }
-    }
-
-    fn announced(&mut self, announced: Announced, now: Duration) {
-        let limit = announced.limit;
-        let announcement = self.rate.announce(limit.per_second(), now);
-        match announcement {
-            Announcement::Known => {}
-            // Requests at the higher rate may have used up the current window.
-            Announcement::Lower => {
-                self.pause(limit.window(), PauseReason::WindowExhausted, now);
-            }
-            // Requests in flight count in the service's window.
-            Announcement::New => {
-                let interval = interval(self.rate.current());
-                let ahead = u32::try_from(self.in_flight).unwrap_or(u32::MAX);
-                self.cell.postpone(now.saturating_add(interval.saturating_mul(ahead)), interval);
-            }
-        }
-        if let Some(reset) = announced.exhausted {
-            // A window of a second that the job itself used up is what its own rate ends with, and `reset`, in whole seconds, is too coarse for it.
-            let own = u32::try_from(self.rate.sent_lately(now)).unwrap_or(u32::MAX);
-            let expected = f64::from(limit.requests()) * OWN_SHARE - 1.0;
-            let coarse = announcement == Announcement::Known && limit.window() <= Duration::from_secs(1);
-            if !coarse || f64::from(own) < expected {
-                self.pause(reset, PauseReason::WindowExhausted, now);
-            }
-        }
-    }
-
-    /// Pauses all requests; returns the end of the pause.
-    fn pause(&mut self, pause: Duration, reason: PauseReason, now: Duration) -> Duration {
-        let jitter = 1.0 + self.random.gen_range(0.0..JITTER);
-        let until = now + pause.min(MAX_PAUSE).mul_f64(jitter);
-        match self.paused {
-            Some((longer, _)) if longer >= until => longer,
-            _ => {
-                self.paused = Some((until, reason));
-                until
-            }
         }
     }
 }

@@ -47,12 +47,7 @@ struct Shared {
 impl Gate {
     /// Creates a gate. The job starts now.
     pub(crate) fn new(options: PaceOptions) -> Self {
-        Self::with_controller(Controller::new(options))
-    }
-
-    /// Creates a gate with a given controller, whose time starts now.
-    pub(crate) fn with_controller(controller: Controller) -> Self {
-        let controller = Mutex::new(controller);
+        let controller = Mutex::new(Controller::new(options));
         let shared =
             Shared { start: Instant::now(), controller, queue: FifoMutex::default(), changed: Notify::new() };
         Self { shared: Arc::new(shared) }

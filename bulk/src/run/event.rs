@@ -56,8 +56,8 @@ pub enum Event {
 pub struct Progress {
     /// The emails by outcome.
     pub counts: Counts,
-    /// The current rate, in requests per second.
-    pub requests_per_second: f64,
+    /// The current rate, in requests per second; `None` without a limit.
+    pub requests_per_second: Option<f64>,
     /// The service's limit in requests per second, once it is known.
     pub learned_limit: Option<f64>,
     /// The requests of this run.

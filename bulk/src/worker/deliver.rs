@@ -7,6 +7,7 @@ use std::{
 };
 
 use http::HeaderMap;
+use idempost::call::RateSignal;
 use tokio::time::{Instant, interval, sleep, timeout};
 
 use super::{
@@ -20,7 +21,7 @@ use crate::{
     error::BulkError,
     journal::{EmailOutcome, Record},
     key::idempotency_key,
-    pace::{Observation, Permit, shared::Seen},
+    pace::{Observation, Permit},
     queue::{Backend, IntentState, Lease, QueueError, pause},
     run::{MAX_FAILING, Stop},
     sender::{SendRequest, Sender},
@@ -142,7 +143,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             // The rate is learned by all workers together; the gate only counts failures.
             permit
                 .finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
-            self.pace.saw(Seen::new(slot, attempt.observation, &attempt.headers));
+            self.pace.saw(RateSignal::new(slot, attempt.observation.verdict(), &attempt.headers));
             // A session refreshes a rejected access token for the next request, so one 401 isn't final.
             if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
                 && !std::mem::replace(&mut unauthorized, true)

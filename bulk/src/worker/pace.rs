@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use idempost::call::RateSignal;
 use rand::Rng as _;
 use tokio::{
     sync::{Mutex, Notify},
@@ -18,7 +19,7 @@ use tokio::{
 use super::SLOT_LIFE;
 use crate::{
     clock::Clock,
-    pace::shared::{Seen, SharedPace},
+    pace::shared::SharedPace,
     queue::{Backend, CellKey, QueueError, Result},
 };
 
@@ -38,7 +39,7 @@ pub(super) struct Pace<B> {
     scope: String,
     local: Mutex<Local>,
     /// What the next update shares.
-    pending: StdMutex<Vec<Seen>>,
+    pending: StdMutex<Vec<RateSignal>>,
     /// Wakes the task that shares what can't wait.
     unshared: Notify,
     updates_often: AtomicBool,
@@ -93,8 +94,8 @@ impl<B: Backend> Pace<B> {
     }
 
     /// Records an observation. It is shared with the next update, or at once if other workers should know or updates are rare.
-    pub(super) fn saw(&self, seen: Seen) {
-        let urgent = seen.is_urgent();
+    pub(super) fn saw(&self, seen: RateSignal) {
+        let urgent = seen.is_throttled();
         self.pending().push(seen);
         if urgent || !self.updates_often.load(Ordering::Relaxed) {
             self.unshared.notify_one();
@@ -106,7 +107,7 @@ impl<B: Backend> Pace<B> {
         loop {
             self.unshared.notified().await;
             let mut local = self.local.lock().await;
-            if self.pending().iter().any(Seen::is_urgent) {
+            if self.pending().iter().any(RateSignal::is_throttled) {
                 local.slots.clear();
             }
             // If the queue doesn't respond, the next update shares it.
@@ -197,11 +198,11 @@ impl<B: Backend> Pace<B> {
 
     fn remember(&self, pace: &SharedPace) {
         let snapshot = pace.snapshot(self.clock.now());
-        self.updates_often.store(snapshot.rate >= OFTEN, Ordering::Relaxed);
+        self.updates_often.store(snapshot.rate.is_none_or(|rate| rate >= OFTEN), Ordering::Relaxed);
         *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.paused;
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, Vec<Seen>> {
+    fn pending(&self) -> std::sync::MutexGuard<'_, Vec<RateSignal>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

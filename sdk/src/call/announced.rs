@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
+use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
@@ -16,10 +17,8 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const MAX_WINDOW: u32 = 60;
 
 /// A rate limit as the service announces it in its response headers: a number of requests per window.
-///
-/// A client follows it automatically; this type is for senders that pace themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnnouncedLimit {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AnnouncedLimit {
     requests: u32,
     seconds: u32,
 }
@@ -27,7 +26,7 @@ pub struct AnnouncedLimit {
 impl AnnouncedLimit {
     /// Returns the slowest limit in `ratelimit-policy` or, without a readable one, the limit per second in `ratelimit-limit`. Limits of windows
     /// longer than 60 s are quotas, and are ignored.
-    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut limits = headers
             .get_all(POLICY)
             .iter()
@@ -45,23 +44,23 @@ impl AnnouncedLimit {
     }
 
     /// Returns the time until the window is reset, if it is used up: `ratelimit-remaining` is 0.
-    pub fn reset_if_exhausted(headers: &HeaderMap) -> Option<Duration> {
+    pub(super) fn reset_if_exhausted(headers: &HeaderMap) -> Option<Duration> {
         let exhausted = number(headers, REMAINING) == Some(0);
         exhausted.then(|| number(headers, RESET)).flatten().map(|seconds| Duration::from_secs(seconds.into()))
     }
 
     /// Returns the number of requests per window.
-    pub fn requests(self) -> u32 {
+    pub(super) fn requests(self) -> u32 {
         self.requests
     }
 
     /// Returns the length of the window, at most 60 s.
-    pub fn window(self) -> Duration {
+    pub(super) fn window(self) -> Duration {
         Duration::from_secs(self.seconds.into())
     }
 
     /// Returns the limit in requests per second.
-    pub fn per_second(self) -> f64 {
+    pub(super) fn per_second(self) -> f64 {
         f64::from(self.requests) / f64::from(self.seconds)
     }
 }

@@ -17,8 +17,9 @@ use super::{
     classify,
     core::Core,
     decode::{Decode, count_ids, decode, recognized},
-    limiter::{Permit, Verdict},
+    limiter::Permit,
     operation::{IDEMPOTENCY_KEY, Operation},
+    rate_limiter::RateVerdict,
     retry::{Cause, FailedAttempt, RetryEvent, RetryPolicy},
     state::{AttemptResult, CallState},
     trace::{self, Trace},
@@ -169,6 +170,8 @@ struct Execution<'a> {
     reauthorized: bool,
     /// The error of an accepted response that could not be read.
     unread: Option<Error>,
+    /// When the last attempt was sent, in the limiter's time.
+    sent_at: Duration,
     /// Whether a complete response could not be decoded.
     undecodable: bool,
     trace: Trace,
@@ -197,6 +200,7 @@ impl<'a> Execution<'a> {
             rejected: None,
             reauthorized: false,
             unread: None,
+            sent_at: Duration::ZERO,
             undecodable: false,
             trace: Trace::new(core, &operation),
             last_error: None,
@@ -211,7 +215,7 @@ impl<'a> Execution<'a> {
         // Held until the response is classified. A permit that is dropped before sending passes its slot to the next call.
         let mut permit = self.wait_for_turn().await?;
         self.state.attempts += 1;
-        permit.sent();
+        self.sent_at = permit.sent();
         let span = self.trace.begin_attempt(&self.operation, &self.url);
         let end = self.attempt_end();
         let request = self.request(credential, &span);
@@ -227,7 +231,7 @@ impl<'a> Execution<'a> {
         };
         self.trace.responded(&head);
         if head.status.is_success() {
-            self.learn(&head.headers, Verdict::Admitted);
+            self.learn(&head.headers, RateVerdict::Admitted);
             return Ok(http::Response::from_parts(head, body));
         }
         // An error response counts even if its body is incomplete.
@@ -249,7 +253,7 @@ impl<'a> Execution<'a> {
         #[cfg(feature = "otel")]
         self.trace.recorder.queue();
         self.core.limiter.acquire(self.deadline).await.map_err(|late| {
-            let per_second = late.pace;
+            let per_second = late.rate;
             let limit = Error::RateLimit(RateLimitError { per_second, available_in: late.available_in });
             // The outcome of the previous attempt matters more than the reason for not making another one.
             self.last_error.take().unwrap_or(limit).into()
@@ -279,7 +283,7 @@ impl<'a> Execution<'a> {
 
     /// Handles a 401 to an access token: the first of a call leads to another token, the second is final.
     fn token_rejected(&mut self, token: Token, error: ApiError) -> Failure {
-        self.learn(&error.headers, Verdict::Unrelated);
+        self.learn(&error.headers, RateVerdict::Unrelated);
         // The session resolves it, before the next attempt.
         self.state.record(AttemptResult::Rejected { transient: !self.reauthorized });
         let rejected = Rejected { token, response: error.after(self.state.summary()) };
@@ -322,8 +326,8 @@ impl<'a> Execution<'a> {
         self.learn(
             &error.headers,
             match error.kind() {
-                ApiErrorKind::RateLimited => Verdict::Throttled { retry_after: error.retry_after() },
-                _ => Verdict::Unrelated,
+                ApiErrorKind::RateLimited => RateVerdict::Throttled { retry_after: error.retry_after() },
+                _ => RateVerdict::Unrelated,
             },
         );
         let cause = again.then(|| Cause::error_response(&error));
@@ -477,9 +481,9 @@ impl<'a> Execution<'a> {
     }
 
     /// Feeds rate limit headers to the client's limiter. Responses from other servers don't count.
-    fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
+    fn learn(&self, headers: &HeaderMap, verdict: RateVerdict) {
         if self.operation.external_url.is_none() {
-            self.core.limiter.learn(headers, verdict);
+            self.core.limiter.learn(self.sent_at, headers, verdict);
         }
     }
 }

@@ -1,21 +1,11 @@
-//! The client's rate limiter: a GCRA with a FIFO queue, which [learns](learned) the service's limit.
-//!
-//! # Why it stays within the limit
-//!
-//! The state is one instant, `next`: the theoretical arrival time of the GCRA (generic cell rate algorithm), less its
-//! tolerance τ. A request may be sent from `next` on, and then `next = max(next, now − τ) + T`. Every request thus advances
-//! `next` by at least T, and `next` is never more than τ behind the clock, so at most ⌈(W + τ) / T⌉ requests are sent in any
-//! half-open window of length W, wherever it begins. For an announced limit of `n` requests in `w` seconds T = 1.025 · w / n
-//! and τ = 10 ms ≤ w / 100: at most ⌈(1.01 / 1.025) · n⌉ ≤ n requests leave in any `w` seconds, whether the service counts in
-//! fixed or in sliding windows. The other 1.5 % of the window absorb network jitter.
+//! The client's rate limiter: a FIFO queue before the client's [rate limiter](super::rate_limiter).
 //!
 //! # Why it neither leaks nor idles
 //!
 //! Nothing is assigned in advance. A waiting call holds a place in a FIFO lock and nothing else; only the head of the
-//! queue reads `next`, and `next` moves only when a request is sent. A dropped future therefore returns nothing but its place,
-//! which the lock closes in constant time. A [`Permit`] that is dropped before sending restores `next`, unless another request was
-//! sent since: then the unused slot is in the past, and using it as well would be a burst. The slot of a new call is
-//! `next` + T · (calls waiting), so a call whose slot comes after its deadline fails immediately. Memory is
+//! queue asks the pace, and the pace changes only when a request is sent. A dropped future therefore returns nothing but its place,
+//! which the lock closes in constant time. A [`Permit`] that is dropped before sending returns its slot. The slot of a new call is
+//! that of the head and an interval for each waiting call, so a call whose slot comes after its deadline fails immediately. Memory is
 //! proportional to the waiting calls.
 
 use std::{
@@ -29,8 +19,7 @@ use std::{
 use http::HeaderMap;
 use tokio::sync::{Mutex as FifoMutex, Notify};
 
-use self::learned::{Ceiling, Incident, Recent, UNPACED};
-use super::announced::AnnouncedLimit;
+use super::rate_limiter::{MAX_INTERVAL, RateLimiter, RateSignal, RateSlot, RateVerdict};
 use crate::{
     clock::{Instant, timeout_at},
     problem::SettingsError,
@@ -38,18 +27,8 @@ use crate::{
 
 #[cfg(test)]
 mod calls;
-mod learned;
-#[cfg(test)]
-mod service;
 #[cfg(test)]
 mod tests;
-
-/// τ of the GCRA: how late a request may be sent without losing its slot. Absorbs the timer's granularity.
-const TOLERANCE: Duration = Duration::from_millis(10);
-/// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
-const STRETCH: f64 = 1.025;
-/// The longest interval between two requests.
-const MAX_INTERVAL: Duration = Duration::from_secs(24 * 365 * 60 * 60);
 
 /// The longest pause that a 429 imposes on other calls.
 const MAX_HOLD: Duration = Duration::from_secs(60);
@@ -95,30 +74,21 @@ impl RateLimit {
     }
 }
 
-/// The verdict of a response on the request rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The service accepted the request.
-    Admitted,
-    /// A 429 because of the request rate, however long its `Retry-After`.
-    Throttled { retry_after: Option<Duration> },
-    /// Any other response, such as a 5xx or an exhausted quota: only its headers count.
-    Unrelated,
-}
-
 /// The reason why a call isn't sent: its slot comes after its deadline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooLate {
     /// The time until the slot of a call made now.
     pub(crate) available_in: Duration,
     /// The current rate in requests per second; `None` while the limit is unknown.
-    pub(crate) pace: Option<f64>,
+    pub(crate) rate: Option<f64>,
 }
 
 /// Decides when requests are sent.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: RateLimit,
+    /// What the times of the pace count from.
+    start: Instant,
     /// Whether calls pass without checking the state, because no limit is known.
     open: AtomicBool,
     /// The requests in flight that no limit applied to.
@@ -130,17 +100,25 @@ pub(crate) struct Limiter {
     moved: Notify,
 }
 
+#[derive(Debug, Default)]
+struct State {
+    pace: RateLimiter,
+    /// The calls in the queue.
+    waiting: u32,
+}
+
 impl Limiter {
     pub(crate) fn new(limit: RateLimit) -> Self {
-        let configured = match limit {
-            RateLimit::PerSecond(rate) => Some(rate),
-            RateLimit::Adaptive | RateLimit::Off => None,
-        };
+        let mut state = State::default();
+        if let RateLimit::PerSecond(rate) = limit {
+            state.pace.set_max(Some(rate));
+        }
         Self {
             limit,
-            open: AtomicBool::new(configured.is_none()),
+            start: Instant::now(),
+            open: AtomicBool::new(state.pace.rate(Duration::ZERO).is_none()),
             in_flight: AtomicU32::new(0),
-            state: Mutex::new(State { configured, ..State::default() }),
+            state: Mutex::new(state),
             queue: FifoMutex::default(),
             moved: Notify::new(),
         }
@@ -155,20 +133,19 @@ impl Limiter {
     /// The slot comes after `deadline`: returned immediately if that is known, or at `deadline` if the rate dropped meanwhile. No slot is taken.
     pub(crate) async fn acquire(&self, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
         if self.open.load(Ordering::Relaxed) {
-            return Ok(self.permit(Slot::Free));
+            return Ok(self.permit(None));
         }
         let place = {
-            let now = Instant::now();
+            let now = self.now();
             let mut state = self.lock();
-            self.expire(&mut state, now);
             if state.waiting == 0
-                && let Ok(slot) = state.admit(now)
+                && let Ok(slot) = self.take(&mut state, now)
             {
-                return Ok(self.permit(slot));
+                return Ok(self.permit(Some(slot)));
             }
-            let turn = state.turn(state.waiting, now);
-            if deadline.is_some_and(|deadline| deadline <= turn) {
-                return Err(TooLate { available_in: turn - now, pace: state.pace(now) });
+            let late = state.too_late(now);
+            if deadline.is_some_and(|deadline| deadline <= Instant::now() + late.available_in) {
+                return Err(late);
             }
             state.waiting = state.waiting.saturating_add(1);
             Place(self)
@@ -177,8 +154,9 @@ impl Limiter {
         Box::pin(self.wait(place, deadline)).await
     }
 
-    fn permit(&self, slot: Slot) -> Permit<'_> {
-        if let Slot::Free = slot {
+    fn permit(&self, slot: Option<RateSlot>) -> Permit<'_> {
+        let slot = slot.filter(|slot| !slot.is_free());
+        if slot.is_none() {
             self.in_flight.fetch_add(1, Ordering::Relaxed);
         }
         Permit { limiter: self, slot, sent: false }
@@ -190,61 +168,44 @@ impl Limiter {
             Some(deadline) => timeout_at(deadline, self.queue.lock()).await.ok(),
         };
         while head.is_some() {
-            let now = Instant::now();
-            let turn = {
-                let mut state = self.lock();
-                self.expire(&mut state, now);
-                match state.admit(now) {
-                    Ok(slot) => return Ok(self.permit(slot)),
-                    Err(turn) => turn,
-                }
+            let turn = match self.take(&mut self.lock(), self.now()) {
+                Ok(slot) => return Ok(self.permit(Some(slot))),
+                Err(turn) => self.start + turn,
             };
-            if deadline.is_some_and(|deadline| deadline <= now) {
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                 break;
             }
             let until = deadline.map_or(turn, |deadline| deadline.min(turn));
             let _moved_or_due = timeout_at(until, self.moved.notified()).await;
         }
         drop(place);
-        let now = Instant::now();
-        let state = self.lock();
-        Err(TooLate { available_in: state.turn(state.waiting, now) - now, pace: state.pace(now) })
+        Err(self.lock().too_late(self.now()))
     }
 
-    /// Learns from a response. Call it before dropping the permit.
-    pub(crate) fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
+    /// Learns from the response to a request that was sent at `sent_at`. Call it before dropping the permit.
+    pub(crate) fn learn(&self, sent_at: Duration, headers: &HeaderMap, verdict: RateVerdict) {
         if self.limit == RateLimit::Off {
             return;
         }
-        let announced = AnnouncedLimit::from_headers(headers);
-        let now = Instant::now();
+        let verdict = match verdict {
+            RateVerdict::Throttled { retry_after: Some(retry_after) } => {
+                RateVerdict::Throttled { retry_after: Some(retry_after.min(MAX_HOLD)) }
+            }
+            verdict => verdict,
+        };
+        let (signal, now) = (RateSignal::new(sent_at, verdict, headers), self.now());
         let mut state = self.lock();
-        self.expire(&mut state, now);
-        let begins =
-            announced.is_some_and(|limit| state.announce(limit, self.in_flight.load(Ordering::Relaxed), now));
-        // Only here: once the client paces itself, an exhausted window is what a full one ends with.
-        if let Some(reset) = begins.then(|| AnnouncedLimit::reset_if_exhausted(headers)).flatten() {
-            state.hold(reset, now);
-        }
-        match verdict {
-            Verdict::Admitted => state.admitted(now),
-            Verdict::Throttled { retry_after } => state.throttled(retry_after, now),
-            Verdict::Unrelated => {}
-        }
-        self.settle(&state, now);
+        state.pace.observe(&signal, self.in_flight.load(Ordering::Relaxed), now);
+        self.open.store(state.pace.rate(now).is_none(), Ordering::Relaxed);
+        self.wake(&state);
     }
 
-    /// Removes expired state.
-    fn expire(&self, state: &mut State, now: Instant) {
-        if state.expire(now) {
-            self.settle(state, now);
+    fn take(&self, state: &mut State, now: Duration) -> Result<RateSlot, Duration> {
+        let slot = state.pace.take(now);
+        if slot.is_ok_and(RateSlot::is_free) {
+            self.open.store(true, Ordering::Relaxed);
         }
-    }
-
-    /// Publishes a changed state to later calls and to the head of the queue.
-    fn settle(&self, state: &State, now: Instant) {
-        self.open.store(state.pace(now).is_none(), Ordering::Relaxed);
-        self.wake(state);
+        slot
     }
 
     /// Makes the head of the queue check the state again.
@@ -254,8 +215,20 @@ impl Limiter {
         }
     }
 
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The slot of a call made now.
+    fn too_late(&self, now: Duration) -> TooLate {
+        let available_in = self.pace.ready_at(self.waiting, now).saturating_sub(now);
+        TooLate { available_in: available_in.min(MAX_INTERVAL), rate: self.pace.rate(now) }
     }
 }
 
@@ -266,14 +239,16 @@ impl Limiter {
 #[must_use]
 pub(crate) struct Permit<'a> {
     limiter: &'a Limiter,
-    slot: Slot,
+    /// `None` if no limit applied.
+    slot: Option<RateSlot>,
     sent: bool,
 }
 
 impl Permit<'_> {
-    /// Consumes the slot: from now on the request may reach the service, even if the call is canceled.
-    pub(crate) fn sent(&mut self) {
+    /// Consumes the slot: from now on the request may reach the service, even if the call is canceled. Returns the time, to learn from the response.
+    pub(crate) fn sent(&mut self) -> Duration {
         self.sent = true;
+        self.limiter.now()
     }
 
     /// Returns the slot after all: the request did not reach the service, for example because the connection was refused.
@@ -285,13 +260,13 @@ impl Permit<'_> {
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         match self.slot {
-            Slot::Free => {
+            None => {
                 self.limiter.in_flight.fetch_sub(1, Ordering::Relaxed);
             }
-            Slot::Paced { .. } if self.sent => {}
-            Slot::Paced { before, after } => {
+            Some(_) if self.sent => {}
+            Some(slot) => {
                 let mut state = self.limiter.lock();
-                state.give_back(before, after);
+                state.pace.give_back(slot);
                 self.limiter.wake(&state);
             }
         }
@@ -305,154 +280,4 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.0.lock().waiting -= 1;
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Slot {
-    /// No limit applied.
-    Free,
-    /// One interval of the GCRA, with `next` before and after it.
-    Paced { before: Option<Instant>, after: Instant },
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// The rate set by the application.
-    configured: Option<f64>,
-    /// The limit announced by the service.
-    announced: Option<AnnouncedLimit>,
-    /// The limit learned from 429s.
-    learned: Option<Ceiling>,
-    /// When the next request may be sent; `None` before the first.
-    next: Option<Instant>,
-    /// The end of the pause after a 429.
-    held: Option<Instant>,
-    /// The calls in the queue.
-    waiting: u32,
-    recent: Recent,
-}
-
-impl State {
-    /// The maximum rate, from the configured and the announced limit.
-    fn cap(&self) -> Option<f64> {
-        let announced = self.announced.map(pace);
-        [self.configured, announced].into_iter().flatten().reduce(f64::min)
-    }
-
-    fn pace(&self, now: Instant) -> Option<f64> {
-        let learned = self.learned.map(|ceiling| ceiling.pace(now));
-        [self.cap(), learned].into_iter().flatten().reduce(f64::min)
-    }
-
-    /// Takes a slot, or returns when to check again.
-    fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
-        if let Some(pace) = self.pace(now) {
-            let turn = self.turn(0, now);
-            if turn > now {
-                return Err(turn);
-            }
-            let before = self.next;
-            let after = later(self.base(now), interval(pace));
-            self.next = Some(after);
-            return Ok(Slot::Paced { before, after });
-        }
-        Ok(Slot::Free)
-    }
-
-    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance. After a longer time, an
-    /// announced or a configured limit permits the next request to be early by the tolerance; a service whose limit was learned may not.
-    fn base(&self, at: Instant) -> Instant {
-        let earliest = at.checked_sub(TOLERANCE).unwrap_or(at);
-        match self.next {
-            Some(next) if next >= earliest => next,
-            Some(_) if self.learned.is_none() => earliest,
-            _ => at,
-        }
-    }
-
-    /// The slot of a call with `ahead` calls before it.
-    fn turn(&self, ahead: u32, now: Instant) -> Instant {
-        let Some(pace) = self.pace(now) else { return now };
-        let head = [self.next, self.held].into_iter().flatten().fold(now, Instant::max);
-        if ahead == 0 {
-            return head;
-        }
-        let wait = match self.learned.and_then(Ceiling::growth) {
-            Some(growth) => {
-                // The integral of pace · growthᵗ is the number of calls.
-                let calls = f64::from(ahead) * growth.ln() / pace;
-                Duration::try_from_secs_f64(calls.ln_1p() / growth.ln()).unwrap_or(MAX_INTERVAL)
-            }
-            None => interval(pace).saturating_mul(ahead),
-        };
-        later(self.base(head), wait)
-    }
-
-    /// Returns an interval that wasn't used. If a later request was sent, the slot is in the past.
-    fn give_back(&mut self, before: Option<Instant>, after: Instant) {
-        if self.next == Some(after) {
-            self.next = before;
-        }
-    }
-
-    /// Applies an announced limit; returns whether it changed.
-    fn announce(&mut self, limit: AnnouncedLimit, in_flight: u32, now: Instant) -> bool {
-        let announced = Some(limit).filter(|limit| pace(*limit) < UNPACED);
-        if announced == self.announced {
-            return false;
-        }
-        self.announced = announced;
-        self.learned = None;
-        if let Some(limit) = announced {
-            // Requests sent before count in the service's window, which admits no more than the limit.
-            let sent = interval(pace(limit)).saturating_mul(in_flight.min(limit.requests()).max(1));
-            let next = later(now, sent);
-            self.next = Some(self.next.map_or(next, |earlier| earlier.max(next)));
-        }
-        announced.is_some()
-    }
-
-    fn admitted(&mut self, now: Instant) {
-        self.recent.count(now);
-    }
-
-    fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
-        let pause = Ceiling::hold(self.learned);
-        let held = self.hold(retry_after.unwrap_or(pause), now);
-        if let Some(ceiling) = self.learned.as_mut().filter(|ceiling| now < ceiling.since) {
-            ceiling.since = ceiling.since.max(held);
-            return;
-        }
-        let recent = self.recent.rate(now);
-        let (pace, since) = (self.pace(now).unwrap_or(recent), held.max(later(now, pause)));
-        self.learned =
-            Some(Ceiling::after_429(self.learned, self.cap(), Incident { pace, recent, now, since }));
-    }
-
-    /// Pauses all calls; returns the end of the pause.
-    fn hold(&mut self, pause: Duration, now: Instant) -> Instant {
-        let until = later(now, pause.min(MAX_HOLD));
-        let until = self.held.map_or(until, |held| held.max(until));
-        self.held = Some(until);
-        until
-    }
-
-    /// Forgets a learned limit at the end of its curve; returns whether it did.
-    fn expire(&mut self, now: Instant) -> bool {
-        self.learned.take_if(|ceiling| ceiling.is_over(now)).is_some()
-    }
-}
-
-/// Returns the rate, in requests per second, that never exceeds the limit.
-fn pace(limit: AnnouncedLimit) -> f64 {
-    limit.per_second() / STRETCH
-}
-
-fn interval(pace: f64) -> Duration {
-    Duration::try_from_secs_f64(pace.recip()).map_or(MAX_INTERVAL, |interval| interval.min(MAX_INTERVAL))
-}
-
-/// Adds without overflow, at most a year.
-fn later(instant: Instant, by: Duration) -> Instant {
-    instant.checked_add(by).unwrap_or(instant + MAX_INTERVAL)
 }

@@ -3,14 +3,7 @@ use super::*;
 const OVERLOADED: Observation = Observation::ServerError;
 
 fn controller(options: PaceOptions) -> Controller {
-    Controller::with_random(options, StdRng::seed_from_u64(1))
-}
-
-fn headers(headers: &[(&'static str, &str)]) -> HeaderMap {
-    headers
-        .iter()
-        .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
-        .collect()
+    Controller::new(options)
 }
 
 const fn ms(ms: u64) -> Duration {
@@ -35,32 +28,14 @@ fn send(controller: &mut Controller, now: &mut Duration, observation: Observatio
 }
 
 #[test]
-fn the_slow_start_reaches_500_requests_per_second_within_3_seconds() {
-    let (mut controller, mut now) = (controller(PaceOptions::default()), Duration::ZERO);
-    while controller.snapshot(now).rate < 500.0 {
-        let mut tickets = vec![admit(&mut controller, &mut now)];
-        while let Ok(ticket) = controller.admit(now) {
-            tickets.push(ticket);
-        }
-        now += ms(2);
-        for ticket in tickets {
-            controller.observe(ticket, Observation::Accepted, &HeaderMap::new(), now);
-        }
-    }
-    assert!(now < Duration::from_secs(3), "{now:?}");
-    assert_eq!(controller.snapshot(now).learned_limit, None);
-}
-
-#[test]
-fn a_429_pauses_all_requests_until_retry_after_and_at_most_5_percent_longer() {
-    for (retry_after, pause) in [(Some(Duration::from_secs(20)), ms(20_000)), (None, DEFAULT_PAUSE)] {
+fn a_429_pauses_all_requests_until_retry_after() {
+    for (retry_after, pause) in [(Some(Duration::from_secs(20)), ms(20_000)), (None, ms(300))] {
         let (mut controller, mut now) = (controller(PaceOptions::default()), Duration::ZERO);
         send(&mut controller, &mut now, Observation::Throttled { retry_after });
         let snapshot = controller.snapshot(now);
-        let Pause { remaining, reason } = snapshot.pause.unwrap();
-        assert_eq!((reason, snapshot.throttled), (PauseReason::Throttled, 1));
-        assert!(remaining >= pause && remaining < pause.mul_f64(1.05), "{remaining:?}");
-        assert_eq!(controller.admit(now).unwrap_err().until, Some(now + remaining));
+        let expected = Pause { remaining: pause, reason: PauseReason::RateLimited };
+        assert_eq!((snapshot.pause, snapshot.throttled), (Some(expected), 1));
+        assert_eq!(controller.admit(now).unwrap_err().until, Some(now + pause));
         let ticket = admit(&mut controller, &mut now);
         assert_eq!(controller.snapshot(now).pause, None);
         controller.give_back(ticket, now);
@@ -68,69 +43,25 @@ fn a_429_pauses_all_requests_until_retry_after_and_at_most_5_percent_longer() {
 }
 
 #[test]
-fn the_429s_of_requests_in_flight_lower_the_rate_once() {
-    let (mut controller, mut now) =
-        (controller(PaceOptions { start_rate: Some(50.0), ..PaceOptions::default() }), ms(0));
-    let tickets: Vec<_> = (0..10).map(|_| admit(&mut controller, &mut now)).collect();
-    now += ms(10);
-    let mut rates = Vec::new();
-    for ticket in tickets {
-        controller.observe(ticket, Observation::Throttled { retry_after: None }, &HeaderMap::new(), now);
-        rates.push(controller.snapshot(now).rate);
-    }
-    assert!(rates.iter().all(|rate| (rate - rates[0]).abs() < 1e-9) && rates[0] < 50.0, "{rates:?}");
-    assert_eq!(controller.snapshot(now).throttled, 10);
-}
-
-#[test]
-fn a_journaled_rate_replaces_the_slow_start() {
+fn a_journaled_rate_is_used_again() {
     let options = PaceOptions { start_rate: Some(9.5), ..PaceOptions::default() };
     let (mut controller, mut now) = (controller(options), Duration::ZERO);
-    assert_eq!(controller.snapshot(now).learned_limit, Some(9.5));
     for _ in 0..20 {
         send(&mut controller, &mut now, Observation::Accepted);
     }
-    assert!((controller.snapshot(now).rate - 9.5).abs() < 1e-9);
+    assert_eq!(controller.snapshot(now).learned_limit, Some(9.5));
     assert!((ms(2_000)..ms(2_050)).contains(&now), "{now:?}");
 }
 
 #[test]
-fn an_announced_limit_is_used_to_98_percent() {
+fn an_announced_limit_applies() {
     let (mut controller, mut now) = (controller(PaceOptions::default()), Duration::ZERO);
     let ticket = admit(&mut controller, &mut now);
-    let headers = headers(&[("ratelimit-policy", "600;w=60"), ("ratelimit-remaining", "599")]);
-    controller.observe(ticket, Observation::Accepted, &headers, now);
+    let headers = [("ratelimit-policy".parse().unwrap(), "600;w=60".parse().unwrap())];
+    controller.observe(ticket, Observation::Accepted, &headers.into_iter().collect(), now);
     let snapshot = controller.snapshot(now);
-    assert!((snapshot.rate - 9.8).abs() < 1e-9);
     assert_eq!((snapshot.learned_limit, snapshot.pause), (Some(10.0), None));
-}
-
-#[test]
-fn a_window_that_others_used_up_pauses_until_its_reset() {
-    let (mut controller, mut now) = (controller(PaceOptions::default()), Duration::ZERO);
-    for remaining in ["9", "0"] {
-        let ticket = admit(&mut controller, &mut now);
-        let (remaining, reset) = (("ratelimit-remaining", remaining), ("ratelimit-reset", "1"));
-        let headers = headers(&[("ratelimit-policy", "10;w=1"), remaining, reset]);
-        now += ms(10);
-        controller.observe(ticket, Observation::Accepted, &headers, now);
-    }
-    let pause = controller.snapshot(now).pause.unwrap();
-    assert_eq!(pause.reason, PauseReason::WindowExhausted);
-    assert!(pause.remaining >= ms(1_000));
-}
-
-#[test]
-fn a_lower_announced_limit_pauses_for_one_window() {
-    let (mut controller, mut now) = (controller(PaceOptions::default()), Duration::ZERO);
-    for policy in ["100;w=1", "20;w=1"] {
-        assert_eq!(controller.snapshot(now).pause, None);
-        let ticket = admit(&mut controller, &mut now);
-        now += ms(10);
-        controller.observe(ticket, Observation::Accepted, &headers(&[("ratelimit-policy", policy)]), now);
-    }
-    assert!(controller.snapshot(now).pause.is_some());
-    assert!((controller.snapshot(now).rate - 19.6).abs() < 1e-9);
+    assert!(snapshot.rate.is_some_and(|rate| rate < 10.0));
 }
 
 #[test]

@@ -132,12 +132,12 @@ fn bucket(interval: Duration) -> ScriptedTransport {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_200_calls_pass_a_proxy_that_admits_20_per_second_in_13_seconds() {
+async fn all_200_calls_pass_a_proxy_that_admits_20_per_second_in_18_seconds() {
     let builder = Client::builder().base_url("https://api.example.com").api_key("re_x");
     let client = builder.transport(bucket(Duration::from_millis(50))).build().unwrap();
     let start = Instant::now();
     for sent in join_all((0..200).map(|_| send(&client, MINUTE))).await {
         sent.unwrap();
     }
-    assert!(start.elapsed() <= Duration::from_secs(13), "{:?}", start.elapsed());
+    assert!(start.elapsed() <= Duration::from_secs(18), "{:?}", start.elapsed());
 }

@@ -1,0 +1,379 @@
+//! The pace of a sender: when each request may be sent, as far as the service's responses tell. It never reads a clock.
+//!
+//! # Why it stays within a limit
+//!
+//! The state of the GCRA (generic cell rate algorithm) is one instant, `next`: the theoretical arrival time less the tolerance τ. A request may
+//! be sent from `next` on, and then `next = max(next, now − τ) + T`. Every request thus advances `next` by at least T, and `next` is never
+//! more than τ behind the clock, so at most ⌈(W + τ) / T⌉ requests are sent in any half-open window of length W, wherever it begins. For an
+//! announced limit of `n` requests in `w` seconds T = 1.025 · w / n and τ = 10 ms ≤ w / 100: at most ⌈(1.01 / 1.025) · n⌉ ≤ n requests leave
+//! in any `w` seconds, whether the service counts in fixed or in sliding windows. The other 1.5 % of the window absorb network jitter.
+//!
+//! # How it learns a limit that the service doesn't announce
+//!
+//! A new sender has no limit. The first 429 sets the rate of the last second, which is too low if the requests before it were sent at once: the
+//! rate triples every second until the next 429, and only then is it a measured one. From then on, a 429 lowers the rate to just below the one
+//! that failed. The rate then stays the same for some time, and increases until the next 429: slowly at first, so that few requests exceed
+//! the limit, then faster, so that a raised limit is soon used. The wait doubles with every 429 that comes after it, up to as many requests as
+//! make a 429 rare. An earlier one shows that the rate is wrong: it is lowered further, to what the service accepted in the last second. A rate
+//! that increases without end shows that there is no limit any more.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+
+use super::announced::AnnouncedLimit;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+
+/// τ of the GCRA: how late a request may be sent without losing its slot. Absorbs the timer's granularity.
+const TOLERANCE: Duration = Duration::from_millis(10);
+/// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
+const STRETCH: f64 = 1.025;
+/// The longest interval between two requests.
+pub(super) const MAX_INTERVAL: Duration = Duration::from_secs(24 * 365 * 60 * 60);
+/// The rate, in requests per second, above which pacing costs more than it saves.
+const UNPACED: f64 = 10_000.0;
+/// The lowest rate that 429s lead to, in requests per second.
+const FLOOR: f64 = 0.05;
+
+/// The pause after a 429 without `Retry-After`.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The same while the rate triples.
+const SHORT_PAUSE: Duration = Duration::from_millis(300);
+
+/// The rate in requests per second at which a slow start begins.
+const START: f64 = 5.0;
+/// How much faster the rate becomes every second in a slow start, and between the first two 429s.
+const GROWTH: f64 = 3.0;
+/// Where that begins at least, in requests per second.
+const MIN_START: f64 = 3.0;
+/// How far the first 429 lowers the rate: that of the last second can be two windows' limit.
+const BELOW_FIRST: f64 = 0.9;
+/// How far another 429 lowers a rate that was measured.
+const BELOW: f64 = 0.95;
+/// The least share of a rate that tripled until the 429.
+const TRIPLED: f64 = 0.6;
+/// How far an early 429 lowers the rate: at least by the second, at most by the first factor.
+const EARLY: (f64, f64) = (0.5, 0.9);
+/// The time at one rate after the first measured one.
+const WAIT: Duration = Duration::from_secs(4);
+/// The longest such time, in seconds and in requests, whichever is longer.
+const MAX_WAIT: (f64, f64) = (20.0, 300.0);
+/// The first increase, relative to the rate.
+const STEP: f64 = 0.01;
+/// The time in which the increase doubles, in seconds.
+const DOUBLING: f64 = 4.0;
+
+/// What a response says about the rate of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RateVerdict {
+    /// The service accepted the request.
+    Admitted,
+    /// A 429 because of the request rate.
+    Throttled {
+        /// The time for which nothing is sent; without one, up to 1 s.
+        retry_after: Option<Duration>,
+    },
+    /// Any other response, such as a 5xx or an exhausted quota: only its headers count.
+    Unrelated,
+}
+
+/// A response, as far as it concerns the pace.
+#[derive(Clone, Copy, Debug)]
+pub struct RateSignal {
+    sent_at: Duration,
+    verdict: RateVerdict,
+    announced: Option<AnnouncedLimit>,
+    exhausted: Option<Duration>,
+}
+
+impl RateSignal {
+    /// Describes the response to a request that was sent at `sent_at`.
+    pub fn new(sent_at: Duration, verdict: RateVerdict, headers: &HeaderMap) -> Self {
+        Self {
+            sent_at,
+            verdict,
+            announced: AnnouncedLimit::from_headers(headers),
+            exhausted: AnnouncedLimit::reset_if_exhausted(headers),
+        }
+    }
+
+    /// Returns whether the response is a 429.
+    pub fn is_throttled(&self) -> bool {
+        matches!(self.verdict, RateVerdict::Throttled { .. })
+    }
+}
+
+/// The slot of one request. Pass it to [`RateLimiter::give_back`] if the request isn't sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSlot(Option<(Option<Duration>, Duration)>);
+
+impl RateSlot {
+    /// Whether no limit applied.
+    pub(super) fn is_free(self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// The pace of a sender, without a clock: all instants are times since one that the sender chooses.
+///
+/// A [`Client`](crate::Client) has one by itself; this type is for senders that pace themselves, alone or by a shared state. It follows the
+/// limit that the service announces in its response headers. Without one, it learns the limit from 429s; by default, it starts without a limit.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RateLimiter {
+    /// The maximum that the application set. It isn't part of a state that senders share.
+    #[serde(skip)]
+    max: Option<f64>,
+    announced: Option<AnnouncedLimit>,
+    learned: Option<Learned>,
+    /// When the next request may be sent; `None` before the first.
+    next: Option<Duration>,
+    paused: Duration,
+    recent: Recent,
+}
+
+impl RateLimiter {
+    /// Creates the pace of a sender that starts now with a limit learned earlier ([`limit`](Self::limit)), in requests per second.
+    pub fn with_limit(limit: f64, now: Duration) -> Self {
+        Self { learned: Some(Learned::new(limit, now, now, WAIT)), ..Self::default() }
+    }
+
+    /// Creates the pace of a sender that starts now, slowly: its rate triples every second until the first 429.
+    pub fn slow_start(now: Duration) -> Self {
+        Self {
+            learned: Some(Learned { triples: true, ..Learned::new(START, now, now, WAIT) }),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the maximum in requests per second.
+    pub fn set_max(&mut self, max: Option<f64>) {
+        self.max = max;
+    }
+
+    /// Returns the current rate in requests per second; `None` without a limit.
+    pub fn rate(&self, now: Duration) -> Option<f64> {
+        let learned = self.learned.map(|learned| learned.rate(now));
+        [self.cap(), learned].into_iter().flatten().reduce(f64::min)
+    }
+
+    /// Returns the service's limit as announced or learned, in requests per second; `None` while it is unknown.
+    pub fn limit(&self) -> Option<f64> {
+        let learned = self.learned.filter(|learned| !learned.triples).map(|learned| learned.rate);
+        self.announced.map(AnnouncedLimit::per_second).or(learned)
+    }
+
+    /// Returns the end of the pause, which is over if it isn't in the future.
+    pub fn paused_until(&self) -> Duration {
+        self.paused
+    }
+
+    /// Pauses until `until`, unless a longer pause is in effect.
+    pub fn pause_until(&mut self, until: Duration) {
+        self.paused = self.paused.max(until);
+    }
+
+    /// Returns when a request may be sent that follows `ahead` others.
+    pub fn ready_at(&self, ahead: u32, now: Duration) -> Duration {
+        let head = now.max(self.paused);
+        let Some(rate) = self.rate(now) else { return head };
+        let head = head.max(self.next.unwrap_or_default());
+        if ahead == 0 {
+            return head;
+        }
+        let wait = if self.learned.is_some_and(|learned| learned.triples) {
+            // The integral of rate · GROWTHᵗ is the number of requests.
+            let requests = f64::from(ahead) * GROWTH.ln() / rate;
+            Duration::try_from_secs_f64(requests.ln_1p() / GROWTH.ln()).unwrap_or(MAX_INTERVAL)
+        } else {
+            interval(rate).saturating_mul(ahead)
+        };
+        later(self.base(head), wait)
+    }
+
+    /// Takes the slot of a request that is sent now.
+    ///
+    /// # Errors
+    /// No request may be sent: returns when to try again.
+    pub fn take(&mut self, now: Duration) -> Result<RateSlot, Duration> {
+        self.expire(now);
+        let ready_at = self.ready_at(0, now);
+        if ready_at > now {
+            return Err(ready_at);
+        }
+        let Some(rate) = self.rate(now) else { return Ok(RateSlot(None)) };
+        let before = self.next;
+        let after = later(self.base(now), interval(rate));
+        self.next = Some(after);
+        Ok(RateSlot(Some((before, after))))
+    }
+
+    /// Returns a slot that wasn't used. If a later request was sent, it is in the past, and using it as well would be a burst.
+    pub fn give_back(&mut self, slot: RateSlot) {
+        if let RateSlot(Some((before, after))) = slot
+            && self.next == Some(after)
+        {
+            self.next = before;
+        }
+    }
+
+    /// Learns from a response. `in_flight`: how many requests were sent without a slot of the rate, and have no response yet.
+    pub fn observe(&mut self, signal: &RateSignal, in_flight: u32, now: Duration) {
+        self.expire(now);
+        if let Some(limit) = signal.announced
+            && self.announce(limit, in_flight, now)
+            && let Some(reset) = signal.exhausted
+        {
+            // Only here: once the sender paces itself, an exhausted window is what a full one ends with.
+            self.pause_until(later(now, reset.min(limit.window())));
+        }
+        match signal.verdict {
+            RateVerdict::Admitted => self.recent.count(now),
+            RateVerdict::Throttled { retry_after } => self.throttled(signal.sent_at, retry_after, now),
+            RateVerdict::Unrelated => {}
+        }
+    }
+
+    /// Forgets a learned limit that no 429 confirms.
+    pub(super) fn expire(&mut self, now: Duration) {
+        self.learned.take_if(|learned| learned.rate(now) >= UNPACED);
+    }
+
+    /// The maximum rate, from what the application set and the service announced.
+    fn cap(&self) -> Option<f64> {
+        [self.max, self.announced.map(paced)].into_iter().flatten().reduce(f64::min)
+    }
+
+    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance.
+    fn base(&self, at: Duration) -> Duration {
+        self.next.map_or(at, |next| next.max(at.saturating_sub(TOLERANCE)))
+    }
+
+    /// Applies an announced limit; returns whether it is a new one.
+    fn announce(&mut self, limit: AnnouncedLimit, in_flight: u32, now: Duration) -> bool {
+        let announced = Some(limit).filter(|limit| paced(*limit) < UNPACED);
+        if announced == self.announced {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.announced, announced);
+        self.learned = None;
+        if announced.is_some() {
+            // Requests sent before count in the service's window, which admits no more than the limit.
+            let lowered = before.is_some_and(|before| before.per_second() > limit.per_second());
+            let sent = if lowered { limit.requests() } else { in_flight.clamp(1, limit.requests()) };
+            let next = later(now, interval(paced(limit)).saturating_mul(sent));
+            self.next = Some(self.next.map_or(next, |earlier| earlier.max(next)));
+        }
+        announced.is_some()
+    }
+
+    /// Pauses, and lowers the rate once per congestion event: 429s of requests sent before the first one belong to it.
+    fn throttled(&mut self, sent_at: Duration, retry_after: Option<Duration>, now: Duration) {
+        let triples = self.learned.is_some_and(|learned| learned.triples);
+        self.pause_until(later(now, retry_after.unwrap_or(if triples { SHORT_PAUSE } else { PAUSE })));
+        let since = self.paused;
+        if let Some(learned) = self.learned.as_mut().filter(|learned| sent_at <= learned.at) {
+            learned.since = learned.since.max(since);
+            return;
+        }
+        let recent = self.recent.rate(now);
+        let failed = self.rate(sent_at).unwrap_or(recent);
+        let learn = |rate, wait| Learned::new(rate, now, since, wait);
+        self.learned = Some(match self.learned {
+            None if self.cap().is_none() => {
+                Learned { triples: true, ..learn((failed * BELOW_FIRST).max(MIN_START), WAIT) }
+            }
+            None => learn(failed * BELOW, WAIT),
+            Some(learned) if learned.triples => learn((recent * BELOW).max(failed * TRIPLED), WAIT),
+            Some(learned) if sent_at < learned.increases_at() => {
+                learn((recent * BELOW).clamp(failed * EARLY.0, failed * EARLY.1), learned.wait)
+            }
+            Some(learned) => {
+                let max = Duration::from_secs_f64(MAX_WAIT.0.max(MAX_WAIT.1 / failed));
+                learn(failed * BELOW, (learned.wait * 2).min(max))
+            }
+        });
+    }
+}
+
+/// A limit learned from 429s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Learned {
+    /// In requests per second.
+    rate: f64,
+    /// When the 429 arrived.
+    at: Duration,
+    /// The end of the pause after it.
+    since: Duration,
+    /// The time from there to the first increase.
+    wait: Duration,
+    /// Whether the rate triples every second instead, since it isn't measured yet.
+    triples: bool,
+}
+
+impl Learned {
+    fn new(rate: f64, at: Duration, since: Duration, wait: Duration) -> Self {
+        Self { rate: rate.max(FLOOR), at, since, wait, triples: false }
+    }
+
+    fn rate(self, now: Duration) -> f64 {
+        if self.triples {
+            return self.rate * GROWTH.powf(now.saturating_sub(self.since).as_secs_f64());
+        }
+        let doublings = now.saturating_sub(self.increases_at()).as_secs_f64() / DOUBLING;
+        self.rate * (1.0 + STEP * (doublings.exp2() - 1.0))
+    }
+
+    fn increases_at(self) -> Duration {
+        later(self.since, self.wait)
+    }
+}
+
+/// Counts the requests that the service admitted in the current second and in the one before.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Recent {
+    since: Duration,
+    current: u32,
+    previous: u32,
+}
+
+impl Recent {
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn roll(&mut self, now: Duration) {
+        let age = now.saturating_sub(self.since);
+        if age >= Self::SECOND {
+            let previous = if age < Self::SECOND * 2 { self.current } else { 0 };
+            *self = Self { since: now, current: 0, previous };
+        }
+    }
+
+    fn count(&mut self, now: Duration) {
+        self.roll(now);
+        self.current = self.current.saturating_add(1);
+    }
+
+    /// Requests per second, at least 1.
+    fn rate(&mut self, now: Duration) -> f64 {
+        self.roll(now);
+        f64::from(self.current.max(self.previous).max(1))
+    }
+}
+
+/// Returns the rate, in requests per second, that never exceeds the limit.
+fn paced(limit: AnnouncedLimit) -> f64 {
+    limit.per_second() / STRETCH
+}
+
+fn interval(rate: f64) -> Duration {
+    Duration::try_from_secs_f64(rate.recip()).map_or(MAX_INTERVAL, |interval| interval.min(MAX_INTERVAL))
+}
+
+fn later(instant: Duration, by: Duration) -> Duration {
+    instant.saturating_add(by.min(MAX_INTERVAL))
+}
