@@ -72,6 +72,14 @@ pub(crate) fn temporary_dir(prefix: &str, dir: &Path) -> Result<TempDir> {
     builder.tempdir_in(dir).map_err(BulkError::io("write", dir))
 }
 
+/// Returns the free space of the disk that has a folder, in bytes; `None` if it isn't known.
+pub(crate) fn free_space(dir: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::fs::statvfs(dir).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    #[cfg(not(unix))]
+    return None;
+}
+
 /// Removes the folders with this prefix that processes left behind when they were killed: nothing in them changed for a day.
 pub(crate) fn remove_abandoned(prefix: &str, dir: &Path) {
     let is_old = |path: &Path| {

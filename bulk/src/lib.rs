@@ -64,8 +64,8 @@
 //! # Memory
 //!
 //! Memory grows with the number of requests only, by less than 40 bytes for each: 100 rows, or a single one if it has an attachment or a schedule. Besides that, a job
-//! holds at most 64 MiB of rendered requests, or the largest one. Planning needs up to 50 bytes per row to find equal ones, and 26 bytes for each row of
-//! the job's earlier parts.
+//! holds at most 64 MiB of rendered requests, or the largest one. Planning finds equal rows, and those of the job's earlier parts, with temporary files of up to 100 bytes
+//! per row.
 //!
 //! # Several machines
 //!
@@ -80,6 +80,7 @@ mod clock;
 #[cfg(feature = "nats")]
 mod coordinator;
 mod counts;
+mod deliver;
 mod differences;
 mod error;
 mod files;

@@ -18,7 +18,7 @@ use crate::{
     journal::{self, EmailOutcome, FileStorage, Record},
     lock::{self, JobLock},
     message::Message,
-    plan::{BatchKind, ChangedRows, Draft, Held, KnownRows, Plan, PlanOptions, Selection},
+    plan::{BatchKind, ChangedRows, Draft, EarlierRows, Held, KnownRows, Plan, PlanOptions, Selection},
     state::{BatchState, BatchStates},
 };
 
@@ -75,7 +75,7 @@ impl Part {
     }
 
     /// Adds the rows of the part.
-    fn add_to(&self, known: &mut KnownRows, draft: &Draft, with_unknown: bool) -> Result<()> {
+    fn add_to(&self, known: &mut EarlierRows, draft: &Draft, with_unknown: bool) -> Result<()> {
         // The rows of batches are in order, and so are single emails.
         let (mut batches, mut singles) = (Vec::new(), Vec::new());
         self.plan.visit_batches(|batch, kind, _, count| match kind {
@@ -84,7 +84,7 @@ impl Part {
         })?;
         let (mut batches, mut singles) = (batches.into_iter(), singles.into_iter());
         let (mut open, mut email) = (None, 0);
-        draft.keys_of(&self.plan, |_, kind, key| {
+        draft.keys_of(&self.plan, |kind, key| {
             let held = match kind {
                 BatchKind::Single => singles.next().map(|batch| self.held(batch, 0, with_unknown)),
                 BatchKind::Batch => {
@@ -95,7 +95,7 @@ impl Part {
                     open.map(|(batch, _)| self.held(batch, email - 1, with_unknown))
                 }
             };
-            known.add(key, held.unwrap_or(Held::Taken));
+            known.add(key, held.unwrap_or(Held::Taken))
         })
     }
 
@@ -133,7 +133,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let changed = options.changed;
     let latest = if draft.name().is_some() { draft.latest()? } else { None };
     let Some(latest) = latest else {
-        return draft.write(&mut KnownRows::new(), changed)?.publish(Vec::new());
+        return draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new());
     };
     let mut parts = earlier(&latest)?;
     parts.push(Part::read(latest)?);
@@ -142,16 +142,16 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let unfinished = parts.iter().any(|part| !part.is_complete());
     let is_another = options.again || parts.is_empty() || !(options.add || unfinished || fields.is_empty());
     if is_another {
-        let plan = draft.write(&mut KnownRows::new(), changed)?.publish(Vec::new())?;
+        let plan = draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new())?;
         return replaced(&unstarted, plan);
     }
     // A trial of the first rows is the first part of them all.
     let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
-    let mut known = KnownRows::new();
+    let mut known = EarlierRows::new(dir);
     for part in &parts {
         part.add_to(&mut known, &draft, false)?;
     }
-    known.sort();
+    let mut known = known.finish()?;
     let name = draft.name().unwrap_or_default().to_owned();
     let written = draft.write(&mut known, changed)?;
     let counts = written.counts();
@@ -199,12 +199,11 @@ pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Op
     if let Some(open) = open {
         return Plan::open(open.plan.dir()).map(Some);
     }
-    let mut known = KnownRows::new();
+    let mut known = EarlierRows::new(files::parent(of.dir()));
     for part in &parts {
         part.add_to(&mut known, &draft, with_unknown)?;
     }
-    known.sort();
-    let written = draft.write(&mut known, ChangedRows::Send)?;
+    let written = draft.write(&mut known.finish()?, ChangedRows::Send)?;
     if written.counts().valid == 0 {
         return Ok(None);
     }

@@ -13,6 +13,7 @@ mod builder;
 mod composer;
 mod context;
 mod counts;
+mod hashes;
 mod index;
 mod invalid_rows;
 mod job;
@@ -28,7 +29,7 @@ mod skipped_rows;
 
 pub use counts::Counts;
 pub(crate) use job::job_id;
-pub(crate) use known_rows::{Held, KnownRows};
+pub(crate) use known_rows::{EarlierRows, Held, KnownRows};
 pub use options::ChangedRows;
 pub(crate) use options::PlanOptions;
 #[cfg(feature = "nats")]
@@ -197,7 +198,11 @@ impl Draft {
     ///
     /// # Errors
     /// [`BulkError::Input`] if the plan's input has no such key.
-    pub(crate) fn keys_of(&self, plan: &Plan, mut visit: impl FnMut(u64, BatchKind, RowKey)) -> Result<()> {
+    pub(crate) fn keys_of(
+        &self,
+        plan: &Plan,
+        mut visit: impl FnMut(BatchKind, RowKey) -> Result<()>,
+    ) -> Result<()> {
         let mut options = plan.job.options.clone();
         options.key.clone_from(&self.job.options.key);
         let context = plan.context_with(&options)?;
@@ -208,7 +213,7 @@ impl Draft {
                 continue;
             }
             if let Some(key) = RowKey::new(record, row.email.fields().to, &context.layout) {
-                visit(position.row, context.composer.kind(&row), key);
+                visit(context.composer.kind(&row), key)?;
             }
         }
         Ok(())
@@ -280,7 +285,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     let draft = Draft::new(input, message, options, dir)?;
     match draft.existing()? {
         Some(plan) => Ok(plan),
-        None => draft.write(&mut KnownRows::new(), options.changed)?.publish(Vec::new()),
+        None => draft.write(&mut KnownRows::default(), options.changed)?.publish(Vec::new()),
     }
 }
 

@@ -22,9 +22,12 @@ mod tests;
 pub(crate) use control::Control as StopSignal;
 pub(crate) use control::Stop;
 #[cfg(feature = "nats")]
-pub(crate) use deliver::{MAX_FAILING, outcome_event};
+#[cfg(feature = "nats")]
+pub(crate) use event::outcome_event;
 pub use event::{Event, Progress};
 pub(crate) use handle::Handle;
+#[cfg(feature = "nats")]
+pub(crate) use options::MAX_REJECTIONS;
 pub use options::RunOptions;
 
 use std::{
@@ -41,22 +44,19 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval},
 };
 
-use self::{
-    control::Control,
-    deliver::{Delivery, deliver},
-    feeder::Feeder,
-};
+use self::{control::Control, deliver::deliver, feeder::Feeder};
 use crate::{
     account::Sending,
     clock::Clock,
     counts::Counts,
+    deliver::{Delivery, Rejections},
     error::{BulkError, Result},
     files::blocking,
     folder::{self, Opened},
     journal::{Job, Journal, Record},
     pace::{Gate, PaceOptions, Pause},
     parts,
-    plan::{Plan, Prepared},
+    plan::Plan,
     report::{self, Ending, Report},
     sender::{Attempt, Sender},
     state::{AttemptResult, BatchStates},
@@ -150,9 +150,7 @@ struct Shared<S> {
     tally: Tally,
     /// When the service last responded, and the last failure since.
     contact: Mutex<(Instant, Option<Box<str>>)>,
-    /// The number of requests in a row that the service rejected, and how many stop the job.
-    rejections: AtomicU64,
-    max_rejections: u64,
+    rejections: Rejections,
 }
 
 /// Counts of this run, besides those in the journal.
@@ -180,16 +178,6 @@ impl<S> Shared<S> {
         let _ = self.apply(record);
     }
 
-    /// Journals the outcome of a batch, and reports it unless all its emails were accepted.
-    async fn settle(&self, prepared: &Prepared, record: &Record) -> Result<()> {
-        self.record(record).await?;
-        if let Some(event) = deliver::event(prepared, record) {
-            // Waits for a slow reader: these events aren't repeated.
-            let _ = self.events.send(event).await;
-        }
-        Ok(())
-    }
-
     fn apply(&self, record: &Record) -> Result<()> {
         self.states().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
     }
@@ -203,17 +191,6 @@ impl<S> Shared<S> {
             }
             _ => *contact = (Instant::now(), None),
         }
-    }
-
-    /// Counts a rejection. Returns the reason to stop if the service has rejected too many requests in a row: their common cause isn't a row's.
-    fn note_rejection(&self, status: u16, message: &str) -> Option<String> {
-        let rejections = self.rejections.fetch_add(1, Ordering::Relaxed) + 1;
-        (self.max_rejections > 0 && rejections >= self.max_rejections)
-            .then(|| format!("the service rejected {rejections} requests in a row, the last one with HTTP {status}: {message}"))
-    }
-
-    fn note_acceptance(&self) {
-        self.rejections.store(0, Ordering::Relaxed);
     }
 
     /// Returns whether the service responded lately, to any batch.
@@ -271,12 +248,7 @@ async fn execute<S: Sender>(
         events,
         tally: Tally::default(),
         contact: Mutex::new((started, None)),
-        rejections: AtomicU64::new(0),
-        // The requests in flight can all have a bad row.
-        max_rejections: match options.max_rejections {
-            0 => 0,
-            rejections => rejections.max(options.concurrency as u64 + 1),
-        },
+        rejections: Rejections::new(options.max_rejections, options.concurrency),
     });
     let job = Job { id: plan.id().into(), started: shared.clock.millis() };
     shared.record(&Record::Job(job)).await?;
@@ -340,7 +312,9 @@ async fn deliver_all<S: Sender>(
                 Ok(Ok(Delivery::Ended | Delivery::Stopped)) => {}
                 Ok(Ok(Delivery::Unauthorized(reason))) => end(Ending::Unauthorized { reason }),
                 Ok(Ok(Delivery::Rejected(reason))) => end(Ending::Paused { until: None, reason }),
-                Ok(Ok(Delivery::Quota { name, until })) => end(Ending::Paused { until, reason: name.into() }),
+                Ok(Ok(Delivery::Quota { name, until })) => {
+                    end(Ending::Paused { until: until.map(|until| until.0), reason: name.into() });
+                }
                 Ok(Err(error)) => {
                     // The journal is closed before the lock is released.
                     deliveries.shutdown().await;

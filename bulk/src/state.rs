@@ -329,23 +329,13 @@ impl BatchStates {
         }
     }
 
-    /// Decides what follows from the result of an attempt of a batch, and remembers whether it was uncertain.
-    ///
-    /// The caller journals the record of the decision and then [applies](Self::apply) it.
+    /// Remembers that the outcome of an attempt is uncertain.
     ///
     /// # Panics
     ///
     /// If the plan doesn't have the batch.
-    pub(crate) fn decide(&mut self, batch: u32, result: AttemptResult, now: UnixMillis) -> Decision {
-        let situation = self.situation(batch, now);
-        self.slots[batch as usize].uncertain |= matches!(result, AttemptResult::Uncertain(_));
-        decide(&situation, result, now)
-    }
-
-    /// Returns whether a rejected batch can be sent email by email: surely none of it was accepted.
-    pub(crate) fn can_be_split(&self, batch: u32) -> bool {
-        let slot = &self.slots[batch as usize];
-        slot.phase == Phase::Maybe && slot.emails > 1 && !slot.uncertain
+    pub(crate) fn set_uncertain(&mut self, batch: u32) {
+        self.slots[batch as usize].uncertain = true;
     }
 
     /// Returns whether the emails of a batch are sent one by one.
@@ -353,7 +343,8 @@ impl BatchStates {
         self.slots[batch as usize].split
     }
 
-    fn situation(&self, batch: u32, now: UnixMillis) -> Situation {
+    /// Returns what is known of the attempts of a batch.
+    pub(crate) fn situation(&self, batch: u32, now: UnixMillis) -> Situation {
         let slot = &self.slots[batch as usize];
         let age = if slot.age_unknown { None } else { slot.first_attempt.age(now) };
         Situation { batch, emails: slot.emails, age, earlier_uncertain: slot.uncertain }

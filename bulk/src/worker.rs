@@ -11,6 +11,7 @@
 //! What a worker leaves behind when it is killed: a lease, which expires, and possibly an intent without a result. The next worker that is
 //! delivered the batch sends the same bytes under the same key if the first attempt is recent enough.
 
+mod cache;
 mod claim;
 mod deliver;
 mod event;
@@ -25,6 +26,7 @@ pub use options::WorkerOptions;
 pub(crate) use settled::Effort;
 
 use std::{
+    fs::File,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -50,12 +52,13 @@ use self::{
 use crate::{
     account::Sending,
     clock::{Clock, check_step},
+    deliver::Rejections,
     error::{BulkError, Result},
     files::blocking,
     pace::{Gate, PaceOptions, Permit, shared::SharedPace},
     plan::Plan,
-    queue::{Backend, CellKey, Control, ControlState, Lease, QueueError, load_control},
-    run::{Handle, RECENT, Stop, StopSignal},
+    queue::{Backend, CellKey, Control, ControlState, Lease, QueueError, RunningJob, load_control},
+    run::{Handle, MAX_REJECTIONS, RECENT, Stop, StopSignal},
     sender::{Attempt, Sender},
     state::AttemptResult,
 };
@@ -85,7 +88,7 @@ pub struct Worker(Handle<WorkerEvent, WorkerReport>);
 
 impl Worker {
     /// Starts a worker for one job on the current tokio runtime. It waits until the job's coordinator has uploaded the job, keeps the job's files in a
-    /// folder of its own below `cache`, and ends with the job.
+    /// folder of its own below `cache`, and ends with the job. When it ends, it deletes the files unless another worker uses them, or it is [idle](WorkerEnding::Idle).
     ///
     /// The client should be built with [`RateLimit::Off`](idempost::call::RateLimit::Off): the workers share the job's rate.
     pub fn start(
@@ -96,10 +99,25 @@ impl Worker {
     ) -> Self {
         let sending = Sending::new(client, options.account.clone());
         let (backend, sender) = (Arc::new(backend), client.clone());
-        let cache = cache.as_ref().to_owned();
-        Self(Handle::spawn(EVENTS, |stop, signal, events| {
-            Start { backend, sender, sending, cache, options, events }.run(stop, signal)
+        let dir = cache.as_ref().join(backend.job());
+        Self(Handle::spawn(EVENTS, |stop, signal, events| async move {
+            let start = Start { backend, sender, sending, dir: dir.clone(), options, events };
+            let report = start.run(stop, signal).await;
+            if !report.as_ref().is_ok_and(|report| report.ending == WorkerEnding::Idle) {
+                blocking(move || {
+                    cache::delete(&dir);
+                    Ok(())
+                })
+                .await?;
+            }
+            report
         }))
+    }
+
+    /// Deletes the files in `cache` of jobs that aren't among the running ones: those that workers have left idle, or were killed while they used
+    /// them. Blocks.
+    pub fn delete_ended(cache: impl AsRef<Path>, running: &[RunningJob]) {
+        cache::delete_ended(cache.as_ref(), |job| running.iter().any(|running| running.id == job));
     }
 
     /// Returns the next event, or `None` when the worker has stopped. The worker drops events for a slow reader.
@@ -131,7 +149,8 @@ struct Start<B, S> {
     backend: Arc<B>,
     sender: S,
     sending: Sending,
-    cache: PathBuf,
+    /// The folder of the job's files.
+    dir: PathBuf,
     options: WorkerOptions,
     events: mpsc::Sender<WorkerEvent>,
 }
@@ -151,6 +170,7 @@ struct Shared<B, S> {
     events: mpsc::Sender<WorkerEvent>,
     tally: Tally,
     refusals: Mutex<Refusals>,
+    rejections: Rejections,
     /// When the service last responded without a failure.
     responded: Mutex<Option<Instant>>,
     /// When the last batch was leased, or else the worker joined the job.
@@ -171,7 +191,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
             () = signal.reached(Stop::Drain) => return Ok(WorkerReport::default()),
             joined = self.join() => joined?,
         };
-        let Joined { control, plan, clock } = match joined {
+        let Joined { control, plan, clock, cached: _cached } = match joined {
             Ok(joined) => joined,
             Err(ending) => return Ok(WorkerReport { ending, ..WorkerReport::default() }),
         };
@@ -183,9 +203,10 @@ impl<B: Backend, S: Sender> Start<B, S> {
             self.events.clone(),
         ));
         let scope = control.borrow().rate_scope.clone();
+        let concurrency = self.options.concurrency;
         let shared = Arc::new(Shared {
             gate: Gate::new(PaceOptions {
-                concurrency: self.options.concurrency,
+                concurrency,
                 start_rate: Some(UNLIMITED),
                 ..PaceOptions::default()
             }),
@@ -201,6 +222,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
             events: self.events,
             tally: Tally::default(),
             refusals: Mutex::default(),
+            rejections: Rejections::new(MAX_REJECTIONS, concurrency),
             responded: Mutex::default(),
             leased: Mutex::new(Instant::now()),
         });
@@ -258,7 +280,9 @@ impl<B: Backend, S: Sender> Start<B, S> {
         let presented = self.sending.present(&control.account.salt).await?;
         control.account.check(&presented)?;
         self.backend.follow(&control.generation);
-        let dir = self.cache.join(self.backend.job());
+        let dir = self.dir.clone();
+        let cached = blocking(move || cache::open(&dir)).await?;
+        let dir = self.dir.clone();
         for file in &control.files {
             self.backend.download(file, &dir.join(&file.name)).await?;
         }
@@ -275,7 +299,8 @@ impl<B: Backend, S: Sender> Start<B, S> {
                 plan.id()
             )));
         }
-        Ok(Some(Ok(Joined { control, plan: Arc::new(plan), clock: Arc::new(Clock::following(now)) })))
+        let clock = Arc::new(Clock::following(now));
+        Ok(Some(Ok(Joined { control, plan: Arc::new(plan), clock, cached })))
     }
 }
 
@@ -284,6 +309,8 @@ struct Joined {
     control: Control,
     plan: Arc<Plan>,
     clock: Arc<Clock>,
+    /// As long as it is open, the job's files stay.
+    cached: File,
 }
 
 /// Lets the coordinator see that the job has a worker.

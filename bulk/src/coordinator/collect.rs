@@ -66,9 +66,9 @@ impl<B: Backend> Coordinator<B> {
             hash: intent.hash,
         };
         match (self.states.state(batch), intent.state) {
-            (Some(BatchState::Fresh), IntentState::Open) => records.push(record),
+            (Some(BatchState::Fresh), IntentState::Open | IntentState::Split) => records.push(record),
             (Some(BatchState::Maybe { .. }), IntentState::NotSent) => records.push(Record::NotSent { batch }),
-            (Some(BatchState::Maybe { first_attempt, hash }), IntentState::Open) => {
+            (Some(BatchState::Maybe { first_attempt, hash }), IntentState::Open | IntentState::Split) => {
                 let at = UnixMillis(intent.first_attempt);
                 // A later time or another content follows only a withdrawal, which was replaced before it was read.
                 if hash != intent.hash || at > first_attempt {
@@ -78,7 +78,10 @@ impl<B: Backend> Coordinator<B> {
                     records.push(record);
                 }
             }
-            _ => {}
+            _ => return,
+        }
+        if intent.state == IntentState::Split && !self.states.is_split(batch) {
+            records.push(Record::Split { batch });
         }
     }
 

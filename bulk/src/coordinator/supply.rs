@@ -105,13 +105,22 @@ impl<B: Backend> Coordinator<B> {
         });
         for (batch, UnixMillis(first_attempt), hash) in open.collect::<Vec<_>>() {
             let attempt = format!("restored in {generation}");
-            let intent = Intent { first_attempt, hash, state: IntentState::Open, requests: 0, attempt };
+            let state = if self.states.is_split(batch) { IntentState::Split } else { IntentState::Open };
+            let mut intent = Intent { first_attempt, hash, state, requests: 0, attempt };
+            let mut expected = None;
             // What a worker has recorded meanwhile can be newer, and would hide that the batch may have been sent before.
-            if let Intended::Conflict(stored) = self.backend.intend(batch, &intent, None).await?
-                && (stored.intent.state == IntentState::NotSent
-                    || stored.intent.first_attempt > first_attempt)
-            {
-                self.backend.intend(batch, &intent, Some(stored.revision)).await?;
+            while let Intended::Conflict(stored) = self.backend.intend(batch, &intent, expected).await? {
+                let theirs = stored.intent;
+                if theirs.state != IntentState::NotSent {
+                    intent.first_attempt = intent.first_attempt.min(theirs.first_attempt);
+                    if theirs.state == IntentState::Split {
+                        intent.state = IntentState::Split;
+                    }
+                    if (theirs.first_attempt, theirs.state) == (intent.first_attempt, intent.state) {
+                        break;
+                    }
+                }
+                expected = Some(stored.revision);
             }
         }
         let found = load_control(&self.backend).await?;

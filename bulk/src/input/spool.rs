@@ -10,7 +10,10 @@ use flate2::read::MultiGzDecoder;
 use idempost::problem::Problem;
 
 use super::utf16::{self, Utf16Error};
-use crate::error::{BulkError, Result};
+use crate::{
+    error::{BulkError, Result},
+    files,
+};
 
 /// How an input is encoded, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +59,22 @@ fn head(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
+/// The space that stays free, for the rest of the plan and for others.
+const RESERVE: u64 = 64 << 20;
+
 /// Copies an input of at most `max_size` bytes to a file as UTF-8: decompressed, and converted from UTF-16.
-pub(super) fn spool(name: &str, mut from: impl Read, to: &Path, max_size: u64) -> Result<()> {
+pub(super) fn spool(name: &str, from: impl Read, to: &Path, max_size: u64) -> Result<()> {
+    let free = files::free_space(files::parent(to)).map(|free| free.saturating_sub(RESERVE));
+    copy_up_to(name, from, to, max_size, free.unwrap_or(u64::MAX))
+}
+
+fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u64) -> Result<()> {
+    let limit = max_size.min(free);
     let reading = |error| BulkError::io("read", name)(error);
     let head = head(&mut from).map_err(reading)?;
     let encoding = Encoding::detect(&head);
     let from = Cursor::new(head).chain(from);
-    let mut file = crate::files::create(to)?;
+    let mut file = files::create(to)?;
     if encoding == Encoding::Gzip {
         let mut from = MultiGzDecoder::new(from);
         let head = self::head(&mut from).map_err(reading)?;
@@ -70,11 +82,16 @@ pub(super) fn spool(name: &str, mut from: impl Read, to: &Path, max_size: u64) -
             Encoding::Gzip => Encoding::Unsupported("compressed twice; decompress it once"),
             other => other,
         };
-        copy(name, encoding, Cursor::new(head).chain(from).take(max_size + 1), &mut file, to)?;
+        copy(name, encoding, Cursor::new(head).chain(from).take(limit + 1), &mut file, to)?;
     } else {
-        copy(name, encoding, from.take(max_size + 1), &mut file, to)?;
+        copy(name, encoding, from.take(limit + 1), &mut file, to)?;
     }
-    if file.metadata().map_err(BulkError::io("read", to))?.len() > max_size {
+    let size = file.metadata().map_err(BulkError::io("read", to))?.len();
+    if size > limit && free < max_size {
+        let message = format!("{name} has more than the {free} bytes that the disk has room for");
+        return Err(BulkError::io("write", to)(io::Error::new(io::ErrorKind::StorageFull, message)));
+    }
+    if size > limit {
         let rule = format!("{name} has more than {max_size} bytes; a larger `max_size` allows it");
         return Err(BulkError::Input(vec![Problem::new("/max_size", "size", rule)]));
     }
@@ -114,6 +131,8 @@ fn unsupported(name: &str, what: &str) -> BulkError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use flate2::{Compression, write::GzEncoder};
 
     use super::*;
@@ -141,6 +160,20 @@ mod tests {
         for short in ["", "t", "to"] {
             assert_eq!(spooled(short.as_bytes()).unwrap(), short.as_bytes());
         }
+    }
+
+    #[test]
+    fn an_input_that_does_not_fit_on_the_disk_is_an_error_before_the_disk_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("input");
+        let endless = || gzip(&b"to\na@x.test\n".repeat(1_000));
+        let error = copy_up_to("people.csv", &*endless(), &path, 1 << 20, 5_000).unwrap_err();
+        let BulkError::Io { source, .. } = &error else { panic!("{error:?}") };
+        assert!(source.to_string().contains("has more than the 5000 bytes"), "{source}");
+        assert!(fs::metadata(&path).unwrap().len() <= 5_001);
+        fs::remove_file(&path).unwrap();
+        copy_up_to("people.csv", &*endless(), &path, 1 << 20, 12_000).unwrap();
+        assert!(files::free_space(dir.path()).is_none_or(|free| free > 0));
     }
 
     #[test]

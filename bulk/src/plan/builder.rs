@@ -12,12 +12,14 @@ use super::{
     BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, Selection, address_hash, body_hash,
     composer::Files,
     context::Context,
-    index::{Entry, IndexWriter},
-    invalid_rows::InvalidRows,
-    skipped_rows::SkippedRows,
+    hashes::{Bits, IN_MEMORY, Sorter},
+    index::{self, Entry, IndexWriter},
+    invalid_rows::{self, InvalidRows},
+    skipped_rows::{self, SkippedRows},
 };
 use crate::{
     error::{BulkError, Result},
+    files,
     input::{Position, Reading, Record, Row, RowProblem},
 };
 
@@ -49,31 +51,44 @@ pub(super) fn build(
     known: &mut KnownRows,
     changed: ChangedRows,
 ) -> Result<Built> {
-    let mut rows = context.rows()?;
-    let mut builder = Builder {
-        context,
-        known,
-        changed_rows: changed,
-        suppressed: &options.suppressed,
-        skipped: SkippedRows::new(dir),
-        index: IndexWriter::create(dir)?,
-        invalid: InvalidRows::new(dir, &context.layout),
-        seen: HashSet::new(),
-        recipients: Vec::new(),
-        batch: None,
-        json: Vec::new(),
-        counts: Counts::default(),
-        rows: Selection::default(),
-        problems: Vec::new(),
-        changed: (0, Vec::new()),
-    };
-    while options.limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
-        let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? else { break };
-        if context.selects(position.row) {
-            builder.row(position, record)?;
+    let mut repeated = Bits::default();
+    loop {
+        let mut rows = context.rows()?;
+        let mut builder = Builder {
+            context,
+            known,
+            changed_rows: changed,
+            suppressed: &options.suppressed,
+            skipped: SkippedRows::new(dir),
+            index: IndexWriter::create(dir)?,
+            invalid: InvalidRows::new(dir, &context.layout),
+            repeated: &mut repeated,
+            recent: HashSet::new(),
+            identities: Sorter::new(dir),
+            recipients: Sorter::new(dir),
+            batch: None,
+            json: Vec::new(),
+            counts: Counts::default(),
+            rows: Selection::default(),
+            problems: Vec::new(),
+            changed: (0, Vec::new()),
+        };
+        while options.limit.is_none_or(|limit| builder.counts.valid + builder.counts.known < limit) {
+            let Some((position, record)) = rows.next().map_err(|error| context.unreadable(error))? else {
+                break;
+            };
+            if context.selects(position.row) {
+                builder.row(position, record)?;
+            }
+        }
+        if let Some(built) = builder.finish()? {
+            return Ok(built);
+        }
+        // Rows that are far apart are equal. Now that they are known, the plan is made without them.
+        for name in [index::NAME, invalid_rows::NAME, skipped_rows::NAME] {
+            files::remove(&dir.join(name))?;
         }
     }
-    builder.finish()
 }
 
 struct Builder<'a> {
@@ -84,9 +99,13 @@ struct Builder<'a> {
     skipped: SkippedRows,
     index: IndexWriter,
     invalid: InvalidRows<'a>,
-    /// The identities of the rows so far, and the hashes of their recipients: together up to 50 bytes of memory per row.
-    seen: HashSet<[u8; 16]>,
-    recipients: Vec<u64>,
+    /// The numbers of rows that are equal to an earlier one: a bit each.
+    repeated: &'a mut Bits,
+    /// The identities of the last rows that are sent, which are enough for most inputs.
+    recent: HashSet<[u8; 16]>,
+    /// The identities of all of them with their numbers, and their recipients.
+    identities: Sorter,
+    recipients: Sorter,
     /// The batch that may take more emails.
     batch: Option<OpenBatch>,
     /// The JSON of the last email.
@@ -123,13 +142,13 @@ impl Builder<'_> {
             let problem = Problem::new("", "required", "the key that tells the row from others is missing");
             return self.invalid(position, record, vec![RowProblem::new(position, name, problem)]);
         };
-        let held = self.known.find(&key.identity);
+        let held = self.known.find(&key.identity)?;
         if held == Some(Held::Taken) {
             self.counts.known += 1;
             return Ok(());
         }
         // Without a key of their own, rows of one recipient can't be told from a corrected one.
-        if held.is_none() && layout.key.is_none() && self.known.has_recipient(key.recipient) {
+        if held.is_none() && layout.key.is_none() && self.known.has_recipient(&key.recipient)? {
             let (count, shown) = &mut self.changed;
             *count += 1;
             if shown.len() < CHANGED {
@@ -152,11 +171,18 @@ impl Builder<'_> {
             self.counts.suppressed += 1;
             return self.skipped.push(position.row, fields.to, "suppressed");
         }
-        if !self.seen.insert(key.identity) {
+        let row = usize::try_from(position.row).unwrap_or(usize::MAX);
+        if self.repeated.contains(row) || self.recent.contains(&key.identity) {
+            self.repeated.insert(row);
             self.counts.repeated += 1;
             return self.skipped.push(position.row, fields.to, "repeated");
         }
-        self.recipients.push(key.recipient);
+        if self.recent.len() == IN_MEMORY {
+            self.recent.clear();
+        }
+        self.recent.insert(key.identity);
+        self.identities.push((key.identity, position.row))?;
+        self.recipients.push((key.recipient, 0))?;
         self.counts.retried_rejected += u64::from(held == Some(Held::Rejected));
         self.counts.retried_unknown += u64::from(held == Some(Held::Unknown));
         self.valid(position, kind, &email)
@@ -221,15 +247,30 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Built> {
+    /// Ends the plan. `None` if it sends rows that turn out to be equal.
+    fn finish(mut self) -> Result<Option<Built>> {
         self.close()?;
         self.invalid.finish()?;
         self.skipped.finish()?;
         let (entries, index_hash) = self.index.finish()?;
-        self.recipients.sort_unstable();
-        self.counts.duplicates = self.recipients.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+        let (mut last, mut is_final) = (None, true);
+        self.identities.finish(|(identity, row)| {
+            if last.replace(identity) == Some(identity) {
+                self.repeated.insert(usize::try_from(row).unwrap_or(usize::MAX));
+                is_final = false;
+            }
+            Ok(())
+        })?;
+        if !is_final {
+            return Ok(None);
+        }
+        let mut last = None;
+        self.recipients.finish(|(recipient, _)| {
+            self.counts.duplicates += u64::from(last.replace(recipient) == Some(recipient));
+            Ok(())
+        })?;
         let Self { counts, rows, problems, changed, .. } = self;
-        Ok(Built { counts, rows, problems, changed, entries, index_hash })
+        Ok(Some(Built { counts, rows, problems, changed, entries, index_hash }))
     }
 }
 

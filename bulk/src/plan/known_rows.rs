@@ -1,6 +1,12 @@
 //! The rows that the earlier parts of a job have.
 
-use super::RowKey;
+use std::path::Path;
+
+use super::{
+    RowKey,
+    hashes::{Bits, Lookup, Sorter},
+};
+use crate::error::Result;
 
 /// What became of a row in an earlier part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,49 +21,66 @@ pub(crate) enum Held {
     Unsent,
 }
 
-/// The rows of earlier parts: 26 bytes each.
+impl Held {
+    const ALL: [Self; 4] = [Self::Taken, Self::Rejected, Self::Unknown, Self::Unsent];
+}
+
+/// The rows of earlier parts, before they are looked for.
+#[derive(Debug)]
+pub(crate) struct EarlierRows {
+    rows: Sorter,
+    /// The recipients of taken rows.
+    recipients: Sorter,
+}
+
+impl EarlierRows {
+    /// Keeps them in files of this folder.
+    pub(crate) fn new(dir: &Path) -> Self {
+        Self { rows: Sorter::new(dir), recipients: Sorter::new(dir) }
+    }
+
+    pub(crate) fn add(&mut self, key: RowKey, held: Held) -> Result<()> {
+        if held == Held::Taken {
+            self.recipients.push((key.recipient, 0))?;
+        }
+        self.rows.push((key.identity, held as u64))
+    }
+
+    /// Ends the additions. A row that is taken in one part is taken, whatever became of it in others.
+    pub(crate) fn finish(self) -> Result<KnownRows> {
+        let mut missing = 0;
+        let rows = Lookup::new(self.rows, |(_, held)| missing += u64::from(held == Held::Taken as u64))?;
+        let recipients = Lookup::new(self.recipients, drop)?;
+        Ok(KnownRows { rows: Some((rows, recipients)), found: Bits::default(), missing })
+    }
+}
+
+/// The rows of earlier parts: a bit of memory each.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRows {
-    /// Sorted by identity, a taken one first.
-    rows: Vec<([u8; 16], Held, bool)>,
-    /// The recipients of taken rows, sorted.
-    recipients: Vec<u64>,
+    /// The rows, and the recipients of taken ones.
+    rows: Option<(Lookup, Lookup)>,
+    found: Bits,
+    missing: u64,
 }
 
 impl KnownRows {
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
-
-    pub(crate) fn add(&mut self, key: RowKey, held: Held) {
-        self.rows.push((key.identity, held, false));
-        if held == Held::Taken {
-            self.recipients.push(key.recipient);
-        }
-    }
-
-    /// Ends the additions; nothing is found before.
-    pub(crate) fn sort(&mut self) {
-        self.rows.sort_unstable();
-        self.rows.dedup_by_key(|(identity, ..)| *identity);
-        self.recipients.sort_unstable();
-        self.recipients.dedup();
-    }
-
     /// Returns what became of a row, and marks it as found.
-    pub(super) fn find(&mut self, identity: &[u8; 16]) -> Option<Held> {
-        let at = self.rows.binary_search_by_key(identity, |(identity, ..)| *identity).ok()?;
-        let (_, held, found) = &mut self.rows[at];
-        *found = true;
-        Some(*held)
+    pub(super) fn find(&mut self, identity: &[u8; 16]) -> Result<Option<Held>> {
+        let Some((rows, _)) = &self.rows else { return Ok(None) };
+        let Some((place, held)) = rows.find(identity)? else { return Ok(None) };
+        let held = Held::ALL.into_iter().find(|state| *state as u64 == held);
+        self.missing -= u64::from(self.found.insert(place) && held == Some(Held::Taken));
+        Ok(held)
     }
 
-    pub(super) fn has_recipient(&self, recipient: u64) -> bool {
-        self.recipients.binary_search(&recipient).is_ok()
+    pub(super) fn has_recipient(&self, recipient: &[u8; 16]) -> Result<bool> {
+        let Some((_, recipients)) = &self.rows else { return Ok(false) };
+        Ok(recipients.find(recipient)?.is_some())
     }
 
     /// Counts the taken rows that weren't found.
     pub(crate) fn missing(&self) -> u64 {
-        self.rows.iter().filter(|(_, held, found)| *held == Held::Taken && !found).count() as u64
+        self.missing
     }
 }

@@ -10,7 +10,7 @@ pub(crate) struct RowKey {
     /// The hash of the value of the key, or of all values of the row.
     pub(crate) identity: [u8; 16],
     /// The hash of the recipients. Names, case and order of the addresses don't matter.
-    pub(crate) recipient: u64,
+    pub(crate) recipient: [u8; 16],
 }
 
 impl RowKey {
@@ -45,11 +45,15 @@ impl RowKey {
                 }
             }
         }
-        let (mut identity, mut recipient) = ([0; 16], [0; 8]);
-        identity.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        recipient.copy_from_slice(&recipients.as_bytes()[..8]);
-        Some(Self { identity, recipient: u64::from_le_bytes(recipient) })
+        Some(Self { identity: half(hasher.finalize()), recipient: half(recipients) })
     }
+}
+
+/// Returns the first 128 bits.
+fn half(hash: blake3::Hash) -> [u8; 16] {
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.as_bytes()[..16]);
+    half
 }
 
 fn field(hasher: &mut blake3::Hasher, name: &str, value: &str) {
@@ -92,9 +96,7 @@ fn recipients(to: &[String]) -> blake3::Hash {
 
 /// Returns the hash of an address. Its name and case don't matter.
 pub(crate) fn address_hash(text: &str) -> [u8; 16] {
-    let mut hash = [0; 16];
-    hash.copy_from_slice(&blake3::hash(address(text).as_bytes()).as_bytes()[..16]);
-    hash
+    half(blake3::hash(address(text).as_bytes()))
 }
 
 fn address(text: &str) -> String {

@@ -29,6 +29,8 @@ pub struct Intent {
 pub enum IntentState {
     /// An attempt is in flight, or its outcome is uncertain.
     Open,
+    /// The service rejected the batch, and its emails are sent one by one. They may all have been sent.
+    Split,
     /// No attempt was executed.
     NotSent,
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::counts::Counts;
+use crate::{
+    counts::Counts,
+    journal::{EmailOutcome, Record},
+};
 
 /// An event of a running job.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,4 +71,38 @@ pub struct Progress {
     pub elapsed: Duration,
     /// The estimated time until the job is finished; `None` before the first batch.
     pub remaining: Option<Duration>,
+}
+
+/// Returns the event for the record of a batch that begins with this row.
+pub(crate) fn outcome_event(batch: u32, first_row: u64, emails: u16, record: &Record) -> Option<Event> {
+    let all = u64::from(emails);
+    let count = |emails: &[EmailOutcome], wanted: fn(&EmailOutcome) -> bool| {
+        emails.iter().filter(|email| wanted(email)).count() as u64
+    };
+    match record {
+        Record::Rejected { message, .. } => {
+            Some(Event::Rejected { batch, first_row, emails: all, reason: message.to_string() })
+        }
+        Record::Unknown { reason, .. } => {
+            Some(Event::Unknown { batch, first_row, emails: all, reason: reason.to_string() })
+        }
+        Record::Partial { emails, .. } => {
+            let unknown = count(emails, |email| matches!(email, EmailOutcome::Unknown));
+            let rejected = emails.iter().find_map(|email| match email {
+                EmailOutcome::Rejected(message) => Some(message.to_string()),
+                _ => None,
+            });
+            match rejected {
+                Some(reason) if unknown == 0 => {
+                    let emails = count(emails, |email| matches!(email, EmailOutcome::Rejected(_)));
+                    Some(Event::Rejected { batch, first_row, emails, reason })
+                }
+                _ => {
+                    let reason = "the response can't be assigned to the emails of the batch".to_owned();
+                    Some(Event::Unknown { batch, first_row, emails: unknown, reason })
+                }
+            }
+        }
+        _ => None,
+    }
 }

@@ -9,7 +9,7 @@ const CONCURRENCY: usize = 16;
 /// The default time without any response after which a job gives up.
 const MAX_OUTAGE: Duration = Duration::from_mins(15);
 /// The default number of rejected requests in a row after which a job pauses.
-const MAX_REJECTIONS: u64 = 20;
+pub(crate) const MAX_REJECTIONS: u64 = 20;
 
 /// How a job is executed.
 #[derive(Clone, Debug)]

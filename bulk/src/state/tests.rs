@@ -39,6 +39,17 @@ fn terminal() -> [(Record, BatchState); 4] {
     ]
 }
 
+impl BatchStates {
+    /// Decides as a delivery does.
+    pub(super) fn decide(&mut self, batch: u32, result: AttemptResult, now: UnixMillis) -> Decision {
+        let situation = self.situation(batch, now);
+        if matches!(result, AttemptResult::Uncertain(_)) {
+            self.set_uncertain(batch);
+        }
+        decide(&situation, result, now)
+    }
+}
+
 /// A summary of a decision, for the table.
 fn summary(decision: &Decision) -> String {
     let record = match &decision.record {

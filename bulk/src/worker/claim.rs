@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     clock::{self, Clock},
+    deliver::Before,
     journal::{Record, UnixMillis},
     plan::Prepared,
     queue::{Backend, Intended, Intent, IntentState, Ledger, QueueError, StoredIntent},
@@ -46,19 +47,14 @@ struct Held {
     revision: u64,
     /// Whether an attempt may have been executed: one of another worker, or one of this worker with an uncertain outcome.
     uncertain: bool,
+    /// Whether the emails are sent one by one, since the service rejected the batch.
+    split: bool,
 }
 
-/// What to do before an attempt.
-#[derive(Debug)]
-pub(super) enum Before {
-    /// Send: the intent is durable.
-    Send,
-    /// Don't send: the batch has a result.
-    Ended,
-    /// Don't send: this is the result.
-    Settle(Record),
-    /// Don't send, and leave the batch: the intent can't be recorded.
-    Abandon(QueueError),
+impl Held {
+    fn ready(&self) -> Before {
+        if self.split { Before::Split } else { Before::Send }
+    }
 }
 
 impl Claim {
@@ -76,16 +72,20 @@ impl Claim {
     }
 
     /// Makes sure that the intent is durable, and that another attempt is safe.
-    pub(super) async fn before_attempt(&mut self, ledger: &impl Backend, clock: &Clock) -> Before {
+    ///
+    /// # Errors
+    /// The intent can't be recorded, and the batch has to be left.
+    pub(super) async fn before_attempt(
+        &mut self,
+        ledger: &impl Backend,
+        clock: &Clock,
+    ) -> Result<Before, QueueError> {
         let deadline = Instant::now() + ledger.lease_time();
         loop {
-            let error = match self.try_before_attempt(ledger, clock).await {
-                Ok(before) => return before,
-                Err(error) => error,
-            };
+            let tried = self.try_before_attempt(ledger, clock).await;
             // In a new ledger, this claim might hide an attempt that only the lost one had.
-            if !matches!(error, QueueError::Unavailable { .. }) || Instant::now() >= deadline {
-                return Before::Abandon(error);
+            if !matches!(tried, Err(QueueError::Unavailable { .. })) || Instant::now() >= deadline {
+                return tried;
             }
             sleep(RETRY).await;
         }
@@ -107,15 +107,23 @@ impl Claim {
                     if ledger.result(self.batch).await?.is_some() {
                         return Ok(Before::Ended);
                     }
-                    let open = intent.state == IntentState::Open;
+                    let state = intent.state;
+                    let open = state != IntentState::NotSent;
                     self.earlier_requests = intent.requests.saturating_add(u32::from(open));
                     if open && intent.hash != self.hash {
                         let reason = "the content differs from the content of the first attempt".into();
                         return Ok(Before::Settle(Record::Unknown { batch: self.batch, reason }));
                     }
-                    (self.intent(if open { intent.first_attempt } else { now.0 }), Some(*revision), open)
+                    let first = if open { intent.first_attempt } else { now.0 };
+                    let state = if open { state } else { IntentState::Open };
+                    (Intent { state, ..self.intent(first) }, Some(*revision), open)
                 }
-                (None, Some(held)) if held.uncertain => return Ok(self.resend_since(held.first_attempt, now)),
+                (None, Some(held)) if held.uncertain => {
+                    return Ok(match self.expired(held.first_attempt, now) {
+                        Some(record) => Before::Settle(record),
+                        None => held.ready(),
+                    });
+                }
                 (None, Some(held)) if age(held.first_attempt, now).is_some_and(|age| age <= RENEW_AFTER) => {
                     return Ok(Before::Send);
                 }
@@ -125,13 +133,14 @@ impl Claim {
                     (self.intent(first), None, self.possibly_attempted.is_some())
                 }
             };
-            if uncertain && let Before::Settle(expired) = self.resend_since(intent.first_attempt, now) {
+            if uncertain && let Some(expired) = self.expired(intent.first_attempt, now) {
                 return Ok(Before::Settle(expired));
             }
             match ledger.intend(self.batch, &intent, expected).await? {
                 Intended::Recorded(revision) => {
-                    self.held = Some(Held { first_attempt: intent.first_attempt, revision, uncertain });
-                    return Ok(Before::Send);
+                    let split = intent.state == IntentState::Split;
+                    let held = Held { first_attempt: intent.first_attempt, revision, uncertain, split };
+                    return Ok(self.held.insert(held).ready());
                 }
                 Intended::Conflict(stored) => {
                     self.held = None;
@@ -152,20 +161,41 @@ impl Claim {
         }
     }
 
-    /// Sends again while the service remembers the key.
-    fn resend_since(&self, first_attempt: u64, now: UnixMillis) -> Before {
+    /// Returns the result of a batch whose key the service may have forgotten.
+    fn expired(&self, first_attempt: u64, now: UnixMillis) -> Option<Record> {
         let age = age(first_attempt, now);
-        if clock::can_be_resent(age) {
-            return Before::Send;
-        }
         let situation = Situation { batch: self.batch, emails: self.emails, age, earlier_uncertain: true };
-        Before::Settle(situation.expired(None))
+        (!clock::can_be_resent(age)).then(|| situation.expired(None))
+    }
+
+    /// Records that the emails are sent one by one from here on, unless another worker has taken the batch. `sent` is the number of requests of this
+    /// worker.
+    ///
+    /// # Errors
+    /// It can't be recorded, and the batch has to be left.
+    pub(super) async fn split(&mut self, ledger: &impl Backend, sent: u32) -> Result<bool, QueueError> {
+        let Some(held) = self.held.take() else { return Ok(false) };
+        let requests = self.earlier_requests.saturating_add(sent);
+        let intent = Intent { state: IntentState::Split, requests, ..self.intent(held.first_attempt) };
+        let deadline = Instant::now() + ledger.lease_time();
+        loop {
+            match ledger.intend(self.batch, &intent, Some(held.revision)).await {
+                Ok(Intended::Recorded(revision)) => {
+                    self.held = Some(Held { revision, uncertain: true, split: true, ..held });
+                    return Ok(true);
+                }
+                Ok(Intended::Conflict(_)) => return Ok(false),
+                Err(QueueError::Unavailable { .. }) if Instant::now() < deadline => sleep(RETRY).await,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Describes the claim for the decision on a result.
     pub(super) fn situation(&self, now: UnixMillis) -> Situation {
+        let unheld = (now.0, self.possibly_attempted.is_some());
         let (first, uncertain) =
-            self.held.as_ref().map_or((now.0, true), |held| (held.first_attempt, held.uncertain));
+            self.held.as_ref().map_or(unheld, |held| (held.first_attempt, held.uncertain));
         Situation {
             batch: self.batch,
             emails: self.emails,
@@ -179,11 +209,6 @@ impl Claim {
         if let Some(held) = &mut self.held {
             held.uncertain = true;
         }
-    }
-
-    /// Whether an earlier attempt may have been executed.
-    pub(super) fn is_uncertain(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.uncertain)
     }
 
     /// The requests that earlier workers may have sent.

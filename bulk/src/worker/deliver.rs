@@ -8,24 +8,18 @@ use std::{
 
 use http::HeaderMap;
 use idempost::call::RateSignal;
-use tokio::time::{Instant, interval, sleep, timeout};
+use tokio::time::{interval, sleep, timeout};
 
-use super::{
-    Shared, WorkerEvent,
-    claim::{Before, Claim},
-    refusals::About,
-    renderer::RenderError,
-    settled::Effort,
-};
+use super::{Shared, WorkerEvent, claim::Claim, refusals::About, renderer::RenderError, settled::Effort};
 use crate::{
+    deliver::{self, Before, Delivery, Ledger, Rejections},
     error::BulkError,
-    journal::{EmailOutcome, Record},
-    key::idempotency_key,
+    journal::{EmailOutcome, Record, UnixMillis},
     pace::{Observation, Permit},
     queue::{Backend, IntentState, Lease, QueueError, pause},
-    run::{MAX_FAILING, Stop},
-    sender::{SendRequest, Sender},
-    state::{AttemptResult, Decision, Next, decide},
+    run::Stop,
+    sender::{Attempt, SendRequest, Sender},
+    state::{AttemptResult, Situation},
 };
 
 /// The pause after a failed attempt to record a result.
@@ -90,167 +84,50 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                 return Delivered::Failed(error);
             }
         };
-        let key = idempotency_key(self.plan.id(), batch, &prepared.hash);
         let possibly_attempted = self.control.borrow().possibly_attempted;
-        let mut claim = Claim::new(&prepared, lease.token.clone(), possibly_attempted);
-        let mut turn = match turn {
-            Some((permit, Some(slot))) => Some((permit, slot)),
-            Some((permit, None)) => tokio::select! {
-                slot = self.slot() => Some((permit, slot)),
-                () = self.interrupted() => return self.release(lease, &mut claim, Effort::default()).await,
-            },
-            None => None,
+        let claim = Claim::new(&prepared, lease.token.clone(), possibly_attempted);
+        let mut leased = Leased {
+            shared: self,
+            lease,
+            claim,
+            turn,
+            slot: Duration::ZERO,
+            effort: Effort::default(),
+            settled: false,
+            about: About::Everything,
         };
-        let mut unauthorized = false;
-        let mut failing_since = None;
-        let mut effort = Effort::default();
-        loop {
-            let (mut permit, slot) = match turn.take() {
-                Some(turn) => turn,
-                None => match self.turn(claim.is_uncertain()).await {
-                    Some(turn) => turn,
-                    None => return self.release(lease, &mut claim, effort).await,
-                },
-            };
-            match claim.before_attempt(&*self.backend, &self.clock).await {
-                Before::Send => {}
-                Before::Ended => {
-                    let _ = self.backend.done(lease).await;
-                    return Delivered::Settled;
-                }
-                Before::Settle(record) => return self.settle(lease, &record, effort.since(&claim)).await,
-                Before::Abandon(error) => return self.abandon(lease, error).await,
-            }
-            if claim.is_uncertain() {
-                effort.repeated = true;
-                self.tally.replayed.fetch_add(1, Ordering::Relaxed);
-            }
-            effort.requests += 1;
-            self.tally.requests.fetch_add(1, Ordering::Relaxed);
-            permit.sending();
-            let emails = prepared.emails();
-            let request =
-                SendRequest { kind: prepared.kind, emails, key: key.clone(), body: prepared.body.clone() };
-            let mut attempt = tokio::select! {
-                attempt = self.sender.send(request) => attempt,
-                () = self.stop.reached(Stop::Abort) => return Delivered::Released,
-            };
-            let throttled = matches!(attempt.observation, Observation::Throttled { .. });
-            if throttled {
-                effort.throttled += 1;
-                self.tally.throttled.fetch_add(1, Ordering::Relaxed);
-            }
-            // The rate is learned by all workers together; the gate only counts failures.
-            permit
-                .finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
-            self.pace.saw(RateSignal::new(slot, attempt.observation.verdict(), &attempt.headers));
-            // A session refreshes a rejected access token for the next request, so one 401 isn't final.
-            if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
-                && !std::mem::replace(&mut unauthorized, true)
-            {
-                attempt.result = AttemptResult::NotSent(message.clone());
-            }
-            self.note_response(&attempt);
-            if let AttemptResult::Uncertain(reason) = &attempt.result
-                && attempt.observation == Observation::ServerError
-            {
-                let since = *failing_since.get_or_insert_with(Instant::now);
-                if since.elapsed() >= MAX_FAILING && self.is_responsive() {
-                    let reason =
-                        format!("the service kept failing for this batch alone; last result: {reason}");
-                    let unknown = Record::Unknown { batch, reason: reason.into() };
-                    return self.settle(lease, &unknown, effort.since(&claim)).await;
-                }
-            } else {
-                failing_since = None;
-            }
-            let status = match &attempt.result {
-                AttemptResult::Unauthorized { status, .. } => Some(*status),
-                _ => None,
-            };
-            let now = self.clock.millis();
-            let situation = claim.situation(now);
-            if matches!(attempt.result, AttemptResult::Uncertain(_)) {
-                claim.set_uncertain();
-            }
-            let Decision { record, next } = decide(&situation, attempt.result, now);
-            match next {
-                Next::Done => {
-                    let Some(record) = record else { return Delivered::Released };
-                    let accepted = |email: &EmailOutcome| matches!(email, EmailOutcome::Accepted(_));
-                    let reason = match &record {
-                        Record::Rejected { message, .. } => Some(message.to_string()),
-                        Record::Partial { emails, .. } if !emails.iter().any(accepted) => None,
-                        Record::Result { .. } | Record::Partial { .. } => {
-                            self.refusals().accepted();
-                            None
-                        }
-                        _ => None,
-                    };
-                    if let Some(reason) = reason
-                        && self.refusals().rejected()
-                        && !claim.is_uncertain()
-                    {
-                        let reason = format!("the service rejects all batches, lately: {reason}");
-                        // If the queue doesn't respond, the next rejected batch pauses the job.
-                        let _ = pause(&*self.backend, &reason).await;
-                        return self.release(lease, &mut claim, effort).await;
-                    }
-                    return self.settle(lease, &record, effort.since(&claim)).await;
-                }
-                Next::BackToFresh => {}
-                Next::RetrySame { after } => {
-                    let delay = sleep(after.unwrap_or_default());
-                    tokio::select! {
-                        () = delay => {}
-                        () = self.interrupted() => return self.release(lease, &mut claim, effort).await,
-                    }
-                }
-                Next::StopJob(reason) => {
-                    let about =
-                        if status == Some(401) { About::Everything } else { self.refusals().refused(batch) };
-                    if about == About::Batch && !claim.is_uncertain() {
-                        let rejected =
-                            Record::Rejected { batch, status: status.unwrap_or(0), message: reason.into() };
-                        return self.settle(lease, &rejected, effort.since(&claim)).await;
-                    }
-                    self.release(lease, &mut claim, effort).await;
-                    return match about {
-                        About::Everything => Delivered::Unauthorized(reason),
-                        About::Unclear | About::Batch => Delivered::Released,
-                    };
-                }
-                Next::PauseJob { quota, until } => {
-                    let until = Duration::from_millis(until.unwrap_or_else(|| now.after(QUOTA_PAUSE)).0);
-                    let reason = format!("the quota `{quota}` is used up");
-                    if let Err(error) = self.pace.pause(until, &reason).await {
-                        self.report_event(WorkerEvent::QueueUnavailable { reason: error.with_cause() });
-                    }
-                    return self.release(lease, &mut claim, effort).await;
-                }
-            }
-        }
-    }
-
-    /// Waits for the right to another attempt. `None` if the worker or the job stops first.
-    async fn turn(&self, retry: bool) -> Option<(Permit, Duration)> {
-        let granted = async {
-            let permit = if retry { self.gate.retry_permit().await } else { self.gate.permit().await };
-            (permit, self.slot().await)
+        let delivery = match deliver::deliver(&mut leased, self.plan.id(), &prepared).await {
+            Ok(delivery) => delivery,
+            Err(delivered) => return delivered,
         };
-        tokio::select! {
-            biased;
-            () = self.interrupted() => None,
-            turn = granted => Some(turn),
+        match &delivery {
+            Delivery::Rejected(reason) => {
+                // If the queue doesn't respond, the next rejected batch pauses the job.
+                let _ = pause(&*self.backend, reason).await;
+            }
+            Delivery::Quota { name, until } => {
+                let until = until.unwrap_or_else(|| self.clock.millis().after(QUOTA_PAUSE));
+                let reason = format!("the quota `{name}` is used up");
+                if let Err(error) = self.pace.pause(Duration::from_millis(until.0), &reason).await {
+                    self.report_event(WorkerEvent::QueueUnavailable { reason: error.with_cause() });
+                }
+            }
+            Delivery::Ended | Delivery::Stopped | Delivery::Unauthorized(_) => {}
         }
-    }
-
-    /// Returns the batch to the queue.
-    async fn release(&self, lease: &Lease, claim: &mut Claim, effort: Effort) -> Delivered {
-        claim.withdraw(&*self.backend, effort.requests).await;
-        // If this fails, the lease expires.
-        let _ = timeout(GRACE, self.return_lease(lease)).await;
-        Delivered::Released
+        if leased.settled {
+            return Delivered::Settled;
+        }
+        if self.stop.stop() < Stop::Abort {
+            leased.claim.withdraw(&*self.backend, leased.effort.requests).await;
+            // If this fails, the lease expires.
+            let _ = timeout(GRACE, self.return_lease(lease)).await;
+        }
+        match delivery {
+            Delivery::Unauthorized(reason) if leased.about == About::Everything => {
+                Delivered::Unauthorized(reason)
+            }
+            _ => Delivered::Released,
+        }
     }
 
     /// Returns a lease as soon as the queue accepts it. A lease that expires instead counts as a failed delivery.
@@ -284,7 +161,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             Err(_) => return Delivered::Released,
         }
         let attempted = match self.backend.intent(batch).await {
-            Ok(stored) => stored.is_some_and(|stored| stored.intent.state == IntentState::Open),
+            Ok(stored) => stored.is_some_and(|stored| stored.intent.state != IntentState::NotSent),
             Err(_) => return Delivered::Released,
         };
         let possibly = attempted || self.control.borrow().possibly_attempted.is_some();
@@ -333,10 +210,145 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 }
 
-impl Effort {
-    /// Adds the requests of earlier workers.
-    fn since(self, claim: &Claim) -> Self {
-        Self { requests: self.requests.saturating_add(claim.earlier_requests()), ..self }
+/// A batch that this worker has leased, which is recorded in the queue.
+struct Leased<'a, B, S> {
+    shared: &'a Shared<B, S>,
+    lease: &'a Lease,
+    claim: Claim,
+    /// The right to the first attempt, with its slot unless that has passed.
+    turn: Option<(Permit, Option<Duration>)>,
+    /// The slot of the attempt.
+    slot: Duration,
+    effort: Effort,
+    /// Whether the batch has a result.
+    settled: bool,
+    /// What the last refusal was about.
+    about: About,
+}
+
+impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
+    type Failure = Delivered;
+
+    async fn permit(&mut self, retry: bool) -> Result<Permit, Delivery> {
+        let shared = self.shared;
+        let turn = self.turn.take();
+        let granted = async {
+            let (permit, slot) = match turn {
+                Some(turn) => turn,
+                None if retry => (shared.gate.retry_permit().await, None),
+                None => (shared.gate.permit().await, None),
+            };
+            match slot {
+                Some(slot) => (permit, slot),
+                None => (permit, shared.slot().await),
+            }
+        };
+        tokio::select! {
+            biased;
+            () = shared.interrupted() => Err(Delivery::Stopped),
+            (permit, slot) = granted => {
+                self.slot = slot;
+                Ok(permit)
+            }
+        }
+    }
+
+    async fn before_attempt(&mut self) -> Result<Before, Delivered> {
+        let Shared { backend, clock, .. } = self.shared;
+        match self.claim.before_attempt(&**backend, clock).await {
+            Ok(Before::Ended) => {
+                let _ = backend.done(self.lease).await;
+                self.settled = true;
+                Ok(Before::Ended)
+            }
+            Ok(before) => Ok(before),
+            Err(error) => Err(self.shared.abandon(self.lease, error).await),
+        }
+    }
+
+    async fn send(&mut self, request: SendRequest, repeats: bool) -> Option<Attempt> {
+        let tally = &self.shared.tally;
+        self.effort.repeated |= repeats;
+        tally.replayed.fetch_add(repeats.into(), Ordering::Relaxed);
+        self.effort.requests += 1;
+        tally.requests.fetch_add(1, Ordering::Relaxed);
+        tokio::select! {
+            attempt = self.shared.sender.send(request) => Some(attempt),
+            () = self.shared.stop.reached(Stop::Abort) => None,
+        }
+    }
+
+    fn finish(&mut self, permit: Permit, attempt: &Attempt) {
+        let throttled = matches!(attempt.observation, Observation::Throttled { .. });
+        self.effort.throttled += u32::from(throttled);
+        self.shared.tally.throttled.fetch_add(throttled.into(), Ordering::Relaxed);
+        // The rate is learned by all workers together; the gate only counts failures.
+        permit.finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
+        self.shared.pace.saw(RateSignal::new(self.slot, attempt.observation.verdict(), &attempt.headers));
+        self.shared.note_response(attempt);
+        let accepted = match &attempt.result {
+            AttemptResult::Accepted { .. } => true,
+            AttemptResult::Partial { emails } => {
+                emails.iter().any(|email| matches!(email, EmailOutcome::Accepted(_)))
+            }
+            _ => false,
+        };
+        if accepted {
+            self.shared.refusals().accepted();
+        }
+    }
+
+    fn now(&self) -> UnixMillis {
+        self.shared.clock.millis()
+    }
+
+    fn situation(&self, now: UnixMillis) -> Situation {
+        self.claim.situation(now)
+    }
+
+    fn set_uncertain(&mut self) {
+        self.claim.set_uncertain();
+    }
+
+    /// The intent stays until the batch returns to the queue.
+    fn withdraw(&mut self) {}
+
+    async fn split(&mut self) -> Result<bool, Delivered> {
+        let split = self.claim.split(&*self.shared.backend, self.effort.requests).await;
+        match split {
+            Ok(split) => Ok(split),
+            Err(error) => Err(self.shared.abandon(self.lease, error).await),
+        }
+    }
+
+    async fn settle(&mut self, record: &Record) -> Result<(), Delivered> {
+        let requests = self.effort.requests.saturating_add(self.claim.earlier_requests());
+        self.settled = true;
+        match self.shared.settle(self.lease, record, Effort { requests, ..self.effort }).await {
+            Delivered::Settled => Ok(()),
+            failed => Err(failed),
+        }
+    }
+
+    async fn delay(&mut self, time: Duration) -> bool {
+        tokio::select! {
+            () = sleep(time) => true,
+            () = self.shared.interrupted() => false,
+        }
+    }
+
+    fn is_responsive(&self) -> bool {
+        self.shared.is_responsive()
+    }
+
+    fn is_refused_alone(&mut self, status: u16) -> bool {
+        self.about =
+            if status == 401 { About::Everything } else { self.shared.refusals().refused(self.lease.batch) };
+        self.about == About::Batch
+    }
+
+    fn rejections(&self) -> &Rejections {
+        &self.shared.rejections
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether a refusal or a rejection of the service is about one batch, such as a sender that it doesn't know, or about everything that this worker sends.
+//! Whether a refusal of the service is about one batch, such as a sender that it doesn't know, or about everything that this worker sends.
 //!
 //! The service answers both with 403. A refused batch returns to the end of the queue, so that the batches behind it show which one it is: if one of
 //! them is accepted, the refusal was the batch's.
@@ -7,8 +7,6 @@ use std::collections::{HashMap, HashSet};
 
 /// So many batches that are refused in a row, or refusals of one batch, decide.
 const ENOUGH: usize = 3;
-/// So many batches that are rejected in a row have a common cause, such as a missing template.
-const MAX_REJECTED: u32 = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
@@ -18,8 +16,6 @@ pub(super) struct Refusals {
     batches: HashMap<u32, (usize, u64)>,
     /// The batches that were refused since one was accepted.
     in_a_row: HashSet<u32>,
-    /// The batches that were rejected since one was accepted.
-    rejected: u32,
 }
 
 /// What a refusal is about.
@@ -37,13 +33,6 @@ impl Refusals {
     pub(super) fn accepted(&mut self) {
         self.accepted += 1;
         self.in_a_row.clear();
-        self.rejected = 0;
-    }
-
-    /// Returns whether so many batches were rejected in a row that their rows aren't the cause.
-    pub(super) fn rejected(&mut self) -> bool {
-        self.rejected = self.rejected.saturating_add(1);
-        self.rejected >= MAX_REJECTED
     }
 
     pub(super) fn refused(&mut self, batch: u32) -> About {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 28] = [
+const LAYERS: [&str; 29] = [
     "account",
     "budget",
     "clock",
@@ -28,6 +28,7 @@ const LAYERS: [&str; 28] = [
     "retry",
     "reconcile",
     "sender",
+    "deliver",
     "run",
     "worker",
     "coordinator",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use idempost_bulk::{
     BulkError, DistributeOptions, Ending, Event, Outcome,
-    queue::{Intent, Ledger, QueueError, Storage, StoredIntent},
+    queue::{Intent, IntentState, Ledger, QueueError, Storage, StoredIntent},
     worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions},
 };
 use idempost_needs::needs;
@@ -12,7 +12,10 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     faulty::Faults,
-    job::{MAX_WAIT, backend, distribute, finished, outcomes, planned, until, worker, workers},
+    job::{
+        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, worker,
+        workers,
+    },
     server::Server,
     service::{Action, Service},
 };
@@ -156,12 +159,84 @@ async fn rejections_of_everything_pause_the_job_with_their_cause() {
     let run = distribute(&server, &job).await;
     let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
-    assert!(reason.contains("rejects all batches") && reason.contains("validation_error"), "{reason}");
+    assert!(reason.contains("20 requests in a row") && reason.contains("validation_error"), "{reason}");
     assert_eq!(report.counts.rejected, 19, "{report:?}");
     service.set_script(|_, _| SLOW);
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (181, 19));
     service.assert_delivered_once(181);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn rejections_of_everything_leave_a_split_batch_for_later() {
+    let (server, service) = (Server::start(), Service::with(|_, _| Action::Invalid));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned_in_batches(folder.path(), &service.client(), 300).await;
+    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
+    let run = distribute(&server, &job).await;
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert!(matches!(report.ending, Ending::Paused { until: None, .. }), "{report:?}");
+    assert_eq!((report.counts.rejected, report.counts.remaining), (0, 300));
+    service.set_script(|_, _| SLOW);
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.rejected), (300, 0));
+    service.assert_delivered_once(300);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_worker_splits_a_rejected_batch_until_the_bad_row_stands_alone() {
+    let server = Server::start();
+    let service = Service::with(|_, to| if to == "r101@example.com" { Action::Invalid } else { SLOW });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned_in_batches(folder.path(), &service.client(), 250).await;
+    let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.rejected), (249, 1));
+    assert_eq!((report.requests, service.requests()), (103, 103), "3 batches, and 100 emails of one of them");
+    assert_eq!((report.replayed, service.repeated()), (0, 0));
+    service.assert_delivered_once(249);
+    let rejected = &outcomes(&job).await[100];
+    assert!(matches!(&rejected.outcome, Outcome::Rejected { .. }), "{rejected:?}");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_batch_that_a_killed_worker_has_split_stays_split() {
+    for store_is_lost in [false, true] {
+        let mut server = Server::start();
+        let service = Service::with(|_, to| match to {
+            "r1@example.com" => Action::Invalid,
+            "r9@example.com" => Action::Hang,
+            _ => SLOW,
+        });
+        let folder = tempfile::tempdir().expect("a folder");
+        let job = planned_in_batches(folder.path(), &service.client(), 50).await;
+        let mut run = distribute(&server, &job).await;
+        let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
+        until(|| service.delivered() == 8).await;
+        dying.abort();
+        let state =
+            backend(&server, &job).await.intent(0).await.expect("read").expect("an intent").intent.state;
+        assert_eq!(state, IntentState::Split);
+        if store_is_lost {
+            // The coordinator reads it.
+            sleep(Duration::from_secs(1)).await;
+            run.stop();
+            run.finish().await.expect("a report");
+            server.kill();
+            server.delete_store();
+            server.restart();
+            run = distribute(&server, &job).await;
+        }
+        // The batch as a whole would be accepted now.
+        service.set_script(|_, _| SLOW);
+        let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+        let report = finished(run).await;
+        assert_eq!((report.counts.sent, report.counts.rejected), (50, 0), "{store_is_lost}");
+        service.assert_delivered_once(50);
+    }
 }
 
 #[needs("nats-server")]

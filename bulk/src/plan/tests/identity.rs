@@ -65,8 +65,9 @@ fn a_job_that_another_process_planned_meanwhile_is_opened_or_followed_by_another
     let base = &first.id()[..12];
     let drafted =
         |options: &PlanOptions| Draft::new(Input::csv(&file), &message(), options, &folder.jobs()).unwrap();
-    let written =
-        |options: &PlanOptions| drafted(options).write(&mut KnownRows::new(), ChangedRows::Reject).unwrap();
+    let written = |options: &PlanOptions| {
+        drafted(options).write(&mut KnownRows::default(), ChangedRows::Reject).unwrap()
+    };
     let opened = drafted(&PlanOptions::default()).existing().unwrap().unwrap();
     assert_eq!(opened.dir(), first.dir());
     let second = written(&PlanOptions { again: true, ..PlanOptions::default() }).publish(Vec::new()).unwrap();

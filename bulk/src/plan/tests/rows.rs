@@ -151,7 +151,8 @@ fn a_job_of_some_rows_has_no_others_and_the_options_of_the_first_job() {
     let input = Input::csv(file).delimiter(b'|');
     let first = plan(input, &message(), &options, &folder.jobs()).unwrap();
     let some = first.draft_of(Selection::new(vec![1, 3])).unwrap();
-    let some = some.write(&mut KnownRows::new(), ChangedRows::Reject).unwrap().publish(Vec::new()).unwrap();
+    let some =
+        some.write(&mut KnownRows::default(), ChangedRows::Reject).unwrap().publish(Vec::new()).unwrap();
     assert_eq!((first.counts().valid, some.counts().valid), (4, 2));
     let rows: Vec<_> = prepared(&some).into_iter().flat_map(|request| request.rows).collect();
     assert_eq!(rows.iter().map(|row| row.row).collect::<Vec<_>>(), [3, 1]);

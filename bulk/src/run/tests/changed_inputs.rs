@@ -139,7 +139,7 @@ async fn a_changed_row_of_a_known_recipient_needs_a_choice_unless_it_has_a_key()
     let found = inputs.differences(inputs.bulk(&changed).add_rows(ChangedRows::Reject)).await;
     assert_eq!((found.known, found.new, found.changed, found.missing), (299, 2, 1, 1));
     assert_eq!(found.first_changed, [(8, "r7@example.com".to_owned())]);
-    assert!(found.to_string().contains("row 8        r7@example.com"), "{found}");
+    assert!(found.to_string().contains("row 8: r7@example.com"), "{found}");
     let skipped = inputs.plan(inputs.bulk(&changed).add_rows(ChangedRows::Skip)).await.unwrap();
     finish(&skipped, &service).await;
     assert_eq!(service.delivered(), (301, 1));

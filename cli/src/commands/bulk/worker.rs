@@ -161,6 +161,7 @@ impl Jobs<'_> {
                             if !std::mem::replace(&mut available, true) {
                                 self.context.out.note("the queue responds again");
                             }
+                            Worker::delete_ended(&self.cache, &jobs);
                             self.choose(&jobs);
                         }
                         Err(error) if std::mem::replace(&mut available, false) => {

@@ -1,0 +1,313 @@
+//! The delivery of one batch: intent, attempts, result. It is the same whether the batch is recorded in the journal of this machine or in a queue that
+//! workers share.
+//!
+//! # Why a bad row rejects none of its neighbors
+//!
+//! A batch that the service rejects is sent again email by email, if surely none of it was accepted. A split is durable before the first email leaves, and
+//! from then on the batch as a whole is never sent again. Each email has a key of its own, which depends on the batch, its place and its bytes. After
+//! a crash, all of them are sent again under these keys, and the service executes each once; the age of the batch's first attempt limits that as
+//! it does for a batch.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    journal::{EmailOutcome, Record, UnixMillis},
+    key::idempotency_key,
+    pace::{Observation, Permit},
+    plan::{BatchKind, Prepared},
+    sender::{Attempt, SendRequest},
+    state::{AttemptResult, Decision, Next, Situation, decide},
+};
+
+/// How long a batch is attempted while the service fails for it and responds to others: a service that stores its response per key, errors
+/// included, never returns another one.
+const MAX_FAILING: Duration = Duration::from_hours(1);
+
+/// How a delivery ended.
+#[derive(Debug)]
+pub(crate) enum Delivery {
+    /// The batch has a terminal state.
+    Ended,
+    /// The job or the process is stopping, and the batch is left as it is.
+    Stopped,
+    /// The service refuses to execute any request, for this reason: the credential or the connection.
+    Unauthorized(String),
+    /// The service rejects everything, lately for this reason.
+    Rejected(String),
+    /// A quota is exhausted.
+    Quota {
+        name: Box<str>,
+        /// When it is available again.
+        until: Option<UnixMillis>,
+    },
+}
+
+/// What to do before an attempt.
+#[derive(Debug)]
+pub(crate) enum Before {
+    /// Send the batch: its intent is durable.
+    Send,
+    /// Send its emails one by one: its split is durable.
+    Split,
+    /// Don't send it: this is its result.
+    Settle(Record),
+    /// Don't send it: it has a result.
+    Ended,
+}
+
+/// Where a batch is recorded, and what its delivery shares with others.
+pub(crate) trait Ledger: Send {
+    /// Why a record couldn't be written.
+    type Failure: Send;
+
+    /// Waits for the right to send; a retry needs budget.
+    fn permit(&mut self, retry: bool) -> impl Future<Output = Result<Permit, Delivery>> + Send;
+
+    /// Makes sure that the intent is durable, and that another attempt is safe.
+    fn before_attempt(&mut self) -> impl Future<Output = Result<Before, Self::Failure>> + Send;
+
+    /// Sends a request, which repeats an attempt that may have been executed or doesn't. `None` if the process ends first.
+    fn send(&mut self, request: SendRequest, repeats: bool) -> impl Future<Output = Option<Attempt>> + Send;
+
+    /// Learns from an attempt.
+    fn finish(&mut self, permit: Permit, attempt: &Attempt);
+
+    fn now(&self) -> UnixMillis;
+
+    /// Returns what is known of the batch's attempts.
+    fn situation(&self, now: UnixMillis) -> Situation;
+
+    /// Remembers that the outcome of an attempt is uncertain.
+    fn set_uncertain(&mut self);
+
+    /// Records that no attempt was executed.
+    fn withdraw(&mut self);
+
+    /// Makes the split durable, unless another process has taken the batch.
+    fn split(&mut self) -> impl Future<Output = Result<bool, Self::Failure>> + Send;
+
+    /// Makes the result durable.
+    fn settle(&mut self, record: &Record) -> impl Future<Output = Result<(), Self::Failure>> + Send;
+
+    /// Waits, and returns whether the delivery continues.
+    fn delay(&mut self, time: Duration) -> impl Future<Output = bool> + Send;
+
+    /// Returns whether the service responded lately, to any batch.
+    fn is_responsive(&self) -> bool;
+
+    /// Returns whether a refusal with this status is about this request alone.
+    fn is_refused_alone(&mut self, status: u16) -> bool;
+
+    fn rejections(&self) -> &Rejections;
+}
+
+/// The number of requests in a row that the service rejected. Too many have a common cause, such as a missing template, which isn't a row's.
+#[derive(Debug)]
+pub(crate) struct Rejections {
+    in_a_row: AtomicU64,
+    /// How many stop the job; 0 for any number.
+    max: u64,
+}
+
+impl Rejections {
+    /// The requests in flight can all have a bad row.
+    pub(crate) fn new(max: u64, concurrency: usize) -> Self {
+        let max = if max == 0 { 0 } else { max.max(concurrency as u64 + 1) };
+        Self { in_a_row: AtomicU64::new(0), max }
+    }
+
+    /// Counts a response. Returns the reason to stop if there were too many rejections in a row.
+    fn count(&self, result: &AttemptResult) -> Option<String> {
+        let (status, message) = match result {
+            AttemptResult::Rejected { status, message } => (*status, &**message),
+            AttemptResult::Partial { emails } => match all_rejected(emails) {
+                Some(message) => (200, message),
+                None => return self.reset(),
+            },
+            AttemptResult::Accepted { .. } => return self.reset(),
+            _ => return None,
+        };
+        let rejections = self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.max > 0 && rejections >= self.max).then(|| {
+            format!(
+                "the service rejected {rejections} requests in a row, the last one with HTTP {status}: {message}"
+            )
+        })
+    }
+
+    fn reset(&self) -> Option<String> {
+        self.in_a_row.store(0, Ordering::Relaxed);
+        None
+    }
+}
+
+/// Returns the first message if the service accepted a batch and rejected all of its emails.
+fn all_rejected(emails: &[EmailOutcome]) -> Option<&str> {
+    let messages = emails.iter().map(|email| match email {
+        EmailOutcome::Rejected(message) => Some(&**message),
+        _ => None,
+    });
+    messages.collect::<Option<Vec<_>>>()?.first().copied()
+}
+
+/// How the attempts of a request ended.
+enum Attempted {
+    /// This is its result, and how the delivery ends after it.
+    Settled(Record, Delivery),
+    /// The emails of the batch are to be sent one by one.
+    Split,
+    Over(Delivery),
+}
+
+/// Delivers a batch, with as many attempts as it takes.
+pub(crate) async fn deliver<L: Ledger>(
+    ledger: &mut L,
+    job: &str,
+    prepared: &Prepared,
+) -> Result<Delivery, L::Failure> {
+    let &Prepared { batch, kind, ref body, ref hash, .. } = prepared;
+    let key = idempotency_key(job, batch, hash);
+    let request = SendRequest { kind, emails: prepared.emails(), key, body: body.clone() };
+    let uncertain = ledger.situation(ledger.now()).earlier_uncertain;
+    let (record, delivery) = match attempts(ledger, batch, &request, false, uncertain).await? {
+        Attempted::Settled(Record::Rejected { .. }, Delivery::Ended)
+            if request.emails > 1 && !ledger.situation(ledger.now()).earlier_uncertain =>
+        {
+            if !ledger.split().await? {
+                return Ok(Delivery::Stopped);
+            }
+            return emails(ledger, job, prepared, false).await;
+        }
+        Attempted::Split => return emails(ledger, job, prepared, true).await,
+        Attempted::Settled(record, delivery) => (record, delivery),
+        Attempted::Over(delivery) => return Ok(delivery),
+    };
+    ledger.settle(&record).await?;
+    Ok(delivery)
+}
+
+/// Delivers the emails of a split batch one by one. They may all have been sent by an earlier process.
+async fn emails<L: Ledger>(
+    ledger: &mut L,
+    job: &str,
+    prepared: &Prepared,
+    uncertain: bool,
+) -> Result<Delivery, L::Failure> {
+    let batch = prepared.batch;
+    let mut outcomes = Vec::with_capacity(prepared.rows.len());
+    for email in 0..prepared.rows.len() {
+        let (body, hash) = prepared.alone(email);
+        let key = format!("{}/{email}", idempotency_key(job, batch, &hash));
+        let request = SendRequest { kind: BatchKind::Batch, emails: 1, key, body };
+        match attempts(ledger, batch, &request, true, uncertain).await? {
+            Attempted::Settled(record, Delivery::Ended) => outcomes.push(outcome(record)),
+            Attempted::Settled(_, delivery) | Attempted::Over(delivery) => return Ok(delivery),
+            Attempted::Split => return Ok(Delivery::Stopped),
+        }
+    }
+    ledger.settle(&Record::Partial { batch, emails: outcomes }).await?;
+    Ok(Delivery::Ended)
+}
+
+/// Returns what became of the only email of a request.
+fn outcome(record: Record) -> EmailOutcome {
+    let outcome = match record {
+        Record::Result { ids, .. } => ids.into_iter().next().map(EmailOutcome::Accepted),
+        Record::Partial { emails, .. } => emails.into_iter().next(),
+        Record::Rejected { status: 0, message, .. } => Some(EmailOutcome::Rejected(message)),
+        Record::Rejected { status, message, .. } => {
+            Some(EmailOutcome::Rejected(format!("HTTP {status}: {message}").into()))
+        }
+        _ => None,
+    };
+    outcome.unwrap_or(EmailOutcome::Unknown)
+}
+
+/// Sends a request until it has a result: a batch, or one email of a batch that is split. `uncertain` if an earlier attempt may have been executed.
+async fn attempts<L: Ledger>(
+    ledger: &mut L,
+    batch: u32,
+    request: &SendRequest,
+    alone: bool,
+    mut uncertain: bool,
+) -> Result<Attempted, L::Failure> {
+    let over = |delivery| Ok(Attempted::Over(delivery));
+    let mut unauthorized = false;
+    let mut failing_since = None;
+    loop {
+        let mut permit = match ledger.permit(uncertain).await {
+            Ok(permit) => permit,
+            Err(delivery) => return over(delivery),
+        };
+        match ledger.before_attempt().await? {
+            Before::Split if alone => {}
+            Before::Send => uncertain = ledger.situation(ledger.now()).earlier_uncertain,
+            Before::Split => return Ok(Attempted::Split),
+            Before::Settle(record) => return Ok(Attempted::Settled(record, Delivery::Ended)),
+            Before::Ended => return over(Delivery::Ended),
+        }
+        permit.sending();
+        let Some(mut attempt) = ledger.send(request.clone(), uncertain).await else {
+            return over(Delivery::Stopped);
+        };
+        ledger.finish(permit, &attempt);
+        // A session refreshes a rejected access token for the next request, so one 401 isn't final.
+        if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
+            && !std::mem::replace(&mut unauthorized, true)
+        {
+            attempt.result = AttemptResult::NotSent(message.clone());
+        }
+        let now = ledger.now();
+        let mut situation = Situation { emails: request.emails, ..ledger.situation(now) };
+        situation.earlier_uncertain = uncertain;
+        match &attempt.result {
+            AttemptResult::Uncertain(reason) if attempt.observation == Observation::ServerError => {
+                let since = *failing_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= MAX_FAILING && ledger.is_responsive() {
+                    let reason =
+                        format!("the service kept failing for this batch alone; last result: {reason}");
+                    let record = Record::Unknown { batch, reason: reason.into() };
+                    return Ok(Attempted::Settled(record, Delivery::Ended));
+                }
+            }
+            _ => failing_since = None,
+        }
+        if matches!(attempt.result, AttemptResult::Uncertain(_)) {
+            uncertain = true;
+            ledger.set_uncertain();
+        }
+        let rejected = ledger.rejections().count(&attempt.result);
+        attempt.result = match attempt.result {
+            // Resuming tries the batch again.
+            AttemptResult::Rejected { message, .. } if rejected.is_some() => AttemptResult::NotSent(message),
+            AttemptResult::Unauthorized { status, message } if ledger.is_refused_alone(status) => {
+                AttemptResult::Rejected { status, message }
+            }
+            result => result,
+        };
+        let Decision { record, next } = decide(&situation, attempt.result, now);
+        if matches!(record, Some(Record::NotSent { .. })) && !alone {
+            ledger.withdraw();
+        }
+        match (next, record, rejected) {
+            (Next::Done, Some(record), rejected) => {
+                let delivery = rejected.map_or(Delivery::Ended, Delivery::Rejected);
+                return Ok(Attempted::Settled(record, delivery));
+            }
+            (_, _, Some(reason)) => return over(Delivery::Rejected(reason)),
+            (Next::RetrySame { after: Some(after) }, ..) => {
+                if !ledger.delay(after).await {
+                    return over(Delivery::Stopped);
+                }
+            }
+            (Next::StopJob(reason), ..) => return over(Delivery::Unauthorized(reason)),
+            (Next::PauseJob { quota, until }, ..) => return over(Delivery::Quota { name: quota, until }),
+            (Next::BackToFresh | Next::RetrySame { after: None } | Next::Done, ..) => {}
+        }
+    }
+}
