@@ -76,7 +76,7 @@ async fn a_day_of_refused_connections_leaves_its_cap_unused() {
     let schedule = Schedule::new().daily([20]).unwrap().time_zone("UTC").unwrap();
     let options = || patient().wall_clock(&wall);
     assert!(!killed(&job, &service, options().schedule(schedule), 10).await);
-    assert_eq!((service.requests() >= 10, service.delivered().0), (true, 0));
+    assert_eq!((service.requests() > 0, service.delivered().0), (true, 0));
     service.set_script(|_, _| None);
     assert!(!killed(&job, &service, options(), 40).await);
     assert_eq!(service.delivered().0, 20);

@@ -137,8 +137,8 @@ fn nothing_is_sent_to_an_address_that_the_account_suppresses() {
         "to,cc,NAME\np1@example.com,,A\nP2@example.com,p1@example.com,B\np3@example.com;p2@example.com,,C\n",
     );
     // Two pages of the list.
-    let others = (0..120).fold("email\n".to_owned(), |list, n| list + &format!("other{n}@example.com\n"));
-    bench.write("others.csv", others);
+    let others: Vec<_> = (0..120).map(|n| format!("other{n}@example.com\n")).collect();
+    bench.write("others.csv", format!("email\n{}", others.concat()));
     bench.idempost.run(&["suppressions", "add", "p2@example.com"]).ok();
     bench.idempost.run(&["suppressions", "import", "others.csv", "--yes"]).ok();
     bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
