@@ -58,6 +58,8 @@ pub(crate) enum Before {
     Settle(Record),
     /// Don't send it: it has a result.
     Ended,
+    /// Don't send it before this time has passed.
+    Wait(Duration),
 }
 
 /// Where a batch is recorded, and what its delivery shares with others.
@@ -250,6 +252,13 @@ async fn attempts<L: Ledger>(
             Before::Split => return Ok(Attempted::Split),
             Before::Settle(record) => return Ok(Attempted::Settled(record, Delivery::Ended)),
             Before::Ended => return over(Delivery::Ended),
+            Before::Wait(time) => {
+                drop(permit);
+                if !ledger.delay(time).await {
+                    return over(Delivery::Stopped);
+                }
+                continue;
+            }
         }
         permit.sending();
         let Some(mut attempt) = ledger.send(request.clone(), uncertain).await else {

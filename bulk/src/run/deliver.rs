@@ -46,10 +46,10 @@ impl<S: Sender> Ledger for Batch<'_, S> {
                 permit = granted => permit,
             };
             let is_open = matches!(shared.states().state(prepared.batch), Some(BatchState::Maybe { .. }));
-            if !is_open || !shared.clock.is_in_doubt() {
+            if !(is_open || shared.timetable.is_some()) || !shared.clock.is_in_doubt() {
                 return Ok(permit);
             }
-            // The age of a request that may have been sent has to be known before it is repeated.
+            // A request's age has to be known before it is repeated, and the time of day before a schedule admits it.
             match shared.sender.time().await {
                 Ok(time) => {
                     shared.clock.confirm(time);
@@ -77,6 +77,10 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             BeforeAttempt::Ended => Before::Ended,
             BeforeAttempt::Settle(record) => Before::Settle(record),
             BeforeAttempt::Start(intent) => {
+                let admitted = shared.timetable.as_ref().map_or(Ok(()), |timetable| timetable.admit(&intent));
+                if let Err(wait) = admitted {
+                    return Ok(Before::Wait(wait));
+                }
                 shared.record(&intent).await?;
                 Before::Send
             }
