@@ -104,7 +104,7 @@ impl RunArgs {
         for (i, text) in self.stop_on.iter().enumerate() {
             match text.parse() {
                 Ok(rule) if !self.queue.is_given() => run = run.stop_on(rule),
-                Ok(_) => flags.wrong_nth(
+                Ok(_) => flags.reject_nth(
                     "exclusive",
                     "--stop-on can't be used with --queue",
                     "--stop-on",
@@ -112,7 +112,7 @@ impl RunArgs {
                     text,
                 ),
                 Err(Problem { code, message, .. }) => {
-                    flags.wrong_nth(code, message, "--stop-on", i + 1, text);
+                    flags.reject_nth(code, message, "--stop-on", i + 1, text);
                 }
             }
         }
@@ -135,7 +135,7 @@ impl RunArgs {
             let parsed = address.parse().ok();
             if parsed.is_none() {
                 let rule = "--metrics-address must be an IP address and a port, such as 127.0.0.1:9464";
-                flags.wrong("type", rule, "--metrics-address", address);
+                flags.reject("type", rule, "--metrics-address", address);
             }
             parsed
         });

@@ -36,7 +36,7 @@ impl ScheduleArgs {
         let mut schedule = self.no_schedule.then(Schedule::new);
         for (flag, value) in given {
             if is_distributed {
-                flags.wrong("exclusive", format!("{flag} can't be used with --queue"), flag, value);
+                flags.reject("exclusive", format!("{flag} can't be used with --queue"), flag, value);
             }
             let before = schedule.unwrap_or_default();
             let read = match flag {
@@ -48,12 +48,12 @@ impl ScheduleArgs {
                 _ => before.clone().time_zone(value),
             };
             if let Err(problem) = &read {
-                flags.wrong(problem.code, format!("{flag}: {}", problem.message), flag, value);
+                flags.reject(problem.code, format!("{flag}: {}", problem.message), flag, value);
             }
             schedule = Some(read.unwrap_or(before));
         }
         if let (Some(zone), None, None) = (&self.time_zone, &self.daily, &self.window) {
-            flags.wrong("required", "--time-zone needs --daily or --window", "--time-zone", zone);
+            flags.reject("required", "--time-zone needs --daily or --window", "--time-zone", zone);
         }
         schedule
     }
