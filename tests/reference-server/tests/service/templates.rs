@@ -534,23 +534,25 @@ fn each_field_is_updated_alone_by_id_or_alias_and_cleared() {
         ("welcome", "subject", json!("Hi")),
         ("welcome", "reply_to", json!(["b@acme.test"])),
         ("welcome", "html", json!("<p>other</p>")),
-        ("welcome", "text", json!("other")),
         ("welcome", "alias", json!("hello")),
         ("hello", "alias", Value::Null),
         (&id, "from", Value::Null),
         (&id, "subject", Value::Null),
         (&id, "reply_to", Value::Null),
-        (&id, "text", Value::Null),
     ] {
         let answer = update(&sandbox, name, &json!({ field: value }));
         assert_eq!(answer.json(), json!({"object": "template", "id": id}), "{}", answer.text());
         expected[field] = value;
         let shown = record(&sandbox, &id);
-        for field in ["name", "alias", "from", "subject", "reply_to", "html", "text", "variables"] {
+        for field in ["name", "alias", "from", "subject", "reply_to", "html", "variables"] {
             assert_eq!(shown[field], expected[field], "{field}");
         }
     }
     assert_eq!(sandbox.get("/templates/welcome").status, 404);
+    for (text, shown) in [(json!("own"), "own"), (Value::Null, "other")] {
+        update(&sandbox, &id, &json!({ "text": text }));
+        assert_eq!(record(&sandbox, &id)["text"].as_str().unwrap().trim(), shown, "derived without one");
+    }
     update(&sandbox, &id, &json!({"variables": [{"key": "X", "type": "string"}]}));
     assert_eq!(record(&sandbox, &id)["variables"][0]["key"], "X");
 }
