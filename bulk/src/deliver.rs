@@ -239,10 +239,12 @@ async fn attempts<L: Ledger>(
     mut uncertain: bool,
 ) -> Result<Attempted, L::Failure> {
     let over = |delivery| Ok(Attempted::Over(delivery));
+    // The emails of a batch that an earlier process has split are too many for the budget of retries.
+    let mut retry = uncertain && !alone;
     let mut unauthorized = false;
     let mut failing_since = None;
     loop {
-        let mut permit = match ledger.permit(uncertain).await {
+        let mut permit = match ledger.permit(retry).await {
             Ok(permit) => permit,
             Err(delivery) => return over(delivery),
         };
@@ -309,14 +311,17 @@ async fn attempts<L: Ledger>(
                 return Ok(Attempted::Settled(record, delivery));
             }
             (_, _, Some(reason)) => return over(Delivery::Rejected(reason)),
-            (Next::RetrySame { after: Some(after) }, ..) => {
-                if !ledger.delay(after).await {
+            (Next::RetrySame { after }, ..) => {
+                retry = true;
+                if let Some(after) = after
+                    && !ledger.delay(after).await
+                {
                     return over(Delivery::Stopped);
                 }
             }
             (Next::StopJob(reason), ..) => return over(Delivery::Unauthorized(reason)),
             (Next::PauseJob { quota, until }, ..) => return over(Delivery::Quota { name: quota, until }),
-            (Next::BackToFresh | Next::RetrySame { after: None } | Next::Done, ..) => {}
+            (Next::BackToFresh | Next::Done, ..) => retry = false,
         }
     }
 }

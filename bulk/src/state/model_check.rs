@@ -2,18 +2,20 @@
 //! with the very decisions that are shipped.
 //!
 //! A process can crash before and after each of its steps, and a crash may lose a note. A request or its response can be lost, and a request can
-//! arrive half an hour late. Between two processes, the wall clock can be set back or forward, and the content can change. What
+//! arrive half an hour late. A rejected batch is sent email by email. Between two processes, the wall clock can be set back or forward, and the content can change. What
 //! the states can't detect, [`clock`](crate::clock) does by asking the service: a clock that was set back and is still ahead of the journal.
 
 use std::time::Duration;
 
 use foldhash::{HashSet, HashSetExt as _};
 
-use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Next, Slot};
-use crate::journal::{Job, Record, SentId, UnixMillis};
+use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Next, Situation, Slot, decide};
+use crate::journal::{EmailOutcome, Job, Record, SentId, UnixMillis};
 
 const ATTEMPTS: u8 = 5;
-const EMAILS: u16 = 2;
+/// The number of attempts if rejected batches are split, which takes the first of them.
+const SPLIT_ATTEMPTS: u8 = 3;
+const EMAILS: usize = 2;
 const HOUR: u64 = 3_600_000;
 /// The time before an attempt. The sums are around the limits of 23 and 24 hours.
 const PAUSES: [u64; 3] = [0, 10 * HOUR, 27 * HOUR / 2];
@@ -39,6 +41,10 @@ enum Variant {
     TrustedClock,
     /// Attempts of earlier processes don't count as uncertain.
     ForgottenAttempts,
+    /// A rejected batch is split even if an earlier attempt may have been executed.
+    SplitInDoubt,
+    /// A process doesn't know that an earlier one has split the batch.
+    ForgottenSplit,
 }
 
 /// Harm done to a recipient or to the report.
@@ -86,10 +92,34 @@ struct Process {
     states: BatchStates,
     /// The difference between the process's clock and the true time.
     skew: i64,
+    /// The emails of a split batch.
+    emails: Option<Emails>,
 }
+
+/// A split batch whose emails a process sends one by one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Emails {
+    /// Whether the first ones were accepted.
+    accepted: Vec<bool>,
+    /// Whether an attempt of the next one may have been executed.
+    uncertain: bool,
+    /// Whether an earlier process may have sent any of them.
+    resumed: bool,
+}
+
+impl Emails {
+    fn new(resumed: bool) -> Self {
+        Self { accepted: Vec::new(), uncertain: resumed, resumed }
+    }
+}
+
+/// What the service remembers the key of: the batch, or an email of it.
+type Request = usize;
 
 #[derive(Clone, Debug)]
 struct World {
+    /// Whether rejected batches are split.
+    splits: bool,
     /// The true time.
     now: u64,
     /// The journal as a replay reads it, and whether a NOT_SENT waits to be written.
@@ -98,31 +128,42 @@ struct World {
     process: Option<Process>,
     /// The content that the batch has at present.
     content: u8,
-    /// The number of times the service sent the batch, and the last time by content.
-    sent: u8,
-    remembered: [Option<u64>; 2],
+    /// The number of times the service sent each email, and the last time of each request by content.
+    sent: [u8; EMAILS],
+    remembered: [[Option<u64>; 1 + EMAILS]; 2],
     /// A delayed request: when it left, and its content.
-    stray: Option<(u64, u8)>,
+    stray: Option<(u64, u8, Request)>,
+    /// The emails of a split batch that its result has as accepted.
+    accepted: Vec<bool>,
 }
 
 /// What distinguishes a world, with times relative to the present.
-type Key = (u8, (Slot, i64), bool, Option<(Slot, i64)>, u8, u8, [Option<u64>; 2], Option<(u64, u8)>);
+type Key = (
+    (u8, (Slot, i64), bool, u8),
+    Option<(Slot, i64, Option<Emails>)>,
+    [u8; EMAILS],
+    [[Option<u64>; 1 + EMAILS]; 2],
+    Option<(u64, u8, Request)>,
+    Vec<bool>,
+);
 
 impl World {
-    fn new() -> Self {
+    fn new(splits: bool) -> Self {
         let now = 10_000 * HOUR;
         let mut durable = BatchStates::new(1);
         let job = Job { id: "j".into(), started: UnixMillis(now) };
         durable.apply(&Record::Job(job)).unwrap();
         Self {
+            splits,
             now,
             durable,
             note: false,
             process: None,
             content: 0,
-            sent: 0,
-            remembered: [None; 2],
+            sent: [0; EMAILS],
+            remembered: [[None; 1 + EMAILS]; 2],
             stray: None,
+            accepted: Vec::new(),
         }
     }
 
@@ -133,36 +174,45 @@ impl World {
             slot.first_attempt.0 = slot.first_attempt.0.wrapping_sub(now);
             (slot, states.newest.0.cast_signed() - now.cast_signed())
         };
-        let process = self.process.as_ref().map(|process| (relative(&process.states).0, process.skew));
-        let remembered = self.remembered.map(|at| at.map(|at| (now - at).min(KEY_LIFE)));
-        let stray = self.stray.map(|(at, content)| (now - at, content));
-        (left, relative(&self.durable), self.note, process, self.content, self.sent, remembered, stray)
+        let process = self.process.as_ref();
+        let process =
+            process.map(|process| (relative(&process.states).0, process.skew, process.emails.clone()));
+        let ages = |times: [Option<u64>; 1 + EMAILS]| times.map(|at| at.map(|at| (now - at).min(KEY_LIFE)));
+        let stray = self.stray.map(|(at, content, request)| (now - at, content, request));
+        let journal = (left, relative(&self.durable), self.note, self.content);
+        (journal, process, self.sent, self.remembered.map(ages), stray, self.accepted.clone())
     }
 
     fn harm(&self) -> Option<Harm> {
         match self.durable.state(0)? {
-            _ if self.sent > 1 => Some(Harm::SentTwice),
-            BatchState::Done if self.sent == 0 => Some(Harm::DoneButNotSent),
-            BatchState::Fresh if self.sent > 0 => Some(Harm::FreshButSent),
+            _ if self.sent.iter().any(|sent| *sent > 1) => Some(Harm::SentTwice),
+            BatchState::Done if self.sent.contains(&0) => Some(Harm::DoneButNotSent),
+            BatchState::Partial
+                if self.accepted.iter().zip(self.sent).any(|(accepted, sent)| *accepted && sent == 0) =>
+            {
+                Some(Harm::DoneButNotSent)
+            }
+            BatchState::Fresh if self.sent != [0; EMAILS] => Some(Harm::FreshButSent),
             _ => None,
         }
     }
 
     /// The service receives a request.
-    fn receive(&mut self, content: u8, at: u64) {
-        let remembered = &mut self.remembered[usize::from(content)];
+    fn receive(&mut self, content: u8, request: Request, at: u64) {
+        let remembered = &mut self.remembered[usize::from(content)][request];
         if remembered.is_none_or(|first| at - first >= KEY_LIFE) {
             *remembered = Some(at);
-            self.sent += 1;
+            let emails = if request == 0 { 0..EMAILS } else { request - 1..request };
+            self.sent[emails].iter_mut().for_each(|sent| *sent += 1);
         }
     }
 
     /// The worlds after a pause: a delayed request arrives or doesn't.
     fn after(&self, pause: u64) -> Vec<Self> {
         let mut lost = Self { now: self.now + pause, ..self.clone() };
-        let Some((left, content)) = lost.stray.take() else { return vec![lost] };
+        let Some((left, content, request)) = lost.stray.take() else { return vec![lost] };
         let mut arrived = lost.clone();
-        arrived.receive(content, lost.now.min(left + DELAY));
+        arrived.receive(content, request, lost.now.min(left + DELAY));
         let mut worlds = vec![lost, arrived];
         if pause == 0 {
             worlds.push(self.clone());
@@ -187,7 +237,10 @@ impl World {
                     _ => {}
                 }
                 let skew = wall.max(states.newest).0.cast_signed() - self.now.cast_signed();
-                worlds.push(Self { process: Some(Process { states, skew }), content, ..self.clone() });
+                let is_split = states.is_split(0) && variant != Variant::ForgottenSplit;
+                let emails = is_split.then(|| Emails::new(true));
+                let process = Some(Process { states, skew, emails });
+                worlds.push(Self { process, content, ..self.clone() });
             }
         }
         worlds
@@ -217,8 +270,39 @@ impl World {
         self.states().apply(record).unwrap();
     }
 
+    /// Journals the result of a request, or remembers it until all emails of a split batch have one.
+    fn settle(&mut self, record: &Record) {
+        let Some(emails) = &mut self.process.as_mut().unwrap().emails else { return self.write(record) };
+        emails.accepted.push(matches!(record, Record::Result { .. }));
+        emails.uncertain = emails.resumed;
+        if emails.accepted.len() == EMAILS {
+            self.accepted.clone_from(&emails.accepted);
+            let outcome = |accepted: &bool| match accepted {
+                true => EmailOutcome::Accepted(SentId::Text("x".into())),
+                false => EmailOutcome::Unknown,
+            };
+            let emails = self.accepted.iter().map(outcome).collect();
+            self.write(&Record::Partial { batch: 0, emails });
+        }
+    }
+
     fn states(&mut self) -> &mut BatchStates {
         &mut self.process.as_mut().unwrap().states
+    }
+
+    /// Decides what follows from a result, as a delivery does.
+    fn decide(&mut self, result: AttemptResult, now: UnixMillis) -> (Situation, Decision) {
+        let Process { states, emails, .. } = self.process.as_mut().unwrap();
+        let mut situation = states.situation(0, now);
+        let is_uncertain = matches!(result, AttemptResult::Uncertain(_));
+        if is_uncertain {
+            states.set_uncertain(0);
+        }
+        if let Some(emails) = emails {
+            situation = Situation { emails: 1, earlier_uncertain: emails.uncertain, ..situation };
+            emails.uncertain |= is_uncertain;
+        }
+        (situation, decide(&situation, result, now))
     }
 
     fn clock(&self) -> UnixMillis {
@@ -246,11 +330,11 @@ impl World {
             _ => [content + 1; 16],
         };
         let mut intent = None;
-        match self.states().before_attempt(0, EMAILS, hash, now) {
+        match self.states().before_attempt(0, u16::try_from(EMAILS).unwrap(), hash, now) {
             BeforeAttempt::Ended => return,
             BeforeAttempt::Settle(record) => {
                 self.crash(worlds);
-                self.write(&record);
+                self.settle(&record);
                 self.crash(worlds);
                 return worlds.push(self);
             }
@@ -272,13 +356,21 @@ impl World {
             if variant == Variant::ThrottledIsFresh && matches!(result, AttemptResult::Throttled { .. }) {
                 world.states().slots[0].uncertain = false;
             }
-            let Decision { record, next } = world.states().decide(0, result, now);
+            let (Situation { earlier_uncertain, .. }, Decision { record, next }) = world.decide(result, now);
+            let is_split = world.process.as_ref().unwrap().emails.is_some();
+            let splits =
+                world.splits && !is_split && (!earlier_uncertain || variant == Variant::SplitInDoubt);
             match record {
+                Some(Record::NotSent { .. }) if is_split => {}
                 Some(record @ Record::NotSent { .. }) => {
                     world.states().apply(&record).unwrap();
                     world.note = true;
                 }
-                Some(record) => world.write(&record),
+                Some(Record::Rejected { .. }) if splits => {
+                    world.write(&Record::Split { batch: 0 });
+                    world.process.as_mut().unwrap().emails = Some(Emails::new(false));
+                }
+                Some(record) => world.settle(&record),
                 None => {}
             }
             world.crash(worlds);
@@ -293,20 +385,22 @@ impl World {
     /// Sends the request and returns its result.
     fn send(&mut self, network: Network) -> AttemptResult {
         let (now, content) = (self.now, self.content);
-        let ids = vec![SentId::Text("x".into()); EMAILS.into()];
+        let emails = self.process.as_ref().unwrap().emails.as_ref();
+        let request = emails.map_or(0, |emails| 1 + emails.accepted.len());
+        let ids = vec![SentId::Text("x".into()); if request == 0 { EMAILS } else { 1 }];
         let lost = || AttemptResult::Uncertain("timeout".into());
         match network {
             Network::Answered => {
-                self.receive(content, now);
+                self.receive(content, request, now);
                 AttemptResult::Accepted { ids }
             }
             Network::ResponseLost => {
-                self.receive(content, now);
+                self.receive(content, request, now);
                 lost()
             }
             Network::RequestLost => lost(),
             Network::RequestDelayed => {
-                self.stray = Some((now, content));
+                self.stray = Some((now, content, request));
                 lost()
             }
             Network::NotConnected => AttemptResult::NotSent("refused".into()),
@@ -316,33 +410,40 @@ impl World {
             Network::Rejected => AttemptResult::Rejected { status: 422, message: "no".into() },
             Network::KeyUsed => AttemptResult::KeyUsed,
             Network::Unclear => {
-                self.receive(content, now);
+                self.receive(content, request, now);
                 AttemptResult::Accepted { ids: ids[1..].to_vec() }
             }
         }
     }
 
-    /// Whether the batch has a terminal state after an attempt without faults.
+    /// Whether the batch has a terminal state after attempts without faults.
     fn ends(&self) -> bool {
-        let mut worlds = Vec::new();
-        for world in self.clone().running(Variant::Shipped) {
-            world.attempt(Variant::Shipped, &[Network::Answered], &mut worlds);
-        }
         let ended = |world: &World| world.durable.state(0).is_some_and(BatchState::is_terminal);
-        worlds.iter().filter(|world| world.process.is_some()).all(ended)
+        let mut worlds = self.clone().running(Variant::Shipped);
+        for _ in 0..EMAILS {
+            worlds.retain(|world| !ended(world));
+            let mut next = Vec::new();
+            for world in worlds {
+                world.attempt(Variant::Shipped, &[Network::Answered], &mut next);
+            }
+            next.retain(|world| world.process.is_some());
+            worlds = next;
+        }
+        worlds.iter().all(ended)
     }
 }
 
 /// Searches all worlds. Returns the first harm with the number of attempts before it, or the number of worlds.
-fn search(variant: Variant) -> Result<usize, (Harm, u8)> {
-    let (mut seen, mut open) = (HashSet::new(), vec![(World::new(), ATTEMPTS)]);
+fn search(variant: Variant, splits: bool) -> Result<usize, (Harm, u8)> {
+    let attempts = if splits { SPLIT_ATTEMPTS } else { ATTEMPTS };
+    let (mut seen, mut open) = (HashSet::new(), vec![(World::new(splits), attempts)]);
     while let Some((world, left)) = open.pop() {
         if let Some(harm) = world.harm() {
-            return Err((harm, ATTEMPTS - left));
+            return Err((harm, attempts - left));
         }
         if left == 0 {
             if !world.ends() {
-                return Err((Harm::NeverEnds, ATTEMPTS));
+                return Err((Harm::NeverEnds, attempts));
             }
         } else if seen.insert(world.key(left)) {
             open.extend(world.next(variant).into_iter().map(|next| (next, left - 1)));
@@ -354,7 +455,15 @@ fn search(variant: Variant) -> Result<usize, (Harm, u8)> {
 #[test]
 fn no_sequence_of_attempts_crashes_and_resumptions_sends_twice_or_loses_silently() {
     // F-09
-    let worlds = search(Variant::Shipped).unwrap();
+    let worlds = search(Variant::Shipped, false).unwrap();
+    println!("{worlds} worlds");
+    assert!(worlds > 1_000, "{worlds}");
+}
+
+#[test]
+fn no_sequence_of_attempts_of_a_split_batch_sends_twice_or_loses_silently() {
+    // F-09
+    let worlds = search(Variant::Shipped, true).unwrap();
     println!("{worlds} worlds");
     assert!(worlds > 1_000, "{worlds}");
 }
@@ -368,8 +477,11 @@ fn every_simplification_of_the_decisions_does_harm() {
         Variant::SendBeforeIntent,
         Variant::TrustedClock,
         Variant::ForgottenAttempts,
+        Variant::SplitInDoubt,
+        Variant::ForgottenSplit,
     ] {
-        let (harm, _) = search(variant).expect_err(&format!("{variant:?} does no harm"));
+        let splits = matches!(variant, Variant::SplitInDoubt | Variant::ForgottenSplit);
+        let (harm, _) = search(variant, splits).expect_err(&format!("{variant:?} does no harm"));
         assert_ne!(harm, Harm::NeverEnds, "{variant:?}");
     }
 }
