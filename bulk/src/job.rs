@@ -15,6 +15,7 @@ use crate::{
     error::{BulkError, Result},
     files::blocking,
     folder,
+    last_events::{self, LastEvents},
     outcomes::{self, RowOutcome},
     parts,
     plan::Plan,
@@ -183,6 +184,17 @@ impl Job {
     pub async fn outcomes(&self, visit: impl FnMut(RowOutcome) -> Result<()> + Send + 'static) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         blocking(move || outcomes::visit(&plan, visit)).await
+    }
+
+    /// Reads what became of the sent emails: delivered, bounced, marked as spam. It reads the service's list of emails back to the job's first
+    /// attempt, with a request per 100 emails and about 60 bytes of memory per email of the job. Needs a client with full access to the job's
+    /// account.
+    ///
+    /// # Errors
+    /// Those of [`check_account`](Self::check_account). The journal can't be read, or the service rejects the request for the list.
+    pub async fn last_events(&self, client: &Client, account: &Account) -> Result<LastEvents> {
+        self.check_account(client, account).await?;
+        last_events::read(Arc::clone(&self.plan), client).await
     }
 
     /// Looks for the rows of unknown outcome in the service's list of emails, and writes `reconciled.csv`. The job stays as it is. Needs a

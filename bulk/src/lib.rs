@@ -67,6 +67,11 @@
 //! holds at most 64 MiB of rendered requests, or the largest one. Planning needs up to 50 bytes per row to find equal ones, and 26 bytes for each row of
 //! the job's earlier parts.
 //!
+//! # Schedule
+//!
+//! [`RunOptions::schedule`] limits the emails per day, such as for the warm-up of a domain, and the hours in which a job sends. The caps hold
+//! across restarts.
+//!
 //! # Several machines
 //!
 //! With the feature `nats`, a job is distributed over any number of [workers](worker::Worker) by a [queue] in NATS JetStream: [`Job::distribute`]
@@ -88,6 +93,7 @@ mod input;
 mod job;
 mod journal;
 mod key;
+mod last_events;
 mod lock;
 mod message;
 mod outcomes;
@@ -100,8 +106,10 @@ mod reconcile;
 mod report;
 mod retry;
 mod run;
+mod schedule;
 mod sender;
 mod state;
+mod stop_rule;
 mod template;
 #[cfg(feature = "nats")]
 pub mod worker;
@@ -114,6 +122,7 @@ pub use differences::Differences;
 pub use error::{BulkError, Result};
 pub use input::{Format, Input, RowProblem};
 pub use job::{Bulk, Job, JobState, Status};
+pub use last_events::LastEvents;
 pub use message::Message;
 pub use outcomes::{Outcome, RowOutcome};
 pub use plan::{ChangedRows, Counts as PlanCounts, Plan, PreviewEmail};
@@ -121,3 +130,5 @@ pub use reconcile::Reconciliation;
 pub use report::{Ending, Report};
 pub use retry::Retry;
 pub use run::{Event, Progress, Run, RunOptions};
+pub use schedule::Schedule;
+pub use stop_rule::StopRule;

@@ -8,13 +8,13 @@ use serde_json::Value;
 
 mod compiled;
 
-pub(crate) use compiled::{Compiled, UsedVariable, variable};
+pub(crate) use compiled::{Compiled, UsedVariable, is_list_unsubscribe, variable};
 
 /// The message of a job: the defaults of all rows. A row's own columns override them field by field.
 ///
 /// `html`, `text`, `subject` and the values of headers and tags are templates: `{{{NAME}}}` is replaced by the row's value of the variable
-/// `NAME`, `{{{NAME|fallback}}}` by the fallback if the row has no value. Values are HTML-escaped in `html`. A row's own columns are inserted
-/// as they are.
+/// `NAME`, `{{{NAME|fallback}}}` by the fallback if the row has no value. Values are HTML-escaped in `html` and percent-encoded in the URL of
+/// `list_unsubscribe`. A row's own columns are inserted as they are.
 ///
 /// A row that sets `html` or `text` doesn't use the message's stored template, and a row that sets `template` doesn't use the message's
 /// `html` and `text`.
@@ -26,7 +26,7 @@ pub(crate) use compiled::{Compiled, UsedVariable, variable};
 ///     .from("Acme <hi@acme.test>")
 ///     .subject("{{{FIRST_NAME|Hello}}}, your invoice is due")
 ///     .html("<p>Dear {{{FIRST_NAME|customer}}}, the amount is {{{AMOUNT}}}.</p>")
-///     .header("List-Unsubscribe", "<https://acme.test/unsubscribe/{{{ID}}}>");
+///     .list_unsubscribe("https://acme.test/unsubscribe/{{{ID}}}");
 /// assert!(message.check().is_ok());
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,6 +52,8 @@ pub struct Message {
     pub(crate) topic_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scheduled_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list_unsubscribe: Option<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     tags: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -92,6 +94,17 @@ impl Message {
         template;
         /// Sends only to recipients who are subscribed to this topic.
         topic_id;
+        /// Offers one-click unsubscribing (RFC 8058), as [`Email::list_unsubscribe`](idempost::Email::list_unsubscribe) does. The https URL is
+        /// a template, since it has to identify the recipient; values are percent-encoded. A row with a `List-Unsubscribe` header of its own
+        /// isn't offered it.
+        ///
+        /// ```
+        /// use idempost_bulk::Message;
+        ///
+        /// let message = Message::new().list_unsubscribe("https://acme.test/unsubscribe?token={{{TOKEN}}}");
+        /// assert!(message.check().is_ok());
+        /// ```
+        list_unsubscribe;
     }
 
     /// Schedules all emails. A scheduled email can't be sent in a batch, so each one takes a request.
@@ -136,21 +149,6 @@ impl Message {
         self.headers.retain(|known, _| !known.eq_ignore_ascii_case(&name));
         self.headers.insert(name, value.into());
         self
-    }
-
-    /// Adds the headers of one-click unsubscribing (RFC 8058), as [`Email::list_unsubscribe`](idempost::Email::list_unsubscribe) does. The URL is a
-    /// template, since it has to identify the recipient.
-    ///
-    /// ```
-    /// use idempost_bulk::Message;
-    ///
-    /// let message = Message::new().list_unsubscribe("https://acme.test/unsubscribe?token={{{TOKEN}}}");
-    /// # drop(message);
-    /// ```
-    #[must_use]
-    pub fn list_unsubscribe(self, url: impl AsRef<str>) -> Self {
-        self.header("List-Unsubscribe", format!("<{}>", url.as_ref()))
-            .header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
     }
 
     /// Sets the value that a variable has in rows without a value of their own: a text or a number.

@@ -312,12 +312,13 @@ impl Plan {
         let source = self.source();
         let mut input = Input::file(&source.path).format(source.format);
         input = source.delimiter.into_iter().fold(input, Input::delimiter);
-        let JobOptions { ignore_columns, test_to, guard, key, .. } = self.job.options.clone();
+        let JobOptions { ignore_columns, test_to, guard, key, batch_size, .. } = self.job.options.clone();
         let options = PlanOptions {
             ignore_columns,
             test_to,
             guard,
             key,
+            batch_size,
             name: self.job.name.clone(),
             attachments: Some(source.folder),
             origin: self.job.origin.clone(),

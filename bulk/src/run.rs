@@ -12,6 +12,7 @@
 mod control;
 mod deliver;
 mod event;
+mod feedback;
 mod feeder;
 mod handle;
 mod options;
@@ -44,6 +45,7 @@ use tokio::{
 use self::{
     control::Control,
     deliver::{Delivery, deliver},
+    feedback::Sampler,
     feeder::Feeder,
 };
 use crate::{
@@ -58,8 +60,10 @@ use crate::{
     parts,
     plan::{Plan, Prepared},
     report::{self, Ending, Report},
+    schedule::{self, Timetable},
     sender::{Attempt, Sender},
     state::{AttemptResult, BatchStates},
+    stop_rule::{BadOutcomes, StopRule},
 };
 
 /// The interval of progress events, and of looks at pauses, outages and requests from other processes.
@@ -89,6 +93,9 @@ impl Run {
         Self::spawn(|stop, control, events| async move {
             let earlier = Arc::clone(&plan);
             let parts = blocking(move || parts::start(&earlier)).await?;
+            let (kept, given) = (Arc::clone(&plan), options.schedule.clone());
+            let options =
+                RunOptions { schedule: blocking(move || schedule::kept(&kept, given)).await?, ..options };
             for part in parts.into_iter().map(Arc::new) {
                 let (control, stop, events) = (control.clone(), stop.clone(), events.clone());
                 let (sender, sending) = (Arc::clone(&sender), sending.clone());
@@ -144,6 +151,8 @@ struct Shared<S> {
     clock: Clock,
     gate: Gate,
     journal: Journal,
+    timetable: Option<Timetable>,
+    sampler: Option<Sampler>,
     states: Mutex<BatchStates>,
     control: Control,
     events: mpsc::Sender<Event>,
@@ -191,6 +200,8 @@ impl<S> Shared<S> {
     }
 
     fn apply(&self, record: &Record) -> Result<()> {
+        self.timetable.iter().for_each(|timetable| timetable.apply(record));
+        self.sampler.iter().for_each(|sampler| sampler.apply(record));
         self.states().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
     }
 
@@ -228,6 +239,17 @@ impl<S> Shared<S> {
         contact.1.as_deref().filter(|_| contact.0.elapsed() >= limit).map(str::to_owned)
     }
 
+    /// Returns why the job pauses by a rule.
+    fn broken_rule(&self, rules: &[StopRule]) -> Option<Ending> {
+        let feedback = self.sampler.as_ref().map(Sampler::feedback).unwrap_or_default();
+        let Counts { sent, rejected, .. } = self.states().settled();
+        let outcomes = BadOutcomes { rejected, settled: sent + rejected, feedback };
+        let rows = self.plan.counts().valid;
+        let reason = rules.iter().find_map(|rule| rule.reason(&outcomes, rows));
+        let reason = reason.or_else(|| self.sampler.as_ref()?.failure());
+        reason.map(|reason| Ending::Paused { until: None, reason })
+    }
+
     fn counts(&self) -> Counts {
         let settled = self.states().settled();
         let remaining = self.plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
@@ -259,6 +281,18 @@ async fn execute<S: Sender>(
         start_rate: states.rate(),
         ..PaceOptions::default()
     });
+    let (reading, schedule, now) = (Arc::clone(&plan), options.schedule.clone(), clock.millis());
+    let timetable = schedule.map(|schedule| move || Timetable::open(&reading, schedule, now));
+    let timetable = match timetable {
+        Some(open) => Some(blocking(open).await?),
+        None => None,
+    };
+    let sampler = if options.stop_rules.iter().any(|rule| rule.needs_feedback()) {
+        let reading = Arc::clone(&plan);
+        Some(blocking(move || Sampler::open(&reading)).await?)
+    } else {
+        None
+    };
     let work: Vec<u32> = states.maybe().chain(states.fresh()).collect();
     let shared = Arc::new(Shared {
         plan: Arc::clone(&plan),
@@ -266,6 +300,8 @@ async fn execute<S: Sender>(
         clock,
         gate,
         journal,
+        timetable,
+        sampler,
         states: Mutex::new(states),
         control,
         events,
@@ -281,7 +317,14 @@ async fn execute<S: Sender>(
     let job = Job { id: plan.id().into(), started: shared.clock.millis() };
     shared.record(&Record::Job(job)).await?;
 
-    let ended = deliver_all(&shared, work, &options, &stop, started).await?;
+    if let Some(sampler) = &shared.sampler {
+        sampler.read_all(&shared).await;
+    }
+    let mut watching = JoinSet::new();
+    watching.spawn(feedback::watch(Arc::clone(&shared)));
+    let ended = deliver_all(&shared, work, &options, &stop, started).await;
+    watching.shutdown().await;
+    let ended = ended?;
     let (counted, counting) = (Arc::clone(&shared), Arc::clone(&plan));
     let remaining = blocking(move || counting.count_emails(|batch| counted.states().is_open(batch))).await?;
     let counts = Counts { remaining, ..shared.states().settled() };
@@ -329,6 +372,7 @@ async fn deliver_all<S: Sender>(
         stop.send_if_modified(|stop| stop.raise(Stop::Drain));
         ending.get_or_insert(reason);
     };
+    shared.broken_rule(&options.stop_rules).into_iter().for_each(&mut end);
     loop {
         let stopping = shared.control.stop() > Stop::No;
         if deliveries.is_empty() && (fed || stopping) {
@@ -369,6 +413,7 @@ async fn deliver_all<S: Sender>(
                 if let Some(reason) = shared.outage(options.max_outage) {
                     end(Ending::Unavailable { reason });
                 }
+                shared.broken_rule(&options.stop_rules).into_iter().for_each(&mut end);
                 if folder::stop_is_requested(shared.plan.dir()) {
                     stop.send_if_modified(|stop| stop.raise(Stop::Drain));
                 }
@@ -406,11 +451,15 @@ impl<'a, S> Monitor<'a, S> {
             remaining: remaining(elapsed, settled, counts.remaining),
         };
         let _ = self.shared.events.try_send(Event::Progress(progress));
-        let pause = snapshot.pause.filter(|pause| self.paused || pause.remaining > MIN_REPORTED_PAUSE);
-        if let (Some(Pause { remaining, reason }), false) = (pause, self.paused) {
-            let _ = self.shared.events.try_send(Event::Paused { remaining, reason: reason.to_string() });
+        let now = self.shared.clock.millis();
+        let scheduled = self.shared.timetable.as_ref().and_then(|timetable| timetable.pause(now));
+        let asked = || snapshot.pause.map(|Pause { remaining, reason }| (remaining, reason.to_string()));
+        let pause = scheduled.or_else(asked);
+        let pause = pause.filter(|(remaining, _)| self.paused || *remaining > MIN_REPORTED_PAUSE);
+        let was_paused = std::mem::replace(&mut self.paused, pause.is_some());
+        if let (Some((remaining, reason)), false) = (pause, was_paused) {
+            let _ = self.shared.events.try_send(Event::Paused { remaining, reason });
         }
-        self.paused = pause.is_some();
         if let Some(rate) = snapshot.learned_limit
             && self.rate_at.elapsed() > RATE_INTERVAL
         {

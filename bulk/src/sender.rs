@@ -1,21 +1,26 @@
 //! The seam between a job and the service: one attempt to send one batch.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::DATE};
 use idempost::{
     Client, Error, Outcome,
     call::RetryPolicy,
+    emails::{EmailMetric, EmailMetricsQuery},
     error::{ApiError, ApiErrorKind, Recovery},
     transport::TransportErrorKind,
 };
 use serde::Deserialize;
 
-use crate::{pace::Observation, plan::BatchKind, state::AttemptResult};
+use crate::{pace::Observation, plan::BatchKind, state::AttemptResult, stop_rule::Feedback};
 
 /// The timeout of an attempt. The service responds to a batch in well under a second; after a timeout, the outcome is uncertain.
 const TIMEOUT: Duration = Duration::from_mins(1);
+const DAY: Duration = Duration::from_hours(24);
 /// A longer `Retry-After` counts as an exhausted quota, for which a job doesn't wait.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
@@ -49,6 +54,9 @@ pub(crate) trait Sender: Send + Sync + 'static {
     /// Returns the service's time since the Unix epoch, or `None` if its responses don't state it. The error is that of a request without a
     /// response.
     fn time(&self) -> impl Future<Output = Result<Option<Duration>, Attempt>> + Send;
+
+    /// Counts sent emails by what became of them since a time, in milliseconds since the Unix epoch. The error is that of a request that failed.
+    fn feedback(&self, ids: &[String], since: u64) -> impl Future<Output = Result<Feedback, Attempt>> + Send;
 }
 
 /// Reads the time of a response, in time since the Unix epoch.
@@ -94,6 +102,21 @@ impl Sender for Client {
             Err(error) if error.status().is_some() => Ok(None),
             Err(error) => Err(failed(&error)),
         }
+    }
+
+    async fn feedback(&self, ids: &[String], since: u64) -> Result<Feedback, Attempt> {
+        let metrics = [EmailMetric::Delivered, EmailMetric::Bounced, EmailMetric::Complained];
+        // This machine's clock may be ahead of the service's, which rejects a future beginning.
+        let since = UNIX_EPOCH + Duration::from_millis(since).saturating_sub(DAY);
+        let query = EmailMetricsQuery::new().metrics(metrics).emails(ids).start_date(since);
+        let call = self.emails().metrics(&query).retry(RetryPolicy::never()).timeout(TIMEOUT);
+        let totals = call.await.map_err(|error| failed(&error))?.totals;
+        let bounced = totals.bounced.unwrap_or_default();
+        Ok(Feedback {
+            known: totals.delivered.unwrap_or_default() + bounced,
+            bounced,
+            complained: totals.complained.unwrap_or_default(),
+        })
     }
 }
 

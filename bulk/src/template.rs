@@ -1,9 +1,12 @@
 //! Templates with placeholders: `{{{NAME}}}` and `{{{NAME|fallback}}}`.
 
 use idempost::problem::Problem;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 const OPEN: &str = "{{{";
 const CLOSE: &str = "}}}";
+/// What a value in a URL can't have as it is (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A compiled template.
 ///
@@ -27,6 +30,8 @@ enum Part {
 pub(crate) enum Escape {
     /// `&`, `<`, `>`, `"` and `'` become character references.
     Html,
+    /// All but letters, digits, `-`, `.`, `_` and `~` is percent-encoded.
+    Url,
     /// As they are.
     Plain,
 }
@@ -115,9 +120,14 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 fn push(out: &mut String, value: &str, escape: Escape) {
-    if escape == Escape::Plain {
-        return out.push_str(value);
+    match escape {
+        Escape::Html => push_html(out, value),
+        Escape::Url => out.extend(utf8_percent_encode(value, RESERVED)),
+        Escape::Plain => out.push_str(value),
     }
+}
+
+fn push_html(out: &mut String, value: &str) {
     let mut rest = value;
     while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
         out.push_str(&rest[..at]);
@@ -155,11 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn values_are_escaped_in_html_and_fallbacks_are_inserted_as_written() {
+    fn values_are_escaped_by_the_place_and_fallbacks_are_as_written() {
         let source = "<p>{{{ NAME }}} &amp; {{{TITLE | <b>you</b> }}} {{NAME}}{{{EMPTY|}}}</p>";
         let values = [("NAME", "Ærø <\"&'> 🐦")];
         let html = render(source, Escape::Html, &values).unwrap();
         assert_eq!(html, "<p>Ærø &lt;&quot;&amp;&#39;&gt; 🐦 &amp; <b>you</b> {{NAME}}</p>");
+        let url =
+            render("https://a.test/{{{A}}}?{{{B|x=y}}}", Escape::Url, &[("A", "a/b?c=d&é 1-._~>")]).unwrap();
+        assert_eq!(url, "https://a.test/a%2Fb%3Fc%3Dd%26%C3%A9%201-._~%3E?x=y");
         let plain = render(source, Escape::Plain, &values).unwrap();
         assert_eq!(plain, "<p>Ærø <\"&'> 🐦 &amp; <b>you</b> {{NAME}}</p>");
     }

@@ -237,7 +237,10 @@ impl Columns {
             "html" => self.kinds.contains(&Column::Html) || self.kinds.contains(&Column::Template),
             "text" => self.kinds.contains(&Column::Text) || self.kinds.contains(&Column::Template),
             _ => self.kinds.iter().any(|column| {
-                matches!((field, column), ("headers", Column::Header(_)) | ("tags", Column::Tag(_)))
+                matches!(
+                    (field, column),
+                    ("headers" | "list_unsubscribe", Column::Header(_)) | ("tags", Column::Tag(_))
+                )
             }),
         };
         let given = |name: &str| self.variables.iter().any(|variable| variable.name == name);

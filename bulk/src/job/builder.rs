@@ -1,8 +1,12 @@
 //! Describing a job.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use idempost::Client;
+use futures_util::TryStreamExt as _;
+use idempost::{Client, problem::limits::EMAILS_PER_BATCH};
 
 use super::Job;
 use crate::{
@@ -37,12 +41,13 @@ pub struct Bulk {
     input: Input,
     message: Message,
     options: PlanOptions,
+    account_suppressions: bool,
 }
 
 impl Bulk {
     /// Creates a job from its rows and what they have in common.
     pub fn new(input: Input, message: Message) -> Self {
-        Self { input, message, options: PlanOptions::default() }
+        Self { input, message, options: PlanOptions::default(), account_suppressions: false }
     }
 
     /// Skips a column that isn't known. Without this, an unknown column is an error.
@@ -101,12 +106,27 @@ impl Bulk {
     /// counts them, and `skipped.csv` lists them. It applies when the job is planned; with another list, the plan [differs](crate::BulkError::Differs).
     #[must_use]
     pub fn suppress<A: AsRef<str>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
-        let mut hashes: Vec<_> =
-            addresses.into_iter().map(|address| address_hash(address.as_ref())).collect();
-        hashes.extend(self.options.suppressed.iter());
-        hashes.sort_unstable();
-        hashes.dedup();
-        self.options.suppressed = hashes.into();
+        let hashes = addresses.into_iter().map(|address| address_hash(address.as_ref()));
+        self.options.suppressed = hash_set(hashes.chain(self.options.suppressed.iter().copied()).collect());
+        self
+    }
+
+    /// Leaves out rows whose `to` addresses are all on the account's suppression list, since the service would drop their emails:
+    /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. [`plan`](Self::plan) reads the list,
+    /// with a request per 100 addresses and 16 bytes of memory per address. A plan that exists already stays as it is, whatever has been added
+    /// to the list. Needs a client with full access.
+    #[must_use]
+    pub fn account_suppressions(mut self) -> Self {
+        self.account_suppressions = true;
+        self
+    }
+
+    /// Sets the maximum number of emails in a request, from 1 to 100; 100 by default. A [daily cap](crate::Schedule::daily) below 100 needs
+    /// smaller requests.
+    #[must_use]
+    pub fn batch_size(mut self, emails: u64) -> Self {
+        self.options.batch_size =
+            u16::try_from(emails.max(1)).ok().filter(|emails| usize::from(*emails) < EMAILS_PER_BATCH);
         self
     }
 
@@ -136,14 +156,27 @@ impl Bulk {
     /// a row with a recipient that isn't allowed is invalid, and what it redirects is redirected by every worker.
     ///
     /// # Errors
-    /// The input as a whole can't be used. [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or has some of the rows,
-    /// and [`add_rows`](Self::add_rows) doesn't add the others. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number, and
-    /// `invalid.csv` lists them.
+    /// The input as a whole can't be used, or the [account's suppressions](Self::account_suppressions) can't be read.
+    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or has some of the rows, and
+    /// [`add_rows`](Self::add_rows) doesn't add the others. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number,
+    /// and `invalid.csv` lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
-        let Self { input, message, options } = self;
+        let Self { input, message, mut options, account_suppressions } = self;
+        if account_suppressions {
+            let entries = client.suppressions().list().stream();
+            let hashes = entries.map_ok(|entry| address_hash(&entry.email)).try_collect().await?;
+            options.suppressed_by_account = Some(hash_set(hashes));
+        }
         let guard = client.recipient_guard().clone();
         let options = PlanOptions { origin: client.base_url().to_string(), guard, ..options };
         blocking(move || parts::plan(input, &message, &options, &jobs).map(Job::new)).await
     }
+}
+
+/// Sorts hashes, to search among them.
+fn hash_set(mut hashes: Vec<[u8; 16]>) -> Arc<Vec<[u8; 16]>> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes.into()
 }

@@ -17,6 +17,8 @@ pub(crate) struct Compiled {
     pub(crate) subject: Option<Template>,
     pub(crate) html: Option<Template>,
     pub(crate) text: Option<Template>,
+    /// The URL of one-click unsubscribing.
+    pub(crate) list_unsubscribe: Option<Template>,
     pub(crate) headers: Vec<(String, Template)>,
     pub(crate) tags: Vec<(String, Template)>,
     pub(crate) variables: Vec<DefaultVariable>,
@@ -34,7 +36,7 @@ pub(crate) struct DefaultVariable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UsedVariable<'a> {
     pub(crate) name: &'a str,
-    /// The field of the template: `html`, `text`, `subject`, `headers` or `tags`.
+    /// The field of the template: `html`, `text`, `subject`, `list_unsubscribe`, `headers` or `tags`.
     pub(crate) field: &'static str,
     /// Whether the placeholder has no fallback and the message has no default.
     pub(crate) required: bool,
@@ -55,6 +57,7 @@ impl Compiled {
         let subject = field("/subject", &message.subject);
         let html = field("/html", &message.html);
         let text = field("/text", &message.text);
+        let list_unsubscribe = field("/list_unsubscribe", &message.list_unsubscribe);
         let mut pairs = |path: &str, map: &std::collections::BTreeMap<String, String>| -> Vec<_> {
             let template = |(name, source): (&String, &String)| {
                 Some((name.clone(), compile(&pointer(path, name), source)?))
@@ -77,7 +80,13 @@ impl Compiled {
                 }
             }
         }
-        let compiled = Self { message: message.clone(), subject, html, text, headers, tags, variables };
+        let is_set = |(name, _): &&(String, Template)| is_list_unsubscribe(name);
+        if let (Some(_), Some((name, _))) = (&list_unsubscribe, headers.iter().find(is_set)) {
+            let rule = "the header is set by `list_unsubscribe`, so it can't be set here too";
+            problems.push(Problem::new(pointer("/headers", name), "exclusive", rule));
+        }
+        let message = message.clone();
+        let compiled = Self { message, subject, html, text, list_unsubscribe, headers, tags, variables };
         problems.extend(compiled.fixed_problems());
         if problems.is_empty() { Ok(compiled) } else { Err(problems) }
     }
@@ -102,6 +111,9 @@ impl Compiled {
             .headers
             .iter()
             .fold(email, |email, (name, value)| email.header(name, fixed_or(value, HEADER_STAND_IN)));
+        email = self.list_unsubscribe.iter().fold(email, |email, url| {
+            email.list_unsubscribe(url.render(Escape::Url, |_| Some(STAND_IN), |_| ()))
+        });
         email = self.tags.iter().fold(email, |email, (name, value)| email.tag(name, fixed(value)));
         email = match template {
             Some(template) => {
@@ -116,8 +128,11 @@ impl Compiled {
         problems.into_iter().map(|problem| self.renamed(problem)).collect()
     }
 
-    /// Gives a problem with the n-th tag the name of the tag.
+    /// Gives a problem with the n-th tag the name of the tag, and one with a header the field that sets it.
     fn renamed(&self, mut problem: Problem) -> Problem {
+        if self.list_unsubscribe.is_some() && problem.path == "/headers/List-Unsubscribe" {
+            "/list_unsubscribe".clone_into(&mut problem.path);
+        }
         let index = problem.path.strip_prefix("/tags/").and_then(|rest| rest.split('/').next()?.parse().ok());
         if let Some((name, _)) = index.and_then(|index: usize| self.tags.get(index)) {
             problem.path = pointer("/tags", name);
@@ -127,7 +142,12 @@ impl Compiled {
 
     /// Returns the variables of all templates.
     pub(crate) fn used_variables(&self) -> impl Iterator<Item = UsedVariable<'_>> {
-        let fields = [("subject", &self.subject), ("html", &self.html), ("text", &self.text)];
+        let fields = [
+            ("subject", &self.subject),
+            ("html", &self.html),
+            ("text", &self.text),
+            ("list_unsubscribe", &self.list_unsubscribe),
+        ];
         let fields = fields.into_iter().filter_map(|(field, template)| Some((field, template.as_ref()?)));
         let headers = self.headers.iter().map(|(_, template)| ("headers", template));
         let tags = self.tags.iter().map(|(_, template)| ("tags", template));
@@ -144,6 +164,11 @@ impl Compiled {
     pub(crate) fn default(&self, name: &str) -> Option<&str> {
         self.variables.iter().find(|variable| variable.name == name).map(|variable| variable.text.as_str())
     }
+}
+
+/// Returns whether a header is one of those that [`Message::list_unsubscribe`] sets.
+pub(crate) fn is_list_unsubscribe(name: &str) -> bool {
+    ["List-Unsubscribe", "List-Unsubscribe-Post"].iter().any(|set| name.eq_ignore_ascii_case(set))
 }
 
 /// Converts a text or a number, with its text.
@@ -190,17 +215,23 @@ mod tests {
     }
 
     #[test]
-    fn one_click_unsubscribing_has_two_headers_with_a_url_per_row() {
-        let message = Message::new().from("a@b.test").subject("s").text("t");
-        let message = message.list_unsubscribe("https://acme.test/u?t={{{TOKEN}}}");
-        assert_eq!(message.check().err(), None);
-        assert_eq!(
-            serde_json::to_value(&message).unwrap()["headers"],
-            serde_json::json!({
-                "List-Unsubscribe": "<https://acme.test/u?t={{{TOKEN}}}>",
-                "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
-            })
-        );
+    fn the_url_of_one_click_unsubscribing_is_https_whatever_the_row_has() {
+        let problems = |url: &str| {
+            let message = Message::new().from("a@b.test").subject("s").text("t").list_unsubscribe(url);
+            let problems = message.check().err().unwrap_or_default();
+            problems.into_iter().map(|problem| (problem.path, problem.code)).collect::<Vec<_>>()
+        };
+        assert_eq!(problems("https://acme.test/u/{{{ID}}}?t={{{TOKEN}}}"), []);
+        for url in ["http://acme.test/u?t={{{TOKEN}}}", "mailto:leave@acme.test", "{{{URL}}}", ""] {
+            assert_eq!(problems(url), [("/list_unsubscribe".to_owned(), "url")], "{url}");
+        }
+        assert_eq!(problems("https://{{{"), [("/list_unsubscribe".to_owned(), "placeholder")]);
+        for name in ["list-unsubscribe", "List-Unsubscribe-Post"] {
+            let message = Message::new().list_unsubscribe("https://acme.test/u").header(name, "x");
+            let problems = message.check().unwrap_err();
+            let path = format!("/headers/{name}");
+            assert!(problems.iter().any(|found| (found.path.as_str(), found.code) == (&path, "exclusive")));
+        }
     }
 
     #[test]

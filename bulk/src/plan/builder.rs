@@ -9,7 +9,7 @@ use idempost::{
 };
 
 use super::{
-    BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, Selection, address_hash, body_hash,
+    BatchKind, ChangedRows, Counts, Held, KnownRows, PlanOptions, RowKey, Selection, body_hash,
     composer::Files,
     context::Context,
     index::{Entry, IndexWriter},
@@ -54,7 +54,7 @@ pub(super) fn build(
         context,
         known,
         changed_rows: changed,
-        suppressed: &options.suppressed,
+        options,
         skipped: SkippedRows::new(dir),
         index: IndexWriter::create(dir)?,
         invalid: InvalidRows::new(dir, &context.layout),
@@ -80,7 +80,7 @@ struct Builder<'a> {
     context: &'a Context,
     known: &'a mut KnownRows,
     changed_rows: ChangedRows,
-    suppressed: &'a [[u8; 16]],
+    options: &'a PlanOptions,
     skipped: SkippedRows,
     index: IndexWriter,
     invalid: InvalidRows<'a>,
@@ -146,11 +146,9 @@ impl Builder<'_> {
             Err(problems) => return self.invalid(position, record, problems),
         };
         let fields = email.fields();
-        let mut recipients = [fields.to, fields.cc, fields.bcc].into_iter().flatten();
-        let is_suppressed = |address: &String| self.suppressed.binary_search(&address_hash(address)).is_ok();
-        if !self.suppressed.is_empty() && recipients.any(is_suppressed) {
+        if let Some(reason) = self.options.suppression(&fields) {
             self.counts.suppressed += 1;
-            return self.skipped.push(position.row, fields.to, "suppressed");
+            return self.skipped.push(position.row, fields.to, reason);
         }
         if !self.seen.insert(key.identity) {
             self.counts.repeated += 1;
@@ -198,7 +196,7 @@ impl Builder<'_> {
         batch.hasher.update(if batch.count == 0 { b"[" } else { b"," }).update(&self.json);
         batch.count += 1;
         batch.size += size;
-        if usize::from(batch.count) == EMAILS_PER_BATCH {
+        if usize::from(batch.count) == self.options.batch_size.map_or(EMAILS_PER_BATCH, usize::from) {
             self.close()?;
         }
         Ok(())

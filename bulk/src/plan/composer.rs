@@ -20,7 +20,7 @@ use super::{BatchKind, job::JobOptions};
 use crate::{
     error::{BulkError, Result},
     input::{Columns, Row, RowProblem, Values},
-    message::Compiled,
+    message::{Compiled, is_list_unsubscribe},
     template::{Escape, Template},
 };
 
@@ -199,9 +199,10 @@ impl Composer {
         values: &Values<'_>,
         missing: &mut Vec<(&'static str, &'t str)>,
     ) -> Email {
-        let Compiled { subject, html, text, headers, tags, .. } = &self.message;
+        let Compiled { subject, html, text, list_unsubscribe, headers, tags, .. } = &self.message;
         let fields = email.fields();
         let own = Own::of(&fields);
+        let offers = fields.headers.iter().any(|(name, _)| is_list_unsubscribe(name));
         let headers: Vec<_> = headers
             .iter()
             .filter(|(name, _)| !fields.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)))
@@ -222,6 +223,9 @@ impl Composer {
         }
         if let (Some(text), false) = (text, own.text || own.template) {
             email = email.text(render("text", text, Escape::Plain));
+        }
+        if let (Some(url), false) = (list_unsubscribe, offers) {
+            email = email.list_unsubscribe(render("list_unsubscribe", url, Escape::Url));
         }
         for (name, value) in headers {
             email = email.header(name.as_str(), render("headers", value, Escape::Plain));

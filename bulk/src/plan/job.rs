@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    ops::Not,
     path::{Path, PathBuf},
 };
 
@@ -73,6 +74,12 @@ pub(super) struct JobOptions {
     /// The hash of the list of suppressed addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) suppressed: Option<String>,
+    /// Whether the account's suppression list is used.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub(super) account_suppressions: bool,
+    /// The maximum number of emails in a request, if it is below the service's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) batch_size: Option<u16>,
     /// A name that was chosen, so that it makes another job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
@@ -84,12 +91,25 @@ fn is_inactive(guard: &RecipientGuard) -> bool {
 
 impl From<&PlanOptions> for JobOptions {
     fn from(options: &PlanOptions) -> Self {
-        let PlanOptions { ignore_columns, limit, test_to, guard, rows, key, name, .. } = options.clone();
+        let PlanOptions { ignore_columns, limit, test_to, guard, rows, key, batch_size, name, .. } =
+            options.clone();
         let suppressed = (!options.suppressed.is_empty()).then(|| {
             let list = options.suppressed.concat();
             blake3::hash(&list).to_hex()[..32].to_owned()
         });
-        Self { ignore_columns, limit, test_to, guard, rows, key, suppressed, name }
+        let account_suppressions = options.suppressed_by_account.is_some();
+        Self {
+            ignore_columns,
+            limit,
+            test_to,
+            guard,
+            rows,
+            key,
+            suppressed,
+            account_suppressions,
+            batch_size,
+            name,
+        }
     }
 }
 

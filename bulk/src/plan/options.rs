@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use idempost::{Email, problem::Problem, types::RecipientGuard};
+use idempost::{Email, emails::EmailFields, problem::Problem, types::RecipientGuard};
 
-use super::{Selection, problem};
+use super::{Selection, address_hash, problem};
 
 /// Options of planning.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +37,10 @@ pub(crate) struct PlanOptions {
     pub(crate) changed: ChangedRows,
     /// The hashes of the addresses to which nothing is sent, sorted: 16 bytes each.
     pub(crate) suppressed: Arc<Vec<[u8; 16]>>,
+    /// The same of the account's suppression list, if it is used. The list changes while the job runs, so only its use tells two plans apart.
+    pub(crate) suppressed_by_account: Option<Arc<Vec<[u8; 16]>>>,
+    /// The maximum number of emails in a request; `None` for the service's.
+    pub(crate) batch_size: Option<u16>,
     /// The maximum size of the input, in bytes; 0 for the default.
     pub(crate) max_size: u64,
 }
@@ -61,6 +65,17 @@ const MAX_SIZE: u64 = 1 << 30;
 impl PlanOptions {
     pub(super) fn max_size(&self) -> u64 {
         if self.max_size == 0 { MAX_SIZE } else { self.max_size }
+    }
+
+    /// Returns why an email isn't sent: a recipient is on the list, or nobody would get it because of the account's.
+    pub(super) fn suppression(&self, fields: &EmailFields<'_>) -> Option<&'static str> {
+        let is_in = |list: &[[u8; 16]], address: &String| list.binary_search(&address_hash(address)).is_ok();
+        let mut all = [fields.to, fields.cc, fields.bcc].into_iter().flatten();
+        if !self.suppressed.is_empty() && all.any(|address| is_in(&self.suppressed, address)) {
+            return Some("suppressed");
+        }
+        let by_account = self.suppressed_by_account.as_ref().filter(|list| !list.is_empty())?;
+        fields.to.iter().all(|address| is_in(by_account, address)).then_some("suppressed by the account")
     }
 
     pub(super) fn problems(&self) -> Vec<Problem> {

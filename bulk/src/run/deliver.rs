@@ -65,7 +65,9 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
     let mut counted = !replayed;
     loop {
         let Some(mut permit) = permit(&shared, turn).await else { return Ok(Delivery::Stopped) };
-        if matches!(shared.states().state(batch), Some(BatchState::Maybe { .. })) {
+        if shared.timetable.is_some()
+            || matches!(shared.states().state(batch), Some(BatchState::Maybe { .. }))
+        {
             permit = match known_age(&shared, permit).await {
                 Ok(permit) => permit,
                 Err(Some(delivery)) => return Ok(delivery),
@@ -79,7 +81,17 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
         match before {
             BeforeAttempt::Resend => {}
             BeforeAttempt::Ended => return Ok(Delivery::Ended),
-            BeforeAttempt::Start(intent) => shared.record(&intent).await?,
+            BeforeAttempt::Start(intent) => {
+                let admitted = shared.timetable.as_ref().map_or(Ok(()), |timetable| timetable.admit(&intent));
+                if let Err(wait) = admitted {
+                    drop(permit);
+                    if !delay(&shared, wait).await {
+                        return Ok(Delivery::Stopped);
+                    }
+                    continue;
+                }
+                shared.record(&intent).await?;
+            }
             BeforeAttempt::Settle(outcome) => {
                 shared.settle(&prepared, &outcome).await?;
                 return Ok(Delivery::Ended);

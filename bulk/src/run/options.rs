@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{account::Account, clock::WallClock};
+use crate::{account::Account, clock::WallClock, schedule::Schedule, stop_rule::StopRule};
 
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
@@ -18,6 +18,8 @@ pub struct RunOptions {
     pub(super) concurrency: usize,
     pub(super) max_outage: Duration,
     pub(super) max_rejections: u64,
+    pub(super) schedule: Option<Schedule>,
+    pub(super) stop_rules: Vec<StopRule>,
     pub(crate) skip_invalid: bool,
     pub(crate) account: Account,
     pub(super) wall: WallClock,
@@ -30,6 +32,8 @@ impl Default for RunOptions {
             concurrency: CONCURRENCY,
             max_outage: MAX_OUTAGE,
             max_rejections: MAX_REJECTIONS,
+            schedule: None,
+            stop_rules: Vec::new(),
             skip_invalid: false,
             account: Account::default(),
             wall: WallClock::default(),
@@ -64,6 +68,21 @@ impl RunOptions {
     #[must_use]
     pub fn max_rejections(mut self, requests: u64) -> Self {
         self.max_rejections = requests;
+        self
+    }
+
+    /// Pauses the job when a share of its emails has a bad outcome; repeatable. Rules about bounces and complaints need a client with full
+    /// access.
+    #[must_use]
+    pub fn stop_on(mut self, rule: StopRule) -> Self {
+        self.stop_rules.push(rule);
+        self
+    }
+
+    /// Sets when the job sends. The job keeps it until another one is given.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = Some(schedule);
         self
     }
 

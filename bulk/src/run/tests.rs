@@ -2,6 +2,8 @@
 
 mod changed_inputs;
 mod clock;
+mod schedule;
+mod stop_on;
 
 use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
 
@@ -13,7 +15,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     Bulk, Input, JobState, Message, Outcome, RowOutcome, job::Job as BulkJob, journal::SentId,
-    pace::Observation, sender::SendRequest,
+    pace::Observation, sender::SendRequest, stop_rule::Feedback,
 };
 
 /// What happens to a request.
@@ -128,6 +130,12 @@ impl Sender for Arc<Service> {
         Ok(*self.time.lock().unwrap())
     }
 
+    async fn feedback(&self, ids: &[String], _: u64) -> Result<Feedback, Attempt> {
+        let known = ids.len() as u64;
+        let bounced = ids.iter().filter(|id| id.ends_with("7@example.com")).count() as u64;
+        Ok(Feedback { known, bounced, complained: 0 })
+    }
+
     async fn send(&self, request: SendRequest) -> Attempt {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let n = {
@@ -189,6 +197,10 @@ impl Sender for Arc<Service> {
 
 /// Plans a job of this many rows in a folder.
 async fn planned(folder: &Path, rows: usize) -> BulkJob {
+    planned_in_batches(folder, rows, 100).await
+}
+
+async fn planned_in_batches(folder: &Path, rows: usize, size: u64) -> BulkJob {
     let mut csv = String::from("to,NAME\n");
     for row in 1..=rows {
         writeln!(csv, "r{row}@example.com,Ada {row}").unwrap();
@@ -197,7 +209,7 @@ async fn planned(folder: &Path, rows: usize) -> BulkJob {
     std::fs::write(&path, csv).unwrap();
     let message = Message::new().from("hi@acme.test").subject("Hello {{{NAME}}}").text("It works");
     let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
-    Bulk::new(Input::csv(path), message).plan(&client, folder.join("jobs")).await.unwrap()
+    Bulk::new(Input::csv(path), message).batch_size(size).plan(&client, folder.join("jobs")).await.unwrap()
 }
 
 /// Options without a limit of outages: the paused clock also advances while a thread works, so that an outage could seem to be long.

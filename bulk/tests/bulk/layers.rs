@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 28] = [
+const LAYERS: [&str; 31] = [
     "account",
     "budget",
     "clock",
@@ -22,11 +22,14 @@ const LAYERS: [&str; 28] = [
     "lock",
     "folder",
     "parts",
+    "schedule",
     "pace",
     "outcomes",
+    "last_events",
     "report",
     "retry",
     "reconcile",
+    "stop_rule",
     "sender",
     "run",
     "worker",

@@ -2,7 +2,7 @@
 
 use std::process::{ExitStatus, Stdio};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
 use crate::literal::permit_local;
@@ -41,16 +41,30 @@ impl Shell {
 
     /// Returns the standard output of a command.
     pub(crate) async fn output(command: &str, limit: u64) -> Result<String, String> {
+        let mut text = Vec::new();
+        Self::copy(command, limit, &mut text).await?;
+        String::from_utf8(text).map_err(|_| "the command's output isn't UTF-8 text".to_owned())
+    }
+
+    /// Writes the standard output of a command, and fails unless the command succeeds.
+    pub(crate) async fn copy(
+        command: &str,
+        limit: u64,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<(), String> {
         let mut shell = Self::start(command, |shell| {
             shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         })?;
         let (stdout, stderr) = (shell.child.stdout.take(), shell.child.stderr.take());
-        let read = async {
-            let mut text = Vec::new();
-            if let Some(stdout) = stdout {
-                stdout.take(limit + 1).read_to_end(&mut text).await?;
+        let copy = async {
+            let copied = match stdout {
+                Some(stdout) => tokio::io::copy(&mut stdout.take(limit.saturating_add(1)), to).await,
+                None => Ok(0),
+            };
+            match copied.map_err(|error| error.to_string())? {
+                bytes if bytes > limit => Err(format!("the command's output exceeds {limit} bytes")),
+                _ => Ok(()),
             }
-            Ok::<_, std::io::Error>(text)
         };
         let tail = async {
             let (mut tail, mut part) = (Vec::new(), [0; 4096]);
@@ -67,17 +81,8 @@ impl Shell {
                 .collect::<Vec<_>>()
                 .join("; ")
         };
-        let text = async {
-            let text = read.await.map_err(|error| error.to_string())?;
-            if text.len() as u64 > limit {
-                Err(format!("the command's output exceeds {limit} bytes"))
-            } else {
-                Ok(text)
-            }
-        };
-        let (text, tail) = tokio::try_join!(text, async { Ok(tail.await) })?;
-        succeeded(shell.child.wait().await, &tail)?;
-        String::from_utf8(text).map_err(|_| "the command's output isn't UTF-8 text".to_owned())
+        let ((), tail) = tokio::try_join!(copy, async { Ok(tail.await) })?;
+        succeeded(shell.child.wait().await, &tail)
     }
 }
 

@@ -8,6 +8,7 @@ mod failure;
 mod job;
 mod list;
 mod message;
+mod metrics;
 mod overview;
 mod pause;
 mod plan;
@@ -19,6 +20,7 @@ mod resume;
 mod retry;
 mod rows;
 mod running;
+mod schedule;
 mod send;
 mod status;
 mod words;
@@ -33,7 +35,7 @@ use crate::diagnostics::Fail;
 pub(crate) enum Command {
     Plan(Box<plan::Args>),
     Send(Box<send::Args>),
-    Resume(resume::Args),
+    Resume(Box<resume::Args>),
     Status(status::Args),
     Pause(pause::Args),
     Cancel(cancel::Args),
@@ -77,7 +79,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     match command {
         Command::Plan(args) => plan::run(*args, context).await,
         Command::Send(args) => send::run(*args, context).await,
-        Command::Resume(args) => resume::run(args, context).await,
+        Command::Resume(args) => resume::run(*args, context).await,
         Command::Status(args) => status::run(args, context).await,
         Command::Pause(args) => pause::run(args, context).await,
         Command::Cancel(args) => cancel::run(args, context).await,

@@ -3,9 +3,11 @@
 mod accounts;
 mod changed;
 pub(crate) mod distributed;
+mod feedback;
 mod interrupted;
 mod refused;
 mod rows;
+mod schedule;
 mod verbs;
 
 use std::collections::BTreeMap;

@@ -43,6 +43,12 @@ pub(super) struct MessageArgs {
     /// Custom email header; the value may contain placeholders; repeatable
     #[arg(long, value_name = "NAME: VALUE", help_heading = "Message")]
     header: Vec<String>,
+    /// https URL for one-click unsubscribing in mail clients (RFC 8058); may contain placeholders
+    ///
+    /// Sets the headers List-Unsubscribe and List-Unsubscribe-Post. Mail clients post to the URL, so it must identify the recipient, such as
+    /// 'https://acme.test/unsubscribe?token={{{TOKEN}}}'. Values are percent-encoded. Rows with a List-Unsubscribe header of their own keep it.
+    #[arg(long, value_name = "URL", help_heading = "Message")]
+    list_unsubscribe: Option<String>,
     /// Tag; the value may contain placeholders; repeatable
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Message")]
     tag: Vec<String>,
@@ -77,6 +83,7 @@ impl MessageArgs {
             bcc,
             reply_to,
             header,
+            list_unsubscribe,
             tag,
             topic_id,
             scheduled_at,
@@ -94,11 +101,14 @@ impl MessageArgs {
         if let Some(from) = from.or(of_profile.map(|from| from.value)) {
             message = message.from(from);
         }
-        let texts: [(&str, &'static str, Option<String>, Set); 4] = [
+        let texts: [(&str, &'static str, Option<String>, Set); 5] = [
             ("/subject", "--subject", subject, |message, text| message.subject(text)),
             ("/template", "--template", template, |message, text| message.template(text)),
             ("/topic_id", "--topic-id", topic_id, |message, text| message.topic_id(text)),
             ("/scheduled_at", "--scheduled-at", scheduled_at, |message, text| message.scheduled_at(text)),
+            ("/list_unsubscribe", "--list-unsubscribe", list_unsubscribe, |message, url| {
+                message.list_unsubscribe(url)
+            }),
         ];
         for (pointer, flag, value, set) in texts {
             flags.field(pointer, flag, value.as_deref());

@@ -17,6 +17,8 @@ const SHOWN: usize = 3;
 const BODY_LINES: usize = 8;
 /// The rate of estimates, unless `--max-rps` is lower.
 const ESTIMATED_RPS: f64 = 10.0;
+/// A job of more emails without `List-Unsubscribe` may be a newsletter that lacks it.
+const CAMPAIGN: u64 = 1_000;
 
 /// A plan with its first emails rendered.
 pub(super) struct Overview<'a> {
@@ -33,16 +35,49 @@ impl<'a> Overview<'a> {
         Ok(Self { plan, identity: context.identity()?, emails, rps: max_rps.unwrap_or(ESTIMATED_RPS) })
     }
 
-    /// The time that the requests take at the estimated rate.
-    fn estimate(&self) -> Duration {
-        Duration::from_secs_f64(f64::from(self.plan.batches()) / self.rps)
+    /// The time that requests take at the estimated rate.
+    fn time_of(&self, requests: u32) -> Duration {
+        Duration::from_secs_f64(f64::from(requests) / self.rps)
     }
 
     /// The estimate as a sentence: `1,000,000 rows = 10,000 requests; 17 min at 10 requests/s`.
     pub(super) fn estimate_line(&self) -> String {
         let requests = count(self.plan.batches(), "request");
         let rows = count(self.plan.counts().valid, "row");
-        format!("{rows} = {requests}; {} at {} requests/s", duration(self.estimate()), self.rps)
+        format!(
+            "{rows} = {requests}; {} at {} requests/s",
+            duration(self.time_of(self.plan.batches())),
+            self.rps
+        )
+    }
+
+    /// What may not be intended.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let counts = self.plan.counts();
+        let mut warnings = Vec::new();
+        if counts.singles > 0 {
+            let time = self.time_of(u32::try_from(counts.singles).unwrap_or(u32::MAX));
+            warnings.push(format!(
+                "{} with an attachment or scheduled_at: one request each, which takes {}",
+                count(counts.singles, "email"),
+                duration(time)
+            ));
+        }
+        let offers = |preview: &PreviewEmail| {
+            preview
+                .email
+                .fields()
+                .headers
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe"))
+        };
+        if counts.valid > CAMPAIGN && !self.emails.iter().any(offers) {
+            warnings.push(
+                "the emails have no List-Unsubscribe header, which Gmail and Yahoo require of newsletters; set it with --list-unsubscribe"
+                    .to_owned(),
+            );
+        }
+        warnings
     }
 
     fn bytes_per_email(&self) -> u64 {
@@ -126,7 +161,7 @@ impl<'a> Overview<'a> {
             "input": self.plan.input_name(),
             "requests": self.plan.batches(),
             "bytes_per_email": self.bytes_per_email(),
-            "estimate_seconds": self.estimate().as_secs(),
+            "estimate_seconds": self.time_of(self.plan.batches()).as_secs(),
             "invalid_rows": self.plan.invalid_rows(),
             "skipped_rows": self.plan.skipped_rows(),
             "emails": emails.collect::<Vec<_>>(),

@@ -13,7 +13,7 @@ use crate::input::flags::Flags;
 /// Prints the counts, the first three rendered emails, and an estimate. All invalid rows are written to invalid.csv in the job's folder, each
 /// with its problems; the first 20 problems are shown, and the exit code is 2. `bulk send` with the same arguments sends the job.
 ///
-/// Needs no credential, and without a base URL the plan isn't kept.
+/// Needs no credential except for --account-suppressions, and without a base URL the plan isn't kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::send::EXAMPLES)]
 pub(crate) struct Args {
@@ -28,13 +28,16 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let max_rps = running::max_rps(args.max_rps.as_deref(), &mut flags);
     let skip_invalid = args.plan.skip_invalid;
+    let account_suppressions = args.plan.account_suppressions;
     let described = args.plan.read(flags, context).await?;
-    let client = context.client_for_preview()?;
+    let client =
+        if account_suppressions { context.client_for_jobs()? } else { context.client_for_preview()? };
     let unkept = context.settings()?.base_url.is_none();
     let jobs = Jobs::open(unkept, context)?;
     let job = described.plan(&client, jobs.path()).await?;
     let overview = Overview::new(job.plan(), max_rps, context)?;
     context.out.result(&overview.lines(), &overview.document())?;
+    overview.warnings().iter().for_each(|warning| context.out.warn(warning));
     if job.plan().counts().invalid > 0 && !skip_invalid {
         return Err(failure::of_rows(job.plan(), jobs.are_kept()));
     }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use idempost::Client;
 use idempost_bulk::{Bulk, ChangedRows, Format, Input, Job, Message};
+use tempfile::NamedTempFile;
 
 use super::message::MessageArgs;
 use super::{failure, rows};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::addresses::{Addresses, Rejected};
-use crate::input::flags::{Choices, Flags, Required};
+use crate::input::flags::{Choices, Flags, Local, Required};
 use crate::input::source::{Source, StdinReaders};
 
 // No doc comment, which would replace the command's own.
@@ -21,6 +22,12 @@ pub(super) struct PlanArgs {
     /// CSV, TSV or JSON Lines file, optionally with gzip; - reads standard input
     #[arg(value_name = "FILE", add = Required)]
     file: Option<String>,
+    /// Command whose output has the rows, as CSV or JSON Lines, instead of FILE
+    ///
+    /// Such as `psql --csv -c 'select …' shop`. If it fails, nothing is planned. Its output is another one each time, so the job has to be
+    /// named; with --key and --add, a repeated command sends the new rows.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["file", "only"], requires = "job", help_heading = "Rows", add = Local)]
+    from_command: Option<String>,
     #[command(flatten)]
     message: MessageArgs,
     /// Format of FILE: csv, tsv or jsonl [default: by name, or by the first character]
@@ -48,6 +55,12 @@ pub(super) struct PlanArgs {
     /// Rows with such a recipient are counted and listed in skipped.csv. The formats are those of `suppressions import`.
     #[arg(long, value_name = "PATH", help_heading = "Rows")]
     suppress: Option<String>,
+    /// Send nothing to addresses on the account's suppression list
+    ///
+    /// Reads the list first, with a request per 100 addresses, which needs a credential with full access. Rows whose `to` addresses are all on
+    /// it are counted and listed in skipped.csv. The service drops the other suppressed recipients.
+    #[arg(long, help_heading = "Rows")]
+    pub(super) account_suppressions: bool,
     /// Add the rows that the job doesn't have, instead of stopping if the file or the message has changed
     #[arg(long, conflicts_with = "again", help_heading = "Rows")]
     add: bool,
@@ -80,6 +93,8 @@ pub(super) struct PlanArgs {
 /// The validated description of a job.
 pub(super) struct Described {
     source: Option<Source>,
+    /// The output of a command.
+    output: Option<NamedTempFile>,
     format: Option<Format>,
     only: Option<PathBuf>,
     message: Message,
@@ -90,8 +105,10 @@ pub(super) struct Described {
     max_size: Option<u64>,
     job: Option<String>,
     key: Option<String>,
+    batch_size: Option<u64>,
     add: Option<ChangedRows>,
     suppressed: Vec<String>,
+    account_suppressions: bool,
     test_to: Option<String>,
     attachments: Option<PathBuf>,
     profile: Option<String>,
@@ -103,6 +120,7 @@ impl PlanArgs {
     pub(super) async fn read(self, mut flags: Flags, context: &Context) -> Result<Described, Fail> {
         let Self {
             file,
+            from_command,
             message,
             format,
             ignore_column,
@@ -110,6 +128,7 @@ impl PlanArgs {
             key,
             unique_recipients,
             suppress,
+            account_suppressions,
             add,
             changed,
             max_size,
@@ -122,7 +141,7 @@ impl PlanArgs {
         } = self;
         flags.help("idempost bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
         let mut stdin = context.stdin();
-        if file.is_none() && only.is_none() {
+        if file.is_none() && only.is_none() && from_command.is_none() {
             flags.missing("FILE");
         }
         let source = file.as_deref().and_then(|file| match stdin.claim("FILE", file) {
@@ -150,9 +169,14 @@ impl PlanArgs {
         let has_message = !message.is_empty();
         let message = message.read(&mut flags, stdin, context).await?;
         flags.finish()?;
+        let output = match &from_command {
+            Some(command) => Some(rows::output(command, max_size).await?),
+            None => None,
+        };
         let ignored = ignore_column;
         Ok(Described {
             source,
+            output,
             format,
             only,
             message,
@@ -162,8 +186,10 @@ impl PlanArgs {
             max_size,
             job,
             key,
+            batch_size: None,
             add,
             suppressed,
+            account_suppressions,
             test_to,
             attachments,
             profile,
@@ -173,10 +199,16 @@ impl PlanArgs {
 }
 
 impl Described {
+    /// Limits the number of emails in a request.
+    pub(super) fn batches_of(self, emails: Option<u64>) -> Self {
+        Self { batch_size: emails, ..self }
+    }
+
     /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
     pub(super) async fn plan(&self, client: &Client, jobs: &Path) -> Result<Job, Fail> {
-        let bulk = match (&self.source, &self.only) {
-            (source, Some(only)) => {
+        let bulk = match (&self.source, &self.only, &self.output) {
+            (_, _, Some(output)) => self.bulk(rows::spooled(output, self.format)?, self.message.clone()),
+            (source, Some(only), None) => {
                 let earlier = match source {
                     // An existing job is opened, and a new one has the same invalid rows.
                     Some(source) => {
@@ -192,8 +224,8 @@ impl Described {
                 let invalid = earlier.and_then(|earlier| earlier.plan().invalid_rows());
                 self.bulk(rows::corrected(only, invalid.as_deref())?, message)
             }
-            (Some(source), None) => self.bulk(rows::input(source, self.format), self.message.clone()),
-            (None, None) => return Err(Fail::Usage(Diagnostics::default())),
+            (Some(source), None, None) => self.bulk(rows::input(source, self.format), self.message.clone()),
+            (None, None, None) => return Err(Fail::Usage(Diagnostics::default())),
         };
         let bulk = if self.again { bulk.again() } else { bulk };
         let file = match (&self.only, &self.source) {
@@ -214,8 +246,10 @@ impl Described {
         bulk = self.ignored.iter().fold(bulk, Bulk::ignore_column);
         bulk = self.limit.into_iter().fold(bulk, Bulk::limit);
         bulk = self.max_size.into_iter().fold(bulk, Bulk::max_size);
+        bulk = self.batch_size.into_iter().fold(bulk, Bulk::batch_size);
         bulk = self.job.iter().fold(bulk, Bulk::job);
         bulk = self.key.iter().fold(bulk, Bulk::key).suppress(&self.suppressed);
+        bulk = if self.account_suppressions { bulk.account_suppressions() } else { bulk };
         bulk = self.add.into_iter().fold(bulk, Bulk::add_rows);
         bulk = self.test_to.iter().fold(bulk, Bulk::test_to);
         bulk = self.attachments.iter().fold(bulk, Bulk::attachments);

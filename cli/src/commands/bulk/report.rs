@@ -1,13 +1,14 @@
 //! `bulk report`: what became of the rows of a job.
 
-use idempost_bulk::{BulkError, Job, Outcome, Report, RowOutcome};
+use idempost_bulk::{BulkError, Job, LastEvents, Outcome, Report, RowOutcome};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::account::AccountArgs;
 use super::job::{self, JobArg};
 use super::words::{count, duration, number};
-use super::{failure, status};
+use super::{account, failure, status};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -23,8 +24,8 @@ const QUEUE: usize = 1_024;
 /// reason. Invalid rows are in invalid.csv, and rows without an outcome are left to send.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Columns of --rows: row, recipient, outcome, id, reason, status, batch, key, first_attempt\n\n\
-    Examples:\n  idempost bulk report\n  idempost bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'"
+    after_help = "Columns of --rows and --outcomes: row, recipient, outcome, id, reason, last_event, status, batch, key, first_attempt\n\n\
+    Examples:\n  idempost bulk report\n  idempost bulk report 3f9a --outcomes --columns recipient,last_event\n  idempost bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -32,9 +33,16 @@ pub(crate) struct Args {
     /// Print the outcome of every row
     #[arg(long)]
     rows: bool,
+    /// Print it with the latest event of its email, read from the service: delivered, bounced, complained
+    ///
+    /// Reads the list of emails back to the job's first one, with a request per 100 emails, which needs a credential with full access.
+    #[arg(long)]
+    outcomes: bool,
+    #[command(flatten)]
+    account: AccountArgs,
 }
 
-/// The first five columns are the default.
+/// The first five columns are the default, with --outcomes six.
 const ROWS: Table = Table {
     columns: &[
         Column::new("row", "ROW", Kind::Text),
@@ -42,6 +50,7 @@ const ROWS: Table = Table {
         Column::new("outcome", "OUTCOME", Kind::State),
         Column::new("id", "ID", Kind::Id),
         Column::new("reason", "REASON", Kind::Text),
+        Column::new("last_event", "LAST EVENT", Kind::State),
         Column::new("status", "STATUS", Kind::Text),
         Column::new("batch", "BATCH", Kind::Text),
         Column::new("key", "KEY", Kind::Text),
@@ -52,9 +61,16 @@ const ROWS: Table = Table {
 };
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let columns = ROWS.columns(context)?;
+    let columns = Table { shown: ROWS.shown + usize::from(args.outcomes), ..ROWS }.columns(context)?;
     let job = job::inspect(args.job.job.as_deref(), context).await?;
-    if !args.rows {
+    let events = if args.outcomes {
+        let client = context.client()?;
+        let account = account::of(args.account.same_account, &client, context).await?;
+        job.last_events(&client, &account).await.map_err(failure::of)?
+    } else {
+        LastEvents::default()
+    };
+    if !args.rows && !args.outcomes {
         let status = job.status().await.map_err(failure::of)?;
         // A run that crashed has left no report, and perhaps that of an earlier one.
         let report = job.report().await.map_err(failure::of)?;
@@ -75,7 +91,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (mut rows, mut any) = (Vec::with_capacity(QUEUE), false);
     while outcomes.recv_many(&mut rows, QUEUE).await > 0 {
         any = true;
-        let documents: Vec<Value> = rows.drain(..).map(|row| of_row(&row)).collect();
+        let documents: Vec<Value> = rows.drain(..).map(|row| of_row(&row, &events)).collect();
         if context.out.streams() {
             context.out.rows(&documents, &columns)?;
         } else {
@@ -93,8 +109,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-/// The object of a row; `id` or `reason` are null where they don't apply.
-fn of_row(row: &RowOutcome) -> Value {
+/// The object of a row; `id`, `reason` or `last_event` are null where they don't apply.
+fn of_row(row: &RowOutcome, events: &LastEvents) -> Value {
     let (outcome, id, reason, status) = match &row.outcome {
         Outcome::Sent { id } => ("sent", Some(id), None, None),
         Outcome::Rejected { status, reason } => ("rejected", None, Some(reason), Some(status)),
@@ -107,6 +123,7 @@ fn of_row(row: &RowOutcome) -> Value {
         "outcome": outcome,
         "id": id,
         "reason": reason,
+        "last_event": id.and_then(|id| events.get(id)),
         "status": status,
         "batch": row.batch,
         "key": row.key,

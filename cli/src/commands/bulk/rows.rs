@@ -7,13 +7,18 @@ use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
 use idempost_bulk::{Format, Input};
+use tempfile::NamedTempFile;
+use tokio::io::AsyncWriteExt as _;
 
+use crate::actions::shell::Shell;
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::body_builder::flag_origin;
 use crate::input::flags::Flags;
 use crate::input::source::Source;
 use crate::literal::permit_local;
 
+/// The maximum size of a command's output, in bytes: that of an input.
+const MAX_OUTPUT: u64 = 1 << 30;
 /// The column of `invalid.csv` with the number of the row in the earlier input.
 const ROW: &str = "_row";
 /// The column of `invalid.csv` with a row of JSON Lines.
@@ -26,6 +31,26 @@ pub(super) fn input(source: &Source, format: Option<Format>) -> Input {
         Source::File(path) => Input::file(path),
     };
     format.into_iter().fold(input, Input::format)
+}
+
+/// Writes the output of a command to a temporary file.
+pub(super) async fn output(command: &str, max_size: Option<u64>) -> Result<NamedTempFile, Fail> {
+    let failed = |error| Fail::local("couldn't use a temporary file", error);
+    let file = NamedTempFile::new().map_err(failed)?;
+    let mut to = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+    let copied = Shell::copy(command, max_size.unwrap_or(MAX_OUTPUT), &mut to).await;
+    copied.map_err(|rule| {
+        let origin = flag_origin("--from-command", 1, command);
+        Fail::Usage(Diagnostics::one(Problem::new("", "command", rule), Some(origin)))
+    })?;
+    to.flush().await.map_err(failed)?;
+    Ok(file)
+}
+
+/// The input that the output of a command is.
+pub(super) fn spooled(output: &NamedTempFile, format: Option<Format>) -> Result<Input, Fail> {
+    let file = output.reopen().map_err(|error| Fail::local("couldn't use a temporary file", error))?;
+    Ok(format.into_iter().fold(Input::reader("the command's output", file), Input::format))
 }
 
 /// Parses `--format`.

@@ -1,16 +1,20 @@
 //! Running a job: progress, signals, and the exit code.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use idempost::Client;
+use idempost::problem::Problem;
 use idempost_bulk::queue::{Priority, QueueOptions};
 use idempost_bulk::{Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
 
 use super::account::AccountArgs;
 use super::job::{self, Jobs};
+use super::metrics::Metrics;
 use super::queue::{self, QueueArgs};
-use super::words::count;
+use super::schedule::ScheduleArgs;
+use super::words::{count, duration};
 use super::{failure, report};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
@@ -44,6 +48,18 @@ pub(super) struct RunArgs {
     /// Pause after this number of rejected requests in a row, whose cause isn't a row's; 0 never pauses
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
     max_rejections: String,
+    /// Pause when more emails than this have a bad outcome: bounced>2%, complained>0.1% or rejected>1%; repeatable
+    ///
+    /// The share is that of the emails whose outcome is known, of at least 1,000 or of all rows of a smaller job, in all runs. What bounced or
+    /// was marked as spam is read from the service's metrics of a sample of up to 5,000 emails, which needs a credential with full access. It
+    /// appears minutes after an email was sent: use it with --daily or --max-rps. `bulk resume` without the flag continues.
+    #[arg(long, value_name = "RULE")]
+    stop_on: Vec<String>,
+    /// Serve the job's figures for Prometheus at http://ADDRESS/metrics while it runs, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
+    metrics_address: Option<String>,
+    #[command(flatten)]
+    schedule: ScheduleArgs,
     #[command(flatten)]
     account: AccountArgs,
     #[command(flatten)]
@@ -55,6 +71,10 @@ pub(super) struct RunArgs {
 pub(super) struct Options {
     pub(super) max_rps: Option<f64>,
     pub(super) same_account: bool,
+    /// The maximum number of emails in a request.
+    pub(super) batch_size: Option<u64>,
+    /// Where to serve the figures of the job.
+    metrics: Option<SocketAddr>,
     run: RunOptions,
     /// The queue of a distributed job, with the options that apply to it.
     distributed: Option<(QueueOptions, DistributeOptions)>,
@@ -81,6 +101,23 @@ impl RunArgs {
         run = run.max_rejections(max_rejections);
         let distribute =
             max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
+        for (i, text) in self.stop_on.iter().enumerate() {
+            match text.parse() {
+                Ok(rule) if !self.queue.is_given() => run = run.stop_on(rule),
+                Ok(_) => flags.wrong_nth(
+                    "exclusive",
+                    "--stop-on can't be used with --queue",
+                    "--stop-on",
+                    i + 1,
+                    text,
+                ),
+                Err(Problem { code, message, .. }) => {
+                    flags.wrong_nth(code, message, "--stop-on", i + 1, text);
+                }
+            }
+        }
+        let schedule = self.schedule.read(self.queue.is_given(), flags);
+        run = schedule.iter().cloned().fold(run, RunOptions::schedule);
         let priority = match self.priority.as_deref() {
             Some("low") => Priority::Low,
             Some("high") => Priority::High,
@@ -94,7 +131,17 @@ impl RunArgs {
             flags.wrong("required", "--priority needs --queue", "--priority", given);
         }
         let distributed = self.queue.read(flags).map(|queue| (queue, distribute.priority(priority)));
-        Options { max_rps, same_account: self.account.same_account, run: moved_clock(run), distributed }
+        let metrics = self.metrics_address.as_deref().and_then(|address| {
+            let parsed = address.parse().ok();
+            if parsed.is_none() {
+                let rule = "--metrics-address must be an IP address and a port, such as 127.0.0.1:9464";
+                flags.wrong("type", rule, "--metrics-address", address);
+            }
+            parsed
+        });
+        let batch_size = schedule.and_then(|schedule| schedule.smallest_cap());
+        let same_account = self.account.same_account;
+        Options { max_rps, same_account, batch_size, metrics, run: moved_clock(run), distributed }
     }
 }
 
@@ -173,6 +220,10 @@ pub(super) async fn run(
         return end(job, &report, None, resume.as_deref()).await;
     }
     context.out.note(&format!("sending as {}", context.identity()?));
+    let metrics = match options.metrics {
+        Some(address) => Some(Metrics::serve(address, job.plan().id(), context).await?),
+        None => None,
+    };
     let mut run = match options.distributed {
         None => job.start(client, options.run).map_err(failure::of)?,
         Some((queue, distribute)) => {
@@ -194,7 +245,9 @@ pub(super) async fn run(
                     }
                     left = now.counts.remaining;
                     pace.add(now.elapsed, now.requests);
-                    progress.set(&figures(&now, &state, pace.per_second()));
+                    let figures = figures(&now, &state, pace.per_second());
+                    metrics.iter().for_each(|metrics| metrics.set(&figures));
+                    progress.set(&figures);
                 }
                 Some(event) => tell(&event, &mut state, &mut warnings, &progress, context),
                 None => break,
@@ -271,7 +324,7 @@ fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobPro
     let (what, first_row, emails, reason) = match event {
         Event::Paused { remaining, reason } => {
             *state = format!("paused: {reason}");
-            let note = format!("paused for {} s: {reason}", remaining.as_secs().max(1));
+            let note = format!("paused for {}: {reason}", duration(*remaining));
             return progress.suspend(|| context.out.note(&note));
         }
         Event::QueueUnavailable { reason } => {

@@ -61,7 +61,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let described = running::unless_interrupted(&mut signals, Box::pin(plan.read(flags, context))).await?;
     let client = context.client_for_jobs()?;
     let jobs = Jobs::open(false, context)?;
-    let job = running::unless_interrupted(&mut signals, described.plan(&client, jobs.path())).await?;
+    let job = running::unless_interrupted(
+        &mut signals,
+        described.batches_of(options.batch_size).plan(&client, jobs.path()),
+    )
+    .await?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
         return Err(failure::of_rows(job.plan(), jobs.are_kept()));
     }
@@ -73,6 +77,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let overview = Overview::new(job.plan(), options.max_rps, context)?;
         if status.state == JobState::Planned {
             context.out.note(&overview.estimate_line());
+            overview.warnings().iter().for_each(|warning| context.out.warn(warning));
             let counts = job.plan().counts();
             if counts.duplicates > 0 {
                 let rows = count(counts.duplicates, "row");

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::account::{self, AccountArgs};
 use super::job::folder;
 use super::queue::{self, QueueArgs};
-use super::words::count;
+use super::words::{count, duration};
 use super::{failure, running};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -269,7 +269,7 @@ fn tell(event: &WorkerEvent, context: &Context) {
     match event {
         WorkerEvent::Waiting { reason } => context.out.note(&format!("waiting: {reason}")),
         WorkerEvent::Paused { remaining, reason } => {
-            context.out.note(&format!("paused for {} s: {reason}", remaining.as_secs().max(1)));
+            context.out.note(&format!("paused for {}: {reason}", duration(*remaining)));
         }
         WorkerEvent::QueueUnavailable { reason } => {
             context.out.warn(&format!("the queue doesn't respond: {reason}"));

@@ -130,6 +130,33 @@ fn nothing_is_sent_to_a_suppressed_address() {
 }
 
 #[test]
+fn nothing_is_sent_to_an_address_that_the_account_suppresses() {
+    let bench = Bench::with(0);
+    bench.write(
+        "people.csv",
+        "to,cc,NAME\np1@example.com,,A\nP2@example.com,p1@example.com,B\np3@example.com;p2@example.com,,C\n",
+    );
+    // Two pages of the list.
+    let others: Vec<_> = (0..120).map(|n| format!("other{n}@example.com\n")).collect();
+    bench.write("others.csv", format!("email\n{}", others.concat()));
+    bench.idempost.run(&["suppressions", "add", "p2@example.com"]).ok();
+    bench.idempost.run(&["suppressions", "import", "others.csv", "--yes"]).ok();
+    bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    let plan = [&["bulk", "plan", "people.csv", "--account-suppressions"], &MESSAGE[..]].concat();
+    let planned = bench.idempost.run(&plan).ok();
+    assert!(planned.contains("2 valid, 0 invalid, 1 suppressed"), "{planned}");
+    bench.send(&["--account-suppressions"]).ok();
+    // The service drops the other suppressed recipients.
+    assert_eq!(bench.delivered().keys().collect::<Vec<_>>(), ["p1@example.com", "p3@example.com"]);
+    let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
+    let skipped = std::fs::read_to_string(std::path::Path::new(folder.trim()).join("skipped.csv")).unwrap();
+    assert_eq!(skipped, "row,recipient,reason\n2,P2@example.com,suppressed by the account\n");
+    // The list grows while a job runs, which doesn't make it another job.
+    bench.idempost.run(&["suppressions", "add", "p3@example.com"]).ok();
+    assert!(bench.send(&["--account-suppressions"]).ok().contains("already complete"));
+}
+
+#[test]
 fn an_address_to_suppress_that_cannot_be_read_is_an_error() {
     let bench = Bench::with(5);
     for (text, rule) in [

@@ -290,9 +290,13 @@ fn workers_stay_when_the_queue_restarts_and_when_they_cannot_serve_a_job() {
     let start =
         |idempost: &Idempost| Logged::start(idempost.command().args(["bulk", "worker", "--queue", &address]));
     let workers = [start(&machine), start(&elsewhere)];
-    workers.iter().for_each(|worker| worker.until_it_says("waiting for a job"));
+    for worker in &workers {
+        worker.until_it_says("waiting for a job");
+    }
     queue.kill();
-    workers.iter().for_each(|worker| worker.until_it_says("the queue doesn't respond"));
+    for worker in &workers {
+        worker.until_it_says("the queue doesn't respond");
+    }
     queue.restart();
     let sent = bench.send(&["--max-rps", "1", "--queue", &queue.address()]);
     assert_eq!(sent.code, Some(0), "{sent:?}");

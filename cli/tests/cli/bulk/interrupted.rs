@@ -248,6 +248,29 @@ fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
 }
 
 #[test]
+fn a_running_job_serves_its_figures_to_prometheus() {
+    let bench = Bench::with(200);
+    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
+    let mut child = bench.start(&["--metrics-address", "127.0.0.1:0"]);
+    let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
+    let line = lines.find(|line| line.contains("metrics: http://")).unwrap();
+    let address = line.split("http://").nth(1).unwrap().strip_suffix("/metrics").unwrap().to_owned();
+    let mut response = String::new();
+    wait_until("the figures show both requests", || {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        response = std::io::read_to_string(Limited(stream)).unwrap();
+        response.contains("idempost_bulk_requests_total{job=\"") && response.contains("\"} 2\n")
+    });
+    assert!(response.contains("text/plain; version=0.0.4"), "{response}");
+    assert!(response.contains("outcome=\"remaining\"} 200\n"), "{response}");
+    child.kill().unwrap();
+    child.finish();
+    let stderr = bench.send(&["--metrics-address", "9464"]).fails(2);
+    assert!(stderr.contains(" --metrics-address:1:1\n"), "{stderr}");
+}
+
+#[test]
 fn progress_is_lines_or_objects_on_standard_error() {
     let bench = Bench::with(300);
     bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(1_500))).always());

@@ -153,6 +153,49 @@ fn all_problems_of_the_command_line_are_reported_with_their_flags() {
 }
 
 #[test]
+fn each_row_has_a_url_for_one_click_unsubscribing() {
+    let bench = Bench::with(0);
+    bench.write("people.csv", "to,NAME,TOKEN,header:List-Unsubscribe\na@example.com,Ada,1/ü&x,\nb@example.com,Bo,2,<mailto:b@acme.test>\n");
+    let url = ["--list-unsubscribe", "https://acme.test/u?t={{{TOKEN}}}"];
+    let twice = bench.send(&[&url[..], &["--header", "List-Unsubscribe: <https://acme.test/u>"]].concat());
+    assert!(twice.fails(2).contains("/headers/List-Unsubscribe: the header is set by `list_unsubscribe`"));
+    let plain = bench.send(&["--list-unsubscribe", "http://acme.test/u?t={{{TOKEN}}}"]).fails(2);
+    assert!(plain.contains(" --list-unsubscribe:1:1\n") && plain.contains("https URL"), "{plain}");
+    bench.send(&url).ok();
+    let headers = |to: &str| {
+        let mail = bench.service.core().mails("sb_test").into_iter().find(|mail| mail.to == [to]).unwrap();
+        let source = String::from_utf8(mail.mime.to_vec()).unwrap();
+        let mut headers: Vec<_> =
+            source.lines().filter(|line| line.starts_with("List-Unsubscribe")).map(str::to_owned).collect();
+        headers.sort();
+        headers
+    };
+    let expected = [
+        "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+        "List-Unsubscribe: <https://acme.test/u?t=1%2F%C3%BC%26x>",
+    ];
+    assert_eq!(headers("a@example.com"), expected);
+    assert_eq!(headers("b@example.com"), ["List-Unsubscribe: <mailto:b@acme.test>"]);
+}
+
+#[test]
+fn a_plan_warns_of_newsletters_without_unsubscribing_and_of_slow_rows() {
+    let bench = Bench::with(1_001);
+    let plan = |flags: &[&str]| {
+        bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..], flags].concat()).stderr
+    };
+    assert!(plan(&[]).contains("no List-Unsubscribe header"), "{}", plan(&[]));
+    let quiet = plan(&["--list-unsubscribe", "https://acme.test/u?t={{{NAME}}}"]);
+    assert_eq!(quiet, "");
+    assert_eq!(plan(&["--limit", "1000"]), "");
+    let slow = plan(&["--limit", "1000", "--scheduled-at", "in 1 hour"]);
+    assert!(
+        slow.contains("1,000 emails with an attachment or scheduled_at: one request each, which takes 100 s"),
+        "{slow}"
+    );
+}
+
+#[test]
 fn a_trial_sends_the_first_rows_or_to_another_address() {
     let bench = Bench::with(120);
     bench.send(&["--limit", "2"]).ok();
@@ -178,6 +221,30 @@ fn rows_are_read_in_every_format_and_from_standard_input() {
     let unread =
         bench.idempost.run_with(&[&["bulk", "send", "-", "--html-file", "-"], &MESSAGE[..4]].concat(), "");
     assert!(unread.fails(2).contains("standard input can be read only once"));
+}
+
+#[test]
+fn a_command_s_output_is_a_source_that_can_grow() {
+    let bench = Bench::with(0);
+    let send = |command: &str, flags: &[&str]| {
+        let named = ["bulk", "send", "--yes", "--job", "orders", "--key", "order", "--add"];
+        bench.idempost.run(&[&named[..], &["--from-command", command], &MESSAGE[..], flags].concat())
+    };
+    bench.write("a.csv", "to,NAME,order\na@example.com,Ada,1\nb@example.com,Bo,2\n");
+    send("cat a.csv", &[]).ok();
+    bench.write("b.csv", "to,NAME,order\nb@example.com,Bob,2\nc@example.com,Cy,3\n");
+    let grown = send("cat b.csv", &["--json"]).json();
+    assert_eq!(grown["sent"], 3);
+    let lines = r#"printf '%s\n' '{"to":"d@example.com","variables":{"NAME":"Dee"},"order":"4"}'"#;
+    send(lines, &["--ignore-column", "order"]).ok();
+    bench.each_got_one(4);
+    let failed = send("cat a.csv; echo 'no such table' >&2; exit 3", &[]).fails(2);
+    assert!(failed.contains(" --from-command:1:1\n"), "{failed}");
+    assert!(failed.contains("the command failed (exit status: 3): no such table"), "{failed}");
+    assert!(send("cat a.csv", &["--max-size", "10"]).fails(2).contains("output exceeds 10 bytes"));
+    let unnamed = [&["bulk", "plan", "--from-command", "cat a.csv"], &MESSAGE[..]].concat();
+    assert!(bench.idempost.run(&unnamed).fails(2).contains("--job"));
+    bench.each_got_one(4);
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! What became of the sent emails of a job, as far as the service's list of emails shows it.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use futures_util::TryStreamExt as _;
+use idempost::{Client, emails::LastEvent};
+
+use crate::{
+    clock::TOLERANCE,
+    error::Result,
+    files::blocking,
+    folder::JOURNAL,
+    journal::{self, EmailOutcome, Record, SentId},
+    plan::Plan,
+};
+
+/// The latest event of each sent email of a job.
+#[derive(Clone, Debug, Default)]
+pub struct LastEvents(HashMap<SentId, Option<LastEvent>>);
+
+impl LastEvents {
+    /// Returns the latest event of an email; `None` if the service's list doesn't have it.
+    pub fn get(&self, id: &str) -> Option<&LastEvent> {
+        self.0.get(&SentId::from(id))?.as_ref()
+    }
+}
+
+/// Reads the service's list of emails, from the newest one back to the job's first attempt.
+pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents> {
+    let (mut events, oldest) = blocking(move || sent(&plan)).await?;
+    let (mut missing, oldest) = (events.len(), UNIX_EPOCH + oldest.saturating_sub(TOLERANCE));
+    let mut emails = client.emails().list().page_size(100).stream();
+    while missing > 0
+        && let Some(email) = emails.try_next().await?
+        && email.created_at.to_system_time().is_none_or(|created| created >= oldest)
+    {
+        if let Some(event) = events.get_mut(&SentId::from(email.id.as_str()))
+            && event.is_none()
+        {
+            *event = email.last_event;
+            missing -= 1;
+        }
+    }
+    Ok(LastEvents(events))
+}
+
+/// Returns the sent emails, and the time of the first attempt since the Unix epoch.
+fn sent(plan: &Plan) -> Result<(HashMap<SentId, Option<LastEvent>>, Duration)> {
+    let (mut sent, mut first) = (HashMap::new(), None);
+    journal::read(&plan.dir().join(JOURNAL), |record| {
+        match record {
+            Record::Intent { at, .. } => drop(first.get_or_insert(Duration::from_millis(at.0))),
+            Record::Result { ids, .. } => sent.extend(ids.into_iter().map(|id| (id, None))),
+            Record::Partial { emails, .. } => {
+                sent.extend(emails.into_iter().filter_map(|email| match email {
+                    EmailOutcome::Accepted(id) => Some((id, None)),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok((sent, first.unwrap_or_default()))
+}

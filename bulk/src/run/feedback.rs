@@ -1,0 +1,185 @@
+//! Reading what became of sent emails, for the rules by which a job pauses.
+//!
+//! The job reads the metrics of a sample of its emails, in groups of 100, the maximum of a request. The sample is chosen at random from all
+//! emails that the service has accepted (a reservoir), in earlier runs too.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use rand::Rng as _;
+use tokio::time::{Instant, sleep};
+
+use super::{Shared, Stop, TICK};
+use crate::{
+    error::Result,
+    folder::JOURNAL,
+    journal::{self, EmailOutcome, Record},
+    plan::Plan,
+    sender::Sender,
+    state::AttemptResult,
+    stop_rule::Feedback,
+};
+
+/// The number of emails whose outcomes are read by a request.
+const GROUP: usize = 100;
+/// The number of groups.
+const GROUPS: usize = 50;
+/// A group is read after this number of requests of the job, or after this time.
+const REQUESTS: u64 = 20;
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The sample of a running job.
+#[derive(Debug, Default)]
+pub(super) struct Sampler(Mutex<Sample>);
+
+#[derive(Debug, Default)]
+struct Sample {
+    groups: Vec<Group>,
+    /// The group that isn't full.
+    open: Group,
+    /// The number of groups that were full.
+    full: usize,
+    next: usize,
+    /// The time of the first attempt, in milliseconds since the Unix epoch.
+    since: Option<u64>,
+    /// Why the outcomes can't be read.
+    failure: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Group {
+    ids: Vec<String>,
+    feedback: Feedback,
+}
+
+impl Sample {
+    fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Intent { at, .. } => drop(self.since.get_or_insert(at.0)),
+            Record::Result { ids, .. } => ids.iter().for_each(|id| self.push(id.to_string())),
+            Record::Partial { emails, .. } => {
+                for email in emails {
+                    if let EmailOutcome::Accepted(id) = email {
+                        self.push(id.to_string());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn push(&mut self, id: String) {
+        self.open.ids.push(id);
+        if self.open.ids.len() < GROUP {
+            return;
+        }
+        let group = std::mem::take(&mut self.open);
+        self.full += 1;
+        if self.groups.len() < GROUPS {
+            self.groups.push(group);
+        } else if let Some(replaced) = self.groups.get_mut(rand::thread_rng().gen_range(0..self.full)) {
+            *replaced = group;
+        }
+    }
+
+    fn group(&mut self, n: usize) -> &mut Group {
+        self.groups.get_mut(n).unwrap_or(&mut self.open)
+    }
+}
+
+impl Sampler {
+    /// Reads the emails that the job has sent, in all of its parts. Blocks.
+    pub(super) fn open(plan: &Plan) -> Result<Self> {
+        let mut sample = Sample::default();
+        let parts = plan.after().iter().map(|part| plan.dir().with_file_name(part));
+        for dir in parts.chain([plan.dir().to_owned()]) {
+            journal::read(&dir.join(JOURNAL), |record| {
+                sample.apply(&record);
+                Ok(())
+            })?;
+        }
+        Ok(Self(Mutex::new(sample)))
+    }
+
+    pub(super) fn apply(&self, record: &Record) {
+        self.lock().apply(record);
+    }
+
+    pub(super) fn feedback(&self) -> Feedback {
+        let sample = self.lock();
+        sample
+            .groups
+            .iter()
+            .chain([&sample.open])
+            .fold(Feedback::default(), |sum, group| sum.plus(group.feedback))
+    }
+
+    pub(super) fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sample> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the outcomes of the whole sample.
+    pub(super) async fn read_all<S: Sender>(&self, shared: &Shared<S>) {
+        let groups = self.lock().groups.len();
+        for _ in 0..=groups {
+            self.read_next(shared).await;
+        }
+    }
+
+    /// Reads the outcomes of the next group, in its turn among the requests of the job.
+    async fn read_next<S: Sender>(&self, shared: &Shared<S>) {
+        let (n, ids, since) = {
+            let mut sample = self.lock();
+            let n = sample.next % (sample.groups.len() + 1);
+            sample.next = n + 1;
+            (n, sample.group(n).ids.clone(), sample.since)
+        };
+        if ids.is_empty() {
+            return;
+        }
+        let mut permit = tokio::select! {
+            permit = shared.gate.permit() => permit,
+            () = shared.control.reached(Stop::Drain) => return,
+        };
+        permit.sending();
+        match shared.sender.feedback(&ids, since.unwrap_or_default()).await {
+            Ok(feedback) => {
+                drop(permit);
+                let mut sample = self.lock();
+                // The group may have been replaced, or have grown.
+                let group = sample.group(n);
+                if group.ids.first() == ids.first() {
+                    group.feedback = feedback;
+                }
+            }
+            Err(attempt) => {
+                permit.finish(attempt.observation, &attempt.headers);
+                if let AttemptResult::Unauthorized { message, .. } | AttemptResult::Rejected { message, .. } =
+                    attempt.result
+                {
+                    self.lock().failure =
+                        Some(format!("couldn't read what became of sent emails: {message}"));
+                }
+            }
+        }
+    }
+}
+
+/// Keeps reading the outcomes of the sample.
+pub(super) async fn watch<S: Sender>(shared: Arc<Shared<S>>) {
+    let Some(sampler) = &shared.sampler else { return };
+    loop {
+        let requests = || shared.tally.requests.load(Ordering::Relaxed);
+        let (started, before) = (Instant::now(), requests());
+        while started.elapsed() < INTERVAL && requests() < before + REQUESTS {
+            sleep(TICK).await;
+        }
+        sampler.read_next(&shared).await;
+    }
+}

@@ -1,0 +1,39 @@
+//! Jobs that pause by a rule.
+
+use super::*;
+
+fn rule(text: &str) -> RunOptions {
+    patient().concurrency(1).stop_on(text.parse().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 20_000).await;
+    // One in ten bounces.
+    let service = Service::reliable();
+    let report = job.start_with(Arc::clone(&service), rule("bounced>5%")).finish().await.unwrap();
+    let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
+    assert!(reason.contains("emails of a sample bounced, more than 5%"), "{reason}");
+    assert!(report.counts.sent >= 600 && report.counts.remaining > 0, "{report:?}");
+    let requests = service.requests();
+    let again = job.start_with(Arc::clone(&service), rule("bounced>5%")).finish().await.unwrap();
+    assert!(matches!(again.ending, Ending::Paused { until: None, .. }), "{again:?}");
+    assert_eq!(service.requests(), requests);
+    let higher = job.start_with(Arc::clone(&service), rule("bounced>11%")).finish().await.unwrap();
+    assert_eq!((higher.ending, service.delivered()), (Ending::Finished, (20_000, 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_pauses_when_too_many_emails_are_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 20_000).await;
+    // One in a hundred.
+    let service = Service::new(|_, _| Some(Fault::Partial));
+    let report = job.start_with(Arc::clone(&service), rule("rejected>0.5%")).finish().await.unwrap();
+    let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
+    assert!(reason.contains("emails were rejected, more than 0.5%"), "{reason}");
+    assert!((6..50).contains(&report.counts.rejected), "{report:?}");
+    let report = job.start_with(Arc::clone(&service), rule("rejected>1%")).finish().await.unwrap();
+    assert_eq!(report.ending, Ending::Finished);
+}

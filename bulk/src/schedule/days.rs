@@ -1,0 +1,89 @@
+//! How many emails a job has sent on each day.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
+
+use crate::journal::{Record, UnixMillis};
+
+/// The emails by day, from the records of journals.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Days {
+    by_day: BTreeMap<Date, u64>,
+    /// The batches without an outcome, with the day on which they count.
+    open: HashMap<u32, (Date, u64)>,
+    /// The latest time in the journal.
+    latest: UnixMillis,
+}
+
+impl Days {
+    #[cfg(test)]
+    pub(super) fn of(sent: impl Iterator<Item = (Date, u64)>) -> Self {
+        Self { by_day: sent.collect(), ..Self::default() }
+    }
+
+    /// Returns the emails that count on a day.
+    pub(super) fn on(&self, day: Date) -> u64 {
+        self.by_day.get(&day).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of earlier days on which the job has sent.
+    pub(super) fn before(&self, day: Date) -> usize {
+        self.by_day.range(..day).filter(|(_, emails)| **emails > 0).count()
+    }
+
+    /// Counts what a record says; one that repeats another changes nothing.
+    pub(super) fn apply(&mut self, record: &Record, zone: &TimeZone) {
+        match record {
+            Record::Job(job) => self.latest = self.latest.max(job.started),
+            Record::Intent { batch, emails, at, .. } => {
+                self.latest = self.latest.max(*at);
+                if !self.open.contains_key(batch) {
+                    let (day, emails) = (date(*at, zone), u64::from(*emails));
+                    *self.by_day.entry(day).or_default() += emails;
+                    self.open.insert(*batch, (day, emails));
+                }
+            }
+            Record::NotSent { batch } => {
+                if let Some((day, emails)) = self.open.remove(batch) {
+                    *self.by_day.entry(day).or_default() -= emails;
+                }
+            }
+            Record::Result { batch, .. }
+            | Record::Partial { batch, .. }
+            | Record::Rejected { batch, .. }
+            | Record::Unknown { batch, .. } => {
+                let latest = date(self.latest, zone);
+                if let Some((_, emails)) = self.open.remove(batch).filter(|(day, _)| *day != latest) {
+                    *self.by_day.entry(latest).or_default() += emails;
+                }
+            }
+            Record::Split { .. } | Record::Rate(_) | Record::Finished(_) => {}
+        }
+    }
+
+    /// Counts the batches without an outcome on this day too, on which they are repeated.
+    pub(super) fn repeat_open(&mut self, now: UnixMillis, zone: &TimeZone) {
+        let today = date(now, zone);
+        for (day, emails) in self.open.values_mut().filter(|(day, _)| *day != today) {
+            *day = today;
+            *self.by_day.entry(today).or_default() += *emails;
+        }
+    }
+
+    /// Adds the emails of another journal.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (day, emails) in &other.by_day {
+            *self.by_day.entry(*day).or_default() += emails;
+        }
+    }
+}
+
+fn date(at: UnixMillis, zone: &TimeZone) -> Date {
+    timestamp(at).to_zoned(zone.clone()).date()
+}
+
+/// Converts a time; one that is too late for a calendar is the last one.
+pub(super) fn timestamp(at: UnixMillis) -> Timestamp {
+    i64::try_from(at.0).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,129 @@
+//! The schedule of a running job: what it has sent, and which batch may start.
+
+use std::{
+    io::ErrorKind,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::{Timestamp, tz::TimeZone};
+
+use super::{Days, Schedule, days::timestamp};
+use crate::{
+    error::{BulkError, Result},
+    files, folder,
+    journal::{self, Record, UnixMillis},
+    plan::Plan,
+};
+
+/// The schedule in a job's folder.
+const NAME: &str = "schedule.json";
+/// The longest time until a waiting batch looks at the clock again.
+const MAX_WAIT: Duration = Duration::from_mins(1);
+
+/// Decides which batches of a running job may start.
+#[derive(Debug)]
+pub(crate) struct Timetable {
+    schedule: Schedule,
+    zone: TimeZone,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    days: Days,
+    /// Until when batches wait, and why.
+    waiting: Option<(Timestamp, String)>,
+}
+
+impl Timetable {
+    /// Reads what the job has sent, in all of its parts. Blocks.
+    ///
+    /// # Errors
+    /// A request of the plan is larger than a daily cap. A journal can't be read.
+    pub(crate) fn open(plan: &Plan, schedule: Schedule, now: UnixMillis) -> Result<Self> {
+        let mut largest = 0;
+        plan.visit_batches(|_, _, _, emails| largest = largest.max(u64::from(emails)))?;
+        if let Some(cap) = schedule.smallest_cap().filter(|cap| *cap < largest) {
+            let message =
+                format!("requests of the plan have {largest} emails, more than the daily cap of {cap}");
+            return Err(BulkError::NotRunnable(message));
+        }
+        let zone = schedule.zone();
+        let read = |dir: &Path| {
+            let mut days = Days::default();
+            journal::read(&dir.join(folder::JOURNAL), |record| {
+                days.apply(&record, &zone);
+                Ok(())
+            })?;
+            Ok::<_, BulkError>(days)
+        };
+        let mut days = read(plan.dir())?;
+        days.repeat_open(now, &zone);
+        for part in plan.after() {
+            days.add(&read(&plan.dir().with_file_name(part))?);
+        }
+        Ok(Self { schedule, zone, state: Mutex::new(State { days, waiting: None }) })
+    }
+
+    /// Counts a batch whose first attempt is about to start, or returns how long it waits at least.
+    pub(crate) fn admit(&self, intent: &Record) -> std::result::Result<(), Duration> {
+        let &Record::Intent { emails, at, .. } = intent else { return Ok(()) };
+        let mut state = self.lock();
+        let now = timestamp(at);
+        let start = self.schedule.next_start(now, &self.zone, emails.into(), &state.days);
+        if start == Some(now) {
+            state.days.apply(intent, &self.zone);
+            state.waiting = None;
+            return Ok(());
+        }
+        let start = start.unwrap_or(Timestamp::MAX);
+        let reason = self.schedule.reason(now, &self.zone, &state.days);
+        state.waiting = Some((start, reason));
+        let wait = Duration::try_from(start.duration_since(now)).unwrap_or(MAX_WAIT);
+        Err(wait.min(MAX_WAIT))
+    }
+
+    /// Counts what was journaled.
+    pub(crate) fn apply(&self, record: &Record) {
+        self.lock().days.apply(record, &self.zone);
+    }
+
+    /// Returns how long batches still wait, and why.
+    pub(crate) fn pause(&self, now: UnixMillis) -> Option<(Duration, String)> {
+        let state = self.lock();
+        let (until, reason) = state.waiting.as_ref()?;
+        let remaining = Duration::try_from(until.duration_since(timestamp(now))).ok()?;
+        let until = until.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M %Z");
+        Some((remaining, format!("until {until}, {reason}")))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the schedule with the job, or returns the one that the job or its latest part has. Blocks.
+pub(crate) fn kept(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedule>> {
+    let path = plan.dir().join(NAME);
+    if let Some(schedule) = given {
+        let text =
+            serde_json::to_vec(&schedule).map_err(|error| BulkError::io("write", &path)(error.into()))?;
+        files::replace(&path, &text)?;
+        return Ok(Some(schedule));
+    }
+    let earlier = plan.after().iter().rev().map(|part| plan.dir().with_file_name(part).join(NAME));
+    for path in std::iter::once(path).chain(earlier) {
+        match std::fs::read(&path) {
+            Ok(text) => {
+                let damaged =
+                    |error| BulkError::PlanChanged(format!("{} is damaged: {error}", path.display()));
+                return serde_json::from_slice(&text).map(Some).map_err(damaged);
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(BulkError::io("read", path)(error)),
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,94 @@
+//! `--metrics-address`: the figures of a running job, as Prometheus reads them.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::output::job_progress::Figures;
+
+/// The time for a request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The media type of the text format of Prometheus.
+const TEXT_FORMAT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+/// The figures of one job, which are served until this is dropped.
+pub(super) struct Metrics {
+    job: String,
+    text: Arc<Mutex<String>>,
+    _serving: JoinSet<()>,
+}
+
+impl Metrics {
+    /// Starts to serve the figures of a job.
+    pub(super) async fn serve(address: SocketAddr, job: &str, context: &Context) -> Result<Self, Fail> {
+        let failed = |error| Fail::local(format!("couldn't listen on {address}"), error);
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        context.out.note(&format!("metrics: http://{address}/metrics"));
+        let (text, mut serving) = (Arc::<Mutex<String>>::default(), JoinSet::new());
+        serving.spawn(accept(listener, Arc::clone(&text)));
+        Ok(Self { job: job.to_owned(), text, _serving: serving })
+    }
+
+    /// Replaces the figures.
+    pub(super) fn set(&self, figures: &Figures) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text(&self.job, figures);
+    }
+}
+
+async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        while connections.try_join_next().is_some() {}
+        let text = Arc::clone(&text);
+        let respond = service_fn(move |_| {
+            let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut response = Response::new(Full::new(Bytes::from(body)));
+            response.headers_mut().insert(CONTENT_TYPE, TEXT_FORMAT);
+            async { Ok::<_, Infallible>(response) }
+        });
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
+        let connection = server.serve_connection(TokioIo::new(stream), respond);
+        // A client that goes away early is none of the job's concern.
+        connections.spawn(async { drop(connection.await) });
+    }
+}
+
+/// The text format: a job's ID has no character that needs an escape.
+fn text(job: &str, figures: &Figures) -> String {
+    let Figures { state, sent, rejected, unknown, remaining, requests, throttled, .. } = figures;
+    let emails = [("sent", sent), ("rejected", rejected), ("unknown", unknown), ("remaining", remaining)];
+    let mut text = "# TYPE idempost_bulk_emails gauge\n".to_owned();
+    for (outcome, emails) in emails {
+        text += &format!("idempost_bulk_emails{{job=\"{job}\",outcome=\"{outcome}\"}} {emails}\n");
+    }
+    let running = u8::from(state == "running");
+    for (name, kind, value) in [
+        ("requests_total", "counter", requests.to_string()),
+        ("throttled_total", "counter", throttled.to_string()),
+        ("requests_per_second", "gauge", figures.requests_per_second.to_string()),
+        ("running", "gauge", running.to_string()),
+    ] {
+        text +=
+            &format!("# TYPE idempost_bulk_{name} {kind}\nidempost_bulk_{name}{{job=\"{job}\"}} {value}\n");
+    }
+    text
+}

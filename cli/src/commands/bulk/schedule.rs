@@ -1,0 +1,60 @@
+//! When a job sends: caps per day, and a window of the day.
+
+use idempost_bulk::Schedule;
+
+use crate::input::flags::Flags;
+
+// The flags of a schedule; no doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+#[command(next_help_heading = "Schedule")]
+pub(super) struct ScheduleArgs {
+    /// Maximum number of emails on the first, second, third… day of sending; the last one holds for all later days
+    ///
+    /// `--daily 50,100,200` warms up a domain. The caps hold across restarts: an email counts on the day of its first attempt, and again on the
+    /// day of a later one. The job waits for the next day, or continues then if it is resumed.
+    #[arg(long, value_name = "N,N,…")]
+    daily: Option<String>,
+    /// Time of the day in which to send, such as 08:00-20:00; may cross midnight
+    #[arg(long, value_name = "FROM-TO")]
+    window: Option<String>,
+    /// Time zone of --daily and --window, such as Europe/Berlin [default: the system's]
+    #[arg(long, value_name = "ZONE")]
+    time_zone: Option<String>,
+    /// Send without the schedule that the job has
+    ///
+    /// A job keeps its schedule until another one is given.
+    #[arg(long, conflicts_with_all = ["daily", "window", "time_zone"], hide_short_help = true)]
+    no_schedule: bool,
+}
+
+impl ScheduleArgs {
+    /// Validates the flags; problems are added to the others of the command line. `None` leaves the job its schedule.
+    pub(super) fn read(&self, is_distributed: bool, flags: &mut Flags) -> Option<Schedule> {
+        let given = [("--daily", &self.daily), ("--window", &self.window), ("--time-zone", &self.time_zone)];
+        let given = given.into_iter().filter_map(|(flag, value)| Some((flag, value.as_deref()?)));
+        let mut schedule = self.no_schedule.then(Schedule::new);
+        for (flag, value) in given {
+            if is_distributed {
+                flags.wrong("exclusive", format!("{flag} can't be used with --queue"), flag, value);
+            }
+            let before = schedule.unwrap_or_default();
+            let read = match flag {
+                // What isn't a number is no cap.
+                "--daily" => {
+                    before.clone().daily(value.split(',').map(|cap| cap.trim().parse().unwrap_or(0)))
+                }
+                "--window" => before.clone().window(value),
+                _ => before.clone().time_zone(value),
+            };
+            if let Err(problem) = &read {
+                flags.wrong(problem.code, format!("{flag}: {}", problem.message), flag, value);
+            }
+            schedule = Some(read.unwrap_or(before));
+        }
+        if let (Some(zone), None, None) = (&self.time_zone, &self.daily, &self.window) {
+            flags.wrong("required", "--time-zone needs --daily or --window", "--time-zone", zone);
+        }
+        schedule
+    }
+}

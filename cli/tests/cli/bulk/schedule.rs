@@ -1,0 +1,90 @@
+//! Jobs that send on certain days and hours, with a clock that the tests move.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+
+use super::{Bench, MESSAGE};
+use crate::support::{Finish as _, Limited, signal};
+
+/// Seconds from now until so many hours after the next midnight (UTC).
+fn until(hours: u64) -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    86_400 - now % 86_400 + hours * 3_600
+}
+
+impl Bench {
+    /// Runs `bulk` with its clock moved by seconds until it waits for its schedule, and interrupts it. Returns why it waits.
+    pub(super) fn waits(&self, mut command: Command, offset: u64) -> String {
+        command.env("IDEMPOST_BULK_CLOCK_OFFSET", offset.to_string()).stdin(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
+        let paused = lines.find(|line| line.contains("paused for ")).unwrap();
+        signal(&child, Signal::INT);
+        assert_eq!(child.finish().status.code(), Some(130), "{paused}");
+        paused
+    }
+
+    pub(super) fn resuming(&self) -> Command {
+        let mut command = self.idempost.command();
+        command.args(["bulk", "resume"]);
+        command
+    }
+}
+
+#[test]
+fn a_warm_up_sends_up_to_the_cap_of_each_day() {
+    let bench = Bench::with(16);
+    let schedule = ["--daily", "2,5", "--time-zone", "UTC"];
+    let noon = until(12);
+    let paused = bench.waits(bench.sending(&schedule), noon);
+    assert!(
+        paused.contains("paused for 11 h 59 min: until ") && paused.contains("cap of this day is 2 emails"),
+        "{paused}"
+    );
+    assert_eq!(bench.delivered().len(), 2);
+    // The job keeps its schedule.
+    bench.waits(bench.resuming(), noon + 3_600);
+    assert_eq!(bench.delivered().len(), 2);
+    for (day, sent) in [(1, 6), (5, 10), (6, 14)] {
+        let paused = bench.waits(bench.resuming(), noon + day * 86_400);
+        assert!(paused.contains("cap of this day is 5 emails"), "{paused}");
+        assert_eq!(bench.delivered().len(), sent, "requests have 2 emails, the smallest cap");
+    }
+    bench.bulk(&["resume", "--no-schedule"]).ok();
+    bench.each_got_one(16);
+}
+
+#[test]
+fn a_job_waits_for_its_window() {
+    let bench = Bench::with(3);
+    let schedule = ["--window", "08:00-20:00", "--time-zone", "UTC"];
+    let paused = bench.waits(bench.sending(&schedule), until(5));
+    assert!(paused.contains(" 08:00 UTC, outside the window 08:00-20:00"), "{paused}");
+    assert_eq!(bench.service.asked(), 0);
+    let mut resume = bench.resuming();
+    resume.env("IDEMPOST_BULK_CLOCK_OFFSET", until(9).to_string());
+    crate::support::Ran::of(resume.finish()).ok();
+    bench.each_got_one(3);
+}
+
+#[test]
+fn what_is_no_schedule_is_rejected() {
+    let bench = Bench::with(100);
+    let stderr =
+        bench.send(&["--daily", "10,x", "--window", "8-20", "--time-zone", "Europe/Atlantis"]).fails(2);
+    for flag in ["--daily", "--window", "--time-zone"] {
+        assert!(stderr.contains(&format!(" {flag}:1:1\n")), "{flag}\n{stderr}");
+    }
+    assert!(bench.send(&["--time-zone", "UTC"]).fails(2).contains("--time-zone needs --daily or --window"));
+    let queue = bench.send(&["--daily", "10", "--queue", "nats://127.0.0.1:1"]).fails(2);
+    assert!(queue.contains("--daily can't be used with --queue"), "{queue}");
+    bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    let stderr = bench.bulk(&["resume", "--daily", "99"]).fails(1);
+    assert!(
+        stderr.contains("requests of the plan have 100 emails, more than the daily cap of 99"),
+        "{stderr}"
+    );
+    assert_eq!(bench.service.asked(), 0);
+}
