@@ -496,7 +496,8 @@ mod properties {
         fn no_schedule_exceeds_the_rate_or_leaves_the_wire_idle(steps in steps(), rate in 3.0..200.0f64) {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-            let limiter = per_second(rate);
+            // Its clock is the runtime's, which is paused.
+            let limiter = runtime.block_on(async { per_second(rate) });
             let interval = Duration::from_secs_f64(1.0 / rate);
             let mut departures = runtime.block_on(async {
                 let mut application = Application {

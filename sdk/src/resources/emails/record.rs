@@ -40,7 +40,6 @@ record! {
 }
 
 record! {
-    direct
     /// A sent email in a list (`docs/specification.md`, Sent email).
     pub struct SentEmailSummary {
         /// The email's ID.
