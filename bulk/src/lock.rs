@@ -61,8 +61,11 @@ pub(crate) fn is_held(folder: &Path) -> Result<bool> {
         Err(error) => return Err(BulkError::io("open", path)(error)),
     };
     match file.try_lock_shared() {
-        // Not left to the closing of the file, which Windows may follow later.
-        Ok(()) => file.unlock().map(|()| false).map_err(BulkError::io("unlock", path)),
+        Ok(()) => {
+            // Not left to the closing of the file, which Windows may follow later. Wine unlocks it, and reports an error.
+            let _ = file.unlock();
+            Ok(false)
+        }
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(BulkError::io("lock", path)(error)),
     }
