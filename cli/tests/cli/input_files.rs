@@ -188,8 +188,9 @@ fn an_invalid_value_is_explained_without_the_words_of_a_library() {
             "expected `true`, `false` or `null` at column 11",
         ),
     ] {
-        let error = idempost.run(arguments).fails(2);
-        assert!(error.contains(expected), "{arguments:?}: {error}");
+        let ran = idempost.run(arguments);
+        let error = &ran.stderr;
+        assert!(ran.code == Some(2) && error.contains(expected), "{arguments:?}: {ran:?}");
         for words in ["invalid digit", "relative URL", "ident", "not in 0..", "EOF", "invalid value"] {
             assert!(!error.contains(words), "{arguments:?}: {error}");
         }
