@@ -149,7 +149,7 @@ fn a_released_mail_reaches_only_the_recipients_of_the_release() {
     let idempost = sandbox.client();
     let id = send(&sandbox, &json!(["Ada <ada@live.test>"]), &json!("cy@live.test"), &json!("eve@live.test"));
     let released = idempost
-        .run(&words(&format!("sandbox inbox release {id} --to qa@acme.test --to 'QA <qa2@Acme.test>'",)));
+        .run(&words(&format!("sandbox inbox release {id} --to qa@acme.test --to 'QA <qa2@Acme.test>'")));
     assert_eq!(released.stdout, "250 2.0.0 Queued as 17\n");
     assert_eq!(released.stderr, "released to qa@acme.test, QA <qa2@Acme.test>\n");
     let (recipients, messages) = sink.take();

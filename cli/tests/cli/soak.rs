@@ -140,7 +140,7 @@ impl Soak {
         }
         std::fs::write(self.file("rows.csv"), rows).unwrap();
         let send = words("bulk send rows.csv --yes --from hi@acme.test --subject Hello --text Hi");
-        let mut arguments = send.to_vec();
+        let mut arguments = send.clone();
         for attempt in 0.. {
             let mut child = self.idempost.command().args(&arguments).spawn().unwrap();
             if attempt < 3 {

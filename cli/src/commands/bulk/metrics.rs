@@ -67,7 +67,7 @@ async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
         let mut server = http1::Builder::new();
         server.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
         let connection = server.serve_connection(TokioIo::new(stream), respond);
-        // A client that goes away early is none of the job's concern.
+        // A client may disconnect early.
         connections.spawn(async { drop(connection.await) });
     }
 }
@@ -76,19 +76,18 @@ async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
 fn text(job: &str, figures: &Figures) -> String {
     let Figures { state, sent, rejected, unknown, remaining, requests, throttled, .. } = figures;
     let emails = [("sent", sent), ("rejected", rejected), ("unknown", unknown), ("remaining", remaining)];
-    let mut text = "# TYPE idempost_bulk_emails gauge\n".to_owned();
-    for (outcome, emails) in emails {
-        text += &format!("idempost_bulk_emails{{job=\"{job}\",outcome=\"{outcome}\"}} {emails}\n");
-    }
+    let emails = emails.map(|(outcome, emails)| {
+        format!("idempost_bulk_emails{{job=\"{job}\",outcome=\"{outcome}\"}} {emails}\n")
+    });
     let running = u8::from(state == "running");
-    for (name, kind, value) in [
+    let others = [
         ("requests_total", "counter", requests.to_string()),
         ("throttled_total", "counter", throttled.to_string()),
         ("requests_per_second", "gauge", figures.requests_per_second.to_string()),
         ("running", "gauge", running.to_string()),
-    ] {
-        text +=
-            &format!("# TYPE idempost_bulk_{name} {kind}\nidempost_bulk_{name}{{job=\"{job}\"}} {value}\n");
-    }
-    text
+    ];
+    let others = others.map(|(name, kind, value)| {
+        format!("# TYPE idempost_bulk_{name} {kind}\nidempost_bulk_{name}{{job=\"{job}\"}} {value}\n")
+    });
+    format!("# TYPE idempost_bulk_emails gauge\n{}{}", emails.concat(), others.concat())
 }

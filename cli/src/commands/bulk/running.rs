@@ -246,7 +246,9 @@ pub(super) async fn run(
                     left = now.counts.remaining;
                     pace.add(now.elapsed, now.requests);
                     let figures = figures(&now, &state, pace.per_second());
-                    metrics.iter().for_each(|metrics| metrics.set(&figures));
+                    if let Some(metrics) = &metrics {
+                        metrics.set(&figures);
+                    }
                     progress.set(&figures);
                 }
                 Some(event) => tell(&event, &mut state, &mut warnings, &progress, context),

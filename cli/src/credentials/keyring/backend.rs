@@ -210,7 +210,7 @@ mod tests {
     fn a_keyring_that_never_responds_times_out() {
         // E-10
         let hangs = call_with_timeout(Duration::from_millis(20), || {
-            std::thread::park_timeout(Duration::from_mins(10))
+            std::thread::park_timeout(Duration::from_mins(10));
         });
         assert!(matches!(hangs, Err(SecretBackendError::Slow(_))));
         let panics = call_with_timeout(Duration::from_secs(5), || {

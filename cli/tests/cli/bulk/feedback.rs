@@ -1,6 +1,6 @@
 //! What becomes of emails after the service has accepted them.
 
-use super::Bench;
+use super::{Bench, schedule::wait_for_schedule};
 
 /// People of whom every tenth has an address that bounces.
 fn csv(people: usize) -> String {
@@ -16,7 +16,7 @@ fn csv(people: usize) -> String {
 fn a_job_pauses_when_too_many_emails_bounce() {
     let bench = Bench::with(0);
     bench.write("people.csv", csv(300));
-    bench.waits(bench.sending(&["--daily", "100"]), 0);
+    wait_for_schedule(bench.sending(&["--daily", "100"]), 0);
     assert_eq!(bench.delivered().len(), 100);
     let clock = bench.service.core().clock();
     clock.advance(std::time::Duration::from_mins(1));

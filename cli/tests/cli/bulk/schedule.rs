@@ -14,18 +14,18 @@ fn until(hours: u64) -> u64 {
     86_400 - now % 86_400 + hours * 3_600
 }
 
-impl Bench {
-    /// Runs `bulk` with its clock moved by seconds until it waits for its schedule, and interrupts it. Returns why it waits.
-    pub(super) fn waits(&self, mut command: Command, offset: u64) -> String {
-        command.env("IDEMPOST_BULK_CLOCK_OFFSET", offset.to_string()).stdin(Stdio::null());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
-        let paused = lines.find(|line| line.contains("paused for ")).unwrap();
-        signal(&child, Signal::INT);
-        assert_eq!(child.finish().status.code(), Some(130), "{paused}");
-        paused
-    }
+/// Runs `bulk` with its clock moved by seconds until it waits for its schedule, and interrupts it. Returns why it waits.
+pub(super) fn wait_for_schedule(mut command: Command, offset: u64) -> String {
+    command.env("IDEMPOST_BULK_CLOCK_OFFSET", offset.to_string()).stdin(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
+    let paused = lines.find(|line| line.contains("paused for ")).unwrap();
+    signal(&child, Signal::INT);
+    assert_eq!(child.finish().status.code(), Some(130), "{paused}");
+    paused
+}
 
+impl Bench {
     pub(super) fn resuming(&self) -> Command {
         let mut command = self.idempost.command();
         command.args(["bulk", "resume"]);
@@ -38,17 +38,17 @@ fn a_warm_up_sends_up_to_the_cap_of_each_day() {
     let bench = Bench::with(16);
     let schedule = ["--daily", "2,5", "--time-zone", "UTC"];
     let noon = until(12);
-    let paused = bench.waits(bench.sending(&schedule), noon);
+    let paused = wait_for_schedule(bench.sending(&schedule), noon);
     assert!(
         paused.contains("paused for 11 h 59 min: until ") && paused.contains("cap of this day is 2 emails"),
         "{paused}"
     );
     assert_eq!(bench.delivered().len(), 2);
     // The job keeps its schedule.
-    bench.waits(bench.resuming(), noon + 3_600);
+    wait_for_schedule(bench.resuming(), noon + 3_600);
     assert_eq!(bench.delivered().len(), 2);
     for (day, sent) in [(1, 6), (5, 10), (6, 14)] {
-        let paused = bench.waits(bench.resuming(), noon + day * 86_400);
+        let paused = wait_for_schedule(bench.resuming(), noon + day * 86_400);
         assert!(paused.contains("cap of this day is 5 emails"), "{paused}");
         assert_eq!(bench.delivered().len(), sent, "requests have 2 emails, the smallest cap");
     }
@@ -60,7 +60,7 @@ fn a_warm_up_sends_up_to_the_cap_of_each_day() {
 fn a_job_waits_for_its_window() {
     let bench = Bench::with(3);
     let schedule = ["--window", "08:00-20:00", "--time-zone", "UTC"];
-    let paused = bench.waits(bench.sending(&schedule), until(5));
+    let paused = wait_for_schedule(bench.sending(&schedule), until(5));
     assert!(paused.contains(" 08:00 UTC, outside the window 08:00-20:00"), "{paused}");
     assert_eq!(bench.service.asked(), 0);
     let mut resume = bench.resuming();

@@ -94,12 +94,12 @@ impl Service {
         let second = |at: Duration| (at + self.offset).as_secs();
         let counts = |accepted: &Duration| match self.shape.counter {
             Counter::Window => second(*accepted) == second(at),
-            _ => at - *accepted < SECOND,
+            _ => at.saturating_sub(*accepted) < SECOND,
         };
         while self.accepted.front().is_some_and(|accepted| !counts(accepted)) {
             self.accepted.pop_front();
         }
-        self.tokens += (at - self.filled_at).as_secs_f64() * f64::from(limit);
+        self.tokens += at.saturating_sub(self.filled_at).as_secs_f64() * f64::from(limit);
         self.tokens = self.tokens.min(limit.into());
         self.filled_at = at;
         let accepts = match self.shape.counter {
@@ -277,7 +277,7 @@ fn pace_table() {
     for announces in [false, true] {
         for shape in shapes(&[TWO, TEN, HUNDRED, CHANGING]) {
             for (senders, way, retry_after) in [(1, 20, true), (1, 20, false), (1, 50, true), (2, 20, true)] {
-                let shape = Shape { announces, senders, way, retry_after, ..shape };
+                let shape = Shape { announces, retry_after, senders, way, ..shape };
                 let Figures { used, throttled, share } = worst(shape, 10, TABLE_SEEDS);
                 println!("{shape} | {:5.1} % | {throttled:9} | {:5.2} %", used * 100.0, share * 100.0);
             }

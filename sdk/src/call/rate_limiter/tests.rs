@@ -51,7 +51,7 @@ impl Sender {
         while let Err(ready_at) = self.pace.take(self.now) {
             self.now = ready_at;
         }
-        self.now - start
+        self.now.saturating_sub(start)
     }
 
     #[track_caller]
@@ -112,7 +112,7 @@ fn no_window_of_the_announced_length_holds_more_requests_than_announced() {
             }
         }
         for window in sent.windows(limit + 1) {
-            assert!(window[limit] - window[0] >= SECOND * seconds, "{limit};w={seconds}");
+            assert!(window[limit].saturating_sub(window[0]) >= SECOND * seconds, "{limit};w={seconds}");
         }
     }
 }
@@ -220,7 +220,7 @@ fn after_the_first_429_the_rate_triples_every_second_until_the_next() {
         sender.now += SECOND * 3;
         sender.assert_rate(27.0);
         // Ten requests ahead take less time than at the present rate.
-        let ready_at = sender.pace.ready_at(10, sender.now) - sender.now;
+        let ready_at = sender.pace.ready_at(10, sender.now).saturating_sub(sender.now);
         assert!((ready_at.as_secs_f64() - (1.0 + 10.0 * 3_f64.ln() / 27.0).ln() / 3_f64.ln()).abs() < 1e-3);
         sender.admitted(admitted);
         sender.throttled(None);

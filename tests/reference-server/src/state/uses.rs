@@ -127,7 +127,9 @@ mod tests {
         let mut accounts: BTreeMap<_, _> =
             (0..ACCOUNTS).map(|number| (number, account(number, false))).collect();
         let mut uses = Uses::default();
-        accounts.values().for_each(|one| uses.add(one));
+        for one in accounts.values() {
+            uses.add(one);
+        }
         let checks = Cell::new(0);
         let is_empty = |one: &Account| {
             checks.set(checks.get() + 1);
@@ -135,9 +137,9 @@ mod tests {
         };
         for number in ACCOUNTS..ACCOUNTS + NEW {
             // A request still uses the new one.
-            let used = account(number, number % 2 == 0);
-            uses.add(&used);
-            accounts.insert(number, Arc::clone(&used));
+            let added = account(number, number % 2 == 0);
+            uses.add(&added);
+            accounts.insert(number, Arc::clone(&added));
             let evicted =
                 uses.take_empty(is_empty).or_else(|| uses.take_oldest()).expect("there are too many");
             accounts.remove(&evicted.number);

@@ -110,7 +110,7 @@ impl Change {
             0 => flags.missing("an ID, a filter such as --to, or --all"),
             1 => {}
             _ if from.all => {
-                flags.reject("exclusive", "--all can't be used with IDs or filters", "--all", "")
+                flags.reject("exclusive", "--all can't be used with IDs or filters", "--all", "");
             }
             _ => {
                 let id = from.ids.first().map_or("", String::as_str);
