@@ -148,6 +148,10 @@ macro_rules! open_enum {
             fn absent() -> Option<Self> {
                 Some(Self::Unknown($crate::types::UnknownValue::absent()))
             }
+
+            fn from_text(text: &str) -> Option<Self> {
+                Some(text.into())
+            }
         }
     };
 }

@@ -40,6 +40,7 @@ record! {
 }
 
 record! {
+    direct
     /// A sent email in a list (`docs/specification.md`, Sent email).
     pub struct SentEmailSummary {
         /// The email's ID.
