@@ -303,7 +303,8 @@ async fn a_429_pauses_all_workers() {
     service.assert_delivered_once(24);
     let arrivals = service.arrivals();
     let pause = arrivals.windows(2).map(|pair| pair[1].duration_since(pair[0])).max().expect("requests");
-    assert!(pause >= Duration::from_millis(400), "{pause:?}");
+    // While a job still searches for the limit, a 429 without `Retry-After` pauses for 0.3 s.
+    assert!(pause >= Duration::from_millis(290), "{pause:?}");
     let mut throttled = 0;
     for worker in workers {
         throttled += worker.finish().await.expect("a report").throttled;

@@ -246,6 +246,7 @@ fn an_unannounced_limit_is_used_to_92_percent_with_less_than_1_percent_of_429s()
 
 #[test]
 fn an_unannounced_limit_of_2_per_second_costs_at_most_one_429_in_80_requests() {
+    // B-29
     for shape in shapes(&[TWO]) {
         let figures = worst(shape, 60, seeds());
         assert!(figures.used >= 0.92 && figures.share <= 0.012_5, "{shape}: {figures:?}");
