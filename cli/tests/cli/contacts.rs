@@ -228,7 +228,10 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     assert!(!posts[before..].iter().any(|request| request.method != Method::GET), "something was written");
 
     let stderr = service.idempost().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
-    assert!(stderr.contains("no column is `email`") && stderr.contains("another column"), "{stderr}");
+    assert!(
+        stderr.contains("the column `email` is missing") && stderr.contains("another column"),
+        "{stderr}"
+    );
     service.idempost().run_with(&["contacts", "import", "-"], "").fails(2);
     service.idempost().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
     service.idempost().run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"]).fails(2);
@@ -389,7 +392,7 @@ fn invalid_flags_of_a_server_import_send_nothing() {
     asked(&import(&["--failed", "x.csv"]), "email\n", "--failed");
     asked(&import(&["--concurrency", "2"]), "email\n", "--concurrency");
     asked(&import(&["--wait=done"]), "email\n", "--wait must be `completed`");
-    asked(&import(&[]), "name\n", "no column is `email`");
+    asked(&import(&[]), "name\n", "the column `email` is missing");
     asked(&["contacts", "import", "-", "--wait"], "email\n", "--server");
     asked(&["contacts", "imports", "list", "--status", "done"], "", "in_progress");
     assert_eq!(service.asked(), 0);
