@@ -437,8 +437,7 @@ async fn messages_of_smtp_sessions_share_the_budget() {
     })
     .await;
     let rejected = replies.iter().filter(|code| *code == "452").count();
-    // On a busy machine, sessions that share the budget can all run out of time.
-    assert!(rejected > 0, "{replies:?}");
+    assert!((1..60).contains(&rejected), "{replies:?}");
     // The others were read: zeros are no message.
     assert_eq!(replies.iter().filter(|code| *code == "554").count(), 60 - rejected);
     let peak = served.peak();

@@ -599,7 +599,8 @@ mod edit {
     #[test]
     fn an_interrupt_belongs_to_the_editor_and_a_termination_removes_the_file() {
         let service = Service::start();
-        let script = "touch started; while ! test -e go; do sleep 0.01; done; echo Edited > \"$1\"";
+        let script =
+            "touch started; while test -e \"$0\" && ! test -e go; do sleep 0.01; done; echo Edited > \"$1\"";
         for (which, code) in [(Signal::INT, 0), (Signal::TERM, 143)] {
             let idempost = with_editor(&service, script);
             let mut child = idempost.command().args(&REQUIRED[..8]).arg("--edit").spawn().unwrap();

@@ -207,7 +207,6 @@ impl Session {
                 if !in_flight.extend(&mut self.held, PROCESSING * reader.len()) {
                     reader.discard();
                     self.lacks_memory = true;
-                    self.held = Reserved::default();
                 }
                 if has_ended {
                     return self.complete(reader.into_text(), out);

@@ -26,8 +26,11 @@ pub struct Clock {
 
 struct Shared {
     readings: Mutex<Readings>,
-    moved: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    moved: OnceLock<Box<OnMove>>,
 }
+
+/// Runs the due jobs after a move of the clock of an account, or of all.
+type OnMove = dyn Fn(Option<&str>) + Send + Sync;
 
 struct Readings {
     service: Reading,
@@ -130,8 +133,8 @@ impl Clock {
         Self { shared: Arc::clone(&self.shared), account: Some(account.into()) }
     }
 
-    /// Sets the callback of each move: it runs the due jobs.
-    pub(crate) fn on_move(&self, work: impl Fn() + Send + Sync + 'static) {
+    /// Sets the callback of each move.
+    pub(crate) fn on_move(&self, work: impl Fn(Option<&str>) + Send + Sync + 'static) {
         // The service sets this once, when it is created.
         let _ = self.shared.moved.set(Box::new(work));
     }
@@ -269,7 +272,7 @@ impl Clock {
             }
         }
         if let Some(work) = self.shared.moved.get() {
-            work();
+            work(self.account());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs that run at a time of the clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Mutex;
 
@@ -17,6 +17,8 @@ pub struct Scheduler<W> {
     is_needed: fn(Timestamp, &W) -> bool,
     /// The system's time at which a job with this due time is due, if its account doesn't follow the service's clock.
     due_on_own_clock: fn(Timestamp, &W) -> Option<Timestamp>,
+    /// The account of a job, as a number.
+    account: fn(&W) -> usize,
 }
 
 /// The due time of a job, and its sequence number.
@@ -33,6 +35,8 @@ const CHECKS: usize = 2;
 
 struct Waiting<W> {
     jobs: BTreeMap<Position, W>,
+    /// The positions by account.
+    by_account: BTreeSet<(usize, Position)>,
     scheduled: u64,
     /// The last job that was checked for whether it is still needed.
     checked: Position,
@@ -44,32 +48,38 @@ impl<W> Scheduler<W> {
     pub fn new(
         is_needed: fn(Timestamp, &W) -> bool,
         due_on_own_clock: fn(Timestamp, &W) -> Option<Timestamp>,
+        account: fn(&W) -> usize,
     ) -> Self {
-        let waiting = Waiting { jobs: BTreeMap::new(), scheduled: 0, checked: FIRST, changed: None };
-        Self { waiting: Mutex::new(waiting), is_needed, due_on_own_clock }
+        let waiting = Waiting {
+            jobs: BTreeMap::new(),
+            by_account: BTreeSet::new(),
+            scheduled: 0,
+            checked: FIRST,
+            changed: None,
+        };
+        Self { waiting: Mutex::new(waiting), is_needed, due_on_own_clock, account }
     }
 
     pub fn schedule(&self, due: Timestamp, job: W) {
         let mut waiting = lock(&self.waiting);
         let key = (due, waiting.scheduled);
         waiting.scheduled += 1;
-        waiting.insert(self.position(key, &job), job);
-        waiting.purge(self.is_needed);
+        self.insert(&mut waiting, key, job);
+        self.purge(&mut waiting);
     }
 
     /// Takes the next job that is due at `now`, with its key.
     pub fn take_due(&self, now: Now) -> Option<(JobKey, W)> {
         let mut waiting = lock(&self.waiting);
         let position = waiting.next_due(now)?;
-        let job = waiting.jobs.remove(&position)?;
-        waiting.mark_changed(position);
+        let job = self.remove(&mut waiting, position)?;
         Some((position.1, job))
     }
 
     /// Puts the remainder of a job back under its old key.
     pub fn requeue(&self, key: JobKey, remainder: W) {
         let mut waiting = lock(&self.waiting);
-        waiting.insert(self.position(key, &remainder), remainder);
+        self.insert(&mut waiting, key, remainder);
     }
 
     /// Whether any job is due at `now`.
@@ -77,24 +87,52 @@ impl<W> Scheduler<W> {
         lock(&self.waiting).next_due(now).is_some()
     }
 
-    /// Reorders the jobs after accounts' own clocks were changed.
-    pub fn reorder(&self) {
+    /// Reorders the jobs of an account after its own clock was changed, or without one those of all accounts with a clock of their own.
+    pub fn reorder(&self, account: Option<usize>) {
         let mut waiting = lock(&self.waiting);
-        let moved = |(from, job): (&Position, &W)| {
-            let to = self.position(from.1, job);
-            (to != *from).then_some((*from, to))
+        let positions: Vec<_> = match account {
+            Some(account) => {
+                let own = waiting.by_account.range((account, FIRST)..).take_while(|(of, _)| *of == account);
+                own.map(|(_, position)| *position).collect()
+            }
+            None => waiting.jobs.range(FIRST_OWN..).map(|(position, _)| *position).collect(),
         };
-        let moved: Vec<_> = waiting.jobs.iter().filter_map(moved).collect();
-        for (from, to) in moved {
-            waiting.mark_changed(from);
-            if let Some(job) = waiting.jobs.remove(&from) {
-                waiting.insert(to, job);
+        for position in positions {
+            if let Some(job) = self.remove(&mut waiting, position) {
+                self.insert(&mut waiting, position.1, job);
             }
         }
     }
 
-    fn position(&self, key: JobKey, job: &W) -> Position {
-        ((self.due_on_own_clock)(key.0, job), key)
+    fn insert(&self, waiting: &mut Waiting<W>, key: JobKey, job: W) {
+        let position = ((self.due_on_own_clock)(key.0, &job), key);
+        waiting.mark_changed(position);
+        waiting.by_account.insert(((self.account)(&job), position));
+        waiting.jobs.insert(position, job);
+    }
+
+    fn remove(&self, waiting: &mut Waiting<W>, position: Position) -> Option<W> {
+        let job = waiting.jobs.remove(&position)?;
+        waiting.by_account.remove(&((self.account)(&job), position));
+        waiting.mark_changed(position);
+        Some(job)
+    }
+
+    /// Checks the next few jobs, in turn, and drops those that are no longer needed. This bounds their number, at a small cost per call.
+    fn purge(&self, waiting: &mut Waiting<W>) {
+        for _ in 0..CHECKS {
+            let next = waiting.jobs.range((Bound::Excluded(waiting.checked), Bound::Unbounded)).next();
+            let Some((position, needed)) =
+                next.map(|(position, job)| (*position, (self.is_needed)(position.1.0, job)))
+            else {
+                waiting.checked = FIRST;
+                return;
+            };
+            waiting.checked = position;
+            if !needed {
+                self.remove(waiting, position);
+            }
+        }
     }
 
     pub fn clear(&self) {
@@ -104,6 +142,7 @@ impl<W> Scheduler<W> {
             waiting.mark_changed(key);
         }
         waiting.jobs.clear();
+        waiting.by_account.clear();
     }
 
     /// Reports the additions and removals since the last call: a key, and the job if it still waits; of several reports of a key the last counts.
@@ -120,41 +159,19 @@ impl<W> Scheduler<W> {
     /// Restores a persisted job, which doesn't count as a change.
     pub fn restore(&self, key: JobKey, job: W) {
         let mut waiting = lock(&self.waiting);
-        waiting.changed.get_or_insert_default();
+        let changed = waiting.changed.take().unwrap_or_default();
         waiting.scheduled = waiting.scheduled.max(key.1 + 1);
-        waiting.jobs.insert(self.position(key, &job), job);
+        self.insert(&mut waiting, key, job);
+        waiting.changed = Some(changed);
     }
 }
 
 impl<W> Waiting<W> {
-    fn insert(&mut self, position: Position, job: W) {
-        self.mark_changed(position);
-        self.jobs.insert(position, job);
-    }
-
     fn next_due(&self, now: Now) -> Option<Position> {
         let (first, _) = self.jobs.first_key_value()?;
         let own = || self.jobs.range(FIRST_OWN..).next().map(|(position, _)| *position);
         let service = Some(*first).filter(|(own, key)| own.is_none() && key.0 <= now.service);
         service.or_else(|| own().filter(|(at, _)| at.is_some_and(|at| at <= now.system)))
-    }
-
-    /// Checks the next few jobs, in turn, and drops those that are no longer needed. This bounds their number, at a small cost per call.
-    fn purge(&mut self, is_needed: fn(Timestamp, &W) -> bool) {
-        for _ in 0..CHECKS {
-            let next = self.jobs.range((Bound::Excluded(self.checked), Bound::Unbounded)).next();
-            let Some((position, needed)) =
-                next.map(|(position, job)| (*position, is_needed(position.1.0, job)))
-            else {
-                self.checked = FIRST;
-                return;
-            };
-            self.checked = position;
-            if !needed {
-                self.jobs.remove(&position);
-                self.mark_changed(position);
-            }
-        }
     }
 
     fn mark_changed(&mut self, position: Position) {
@@ -179,7 +196,7 @@ mod tests {
             CHECKED.fetch_add(1, Ordering::Relaxed);
             *needed
         };
-        let scheduler = Scheduler::new(is_needed, |_, _| None);
+        let scheduler = Scheduler::new(is_needed, |_, _| None, |_| 0);
         let due = |second| Timestamp::from_second(second).unwrap();
         for second in 0..1_000 {
             scheduler.schedule(due(second), true);
@@ -192,5 +209,29 @@ mod tests {
         }
         let due = std::iter::from_fn(|| scheduler.take_due(Now { service: due(3_000), system: due(0) }));
         assert_eq!(due.filter(|(_, needed)| *needed).count(), 1_000, "needed jobs stay");
+    }
+
+    #[test]
+    fn a_moved_clock_reorders_the_jobs_of_its_account_only() {
+        static LOOKED_UP: AtomicUsize = AtomicUsize::new(0);
+        let on_own_clock = |due, account: &usize| {
+            LOOKED_UP.fetch_add(1, Ordering::Relaxed);
+            (*account == 7).then_some(due)
+        };
+        let scheduler = Scheduler::new(|_, _| true, on_own_clock, |account| *account);
+        let at = |second| Timestamp::from_second(second).unwrap();
+        for second in 0..1_000 {
+            for account in 0..10 {
+                scheduler.schedule(at(second), account);
+            }
+        }
+        for (account, jobs) in [(Some(7), 1_000), (Some(3), 1_000), (None, 1_000), (Some(11), 0)] {
+            let before = LOOKED_UP.load(Ordering::Relaxed);
+            scheduler.reorder(account);
+            assert_eq!(LOOKED_UP.load(Ordering::Relaxed) - before, jobs, "{account:?}");
+        }
+        let due = std::iter::from_fn(|| scheduler.take_due(Now { service: at(-1), system: at(10) }));
+        assert!(due.map(|(_, account)| account).eq([7; 11]));
+        assert_eq!(lock(&scheduler.waiting).by_account.len(), 10_000 - 11);
     }
 }

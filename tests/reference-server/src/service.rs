@@ -102,10 +102,12 @@ impl Service {
             eviction_listeners: RwLock::default(),
         });
         let weak = Arc::downgrade(&service);
-        service.state.clock.on_move(move || {
+        service.state.clock.on_move(move |account| {
             if let Some(service) = weak.upgrade() {
-                if service.state.clock.has_own() {
-                    service.state.scheduler.reorder();
+                // The jobs of an account that doesn't exist yet take their positions when they are scheduled.
+                let tenant = account.and_then(|account| service.state.tenants.find(account));
+                if tenant.is_some() || account.is_none() {
+                    service.state.scheduler.reorder(tenant.map(|tenant| Arc::as_ptr(&tenant).addr()));
                 }
                 service.run_due();
                 if tokio::runtime::Handle::try_current().is_ok() {

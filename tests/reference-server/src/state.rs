@@ -98,7 +98,7 @@ impl State {
             None => links,
         });
         Self {
-            scheduler: Scheduler::new(Job::is_needed, Job::due_on_own_clock),
+            scheduler: Scheduler::new(Job::is_needed, Job::due_on_own_clock, Job::account),
             faults: Faults::new(settings.seed),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,6 +20,10 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::job_progress::Figures;
 
+/// The only path.
+const PATH: &str = "/metrics";
+/// The maximum number of open connections; others wait.
+const MAX_CONNECTIONS: usize = 16;
 /// The time for a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The media type of the text format of Prometheus.
@@ -37,7 +42,7 @@ impl Metrics {
         let failed = |error| Fail::local(format!("couldn't listen on {address}"), error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        context.out.note(&format!("metrics: http://{address}/metrics"));
+        context.out.note(&format!("metrics: http://{address}{PATH}"));
         let (text, mut serving) = (Arc::<Mutex<String>>::default(), JoinSet::new());
         serving.spawn(accept(listener, Arc::clone(&text)));
         Ok(Self { job: job.to_owned(), text, _serving: serving })
@@ -52,16 +57,24 @@ impl Metrics {
 async fn accept(listener: TcpListener, text: Arc<Mutex<String>>) {
     let mut connections = JoinSet::new();
     loop {
+        while connections.len() >= MAX_CONNECTIONS {
+            connections.join_next().await;
+        }
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         while connections.try_join_next().is_some() {}
         let text = Arc::clone(&text);
-        let respond = service_fn(move |_| {
-            let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let mut response = Response::new(Full::new(Bytes::from(body)));
-            response.headers_mut().insert(CONTENT_TYPE, TEXT_FORMAT);
+        let respond = service_fn(move |request: Request<Incoming>| {
+            let mut response = Response::<Full<Bytes>>::default();
+            if request.uri().path() == PATH {
+                let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                *response.body_mut() = Full::from(body);
+                response.headers_mut().insert(CONTENT_TYPE, TEXT_FORMAT);
+            } else {
+                *response.status_mut() = StatusCode::NOT_FOUND;
+            }
             async { Ok::<_, Infallible>(response) }
         });
         let mut server = http1::Builder::new();

@@ -3,12 +3,14 @@
 //!
 //! All of them share one budget, so that many clients need no more memory than a few. Bodies wait their turn; other requests are rejected.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+
+use crate::lock::lock;
 
 /// The unit of the budget in bytes.
 const UNIT: usize = 1 << 10;
@@ -24,6 +26,7 @@ const LARGE_RESPONSE: usize = 8 << 20;
 pub struct InFlight {
     units: Arc<Semaphore>,
     total: usize,
+    extending: Mutex<()>,
     /// A permit for each slow request that is being handled.
     pub slow: Semaphore,
 }
@@ -56,7 +59,12 @@ impl InFlight {
     pub fn new(bytes: usize) -> Self {
         let total = (bytes / UNIT).clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         let slow = (bytes / LARGE_RESPONSE).clamp(*SLOW.start(), *SLOW.end());
-        Self { units: Arc::new(Semaphore::new(total)), total, slow: Semaphore::new(slow) }
+        Self {
+            units: Arc::new(Semaphore::new(total)),
+            total,
+            extending: Mutex::default(),
+            slow: Semaphore::new(slow),
+        }
     }
 
     /// The units of this number of bytes. A larger reservation takes the whole budget.
@@ -86,14 +94,19 @@ impl InFlight {
         }
     }
 
-    /// Extends a reservation to this number of bytes, if they are available immediately.
+    /// Extends a reservation to this number of bytes if they are available immediately, and gives it up otherwise. Both happen under a lock: of those
+    /// that need each other's memory, the last one gets it.
     pub fn extend(&self, reserved: &mut Reserved, bytes: usize) -> bool {
         let held = reserved.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = self.units(bytes).saturating_sub(u32::try_from(held).unwrap_or(u32::MAX));
         if missing == 0 {
             return true;
         }
-        let Ok(more) = Arc::clone(&self.units).try_acquire_many_owned(missing) else { return false };
+        let _extending = lock(&self.extending);
+        let Ok(more) = Arc::clone(&self.units).try_acquire_many_owned(missing) else {
+            reserved.0 = None;
+            return false;
+        };
         match &mut reserved.0 {
             Some(held) => held.merge(more),
             none => *none = Some(more),
@@ -118,13 +131,35 @@ mod tests {
         assert!(budget.try_reserve(50 << 10).is_none());
         assert!(budget.try_reserve(UNCOUNTED).is_some(), "small ones aren't counted");
         let mut second = budget.try_reserve(20 << 10).unwrap();
-        assert!(budget.extend(&mut second, 40 << 10) && !budget.extend(&mut second, 41 << 10));
+        assert!(budget.extend(&mut second, 40 << 10));
         assert_eq!(budget.available(), 0);
+        assert!(!budget.extend(&mut second, 41 << 10));
+        assert_eq!(budget.available(), 40 << 10, "it is given up");
         drop(first);
         assert!(budget.extend(&mut second, 1 << 30), "what exceeds the budget takes all of it");
         assert_eq!(budget.available(), 0);
         drop(second);
         assert_eq!(budget.available(), 100 << 10);
+    }
+
+    #[test]
+    fn of_two_that_need_all_of_the_memory_one_gets_it() {
+        let budget = InFlight::new(100 << 10);
+        for _ in 0..1_000 {
+            let both_hold_some = std::sync::Barrier::new(2);
+            let extended = || {
+                let mut held = budget.try_reserve(50 << 10).unwrap();
+                both_hold_some.wait();
+                let extended = budget.extend(&mut held, 100 << 10);
+                both_hold_some.wait();
+                extended
+            };
+            let extended = std::thread::scope(|scope| {
+                let other = scope.spawn(extended);
+                [extended(), other.join().unwrap()]
+            });
+            assert!(extended[0] != extended[1], "{extended:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
