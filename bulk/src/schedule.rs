@@ -185,7 +185,7 @@ mod tests {
         if window.is_empty() { schedule } else { schedule.window(window).unwrap() }
     }
 
-    /// When a batch may start that is ready at a time in Berlin, with so many emails sent on days before.
+    /// Returns when a batch that is ready at a time in Berlin may start, given the emails sent on each day.
     fn start(schedule: &Schedule, now: &str, emails: u64, sent: &[(&str, u64)]) -> Option<String> {
         let zone = schedule.zone();
         let days = Days::of(sent.iter().map(|(day, emails)| (day.parse().unwrap(), *emails)));

@@ -78,7 +78,7 @@ impl Sorter {
         self.recent.sort_unstable();
         let Some(file) = &self.file else { return self.recent.into_iter().try_for_each(visit) };
         let reading = |error| BulkError::io("read", &self.dir)(error);
-        // The rest of each run: what was read of it, and where it continues in the file. The last one is in memory.
+        // For each run, the entries that were read, and the range in the file that wasn't. The last run is in memory.
         let in_file = (0..self.runs).map(|run| (vec![].into_iter(), run * IN_MEMORY, (run + 1) * IN_MEMORY));
         let mut runs: Vec<_> = in_file.chain([(self.recent.into_iter(), 0, 0)]).collect();
         let mut next = |run: usize| {

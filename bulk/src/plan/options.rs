@@ -67,7 +67,7 @@ impl PlanOptions {
         if self.max_size == 0 { MAX_SIZE } else { self.max_size }
     }
 
-    /// Returns why an email isn't sent: a recipient is on the list, or nobody would get it because of the account's.
+    /// Returns why an email isn't sent: one of its recipients is on the job's list, or all of them are on the account's.
     pub(super) fn suppression(&self, fields: &EmailFields<'_>) -> Option<&'static str> {
         let is_in = |list: &[[u8; 16]], address: &String| list.binary_search(&address_hash(address)).is_ok();
         let mut all = [fields.to, fields.cc, fields.bcc].into_iter().flatten();

@@ -85,7 +85,7 @@ impl Timetable {
         Err(wait.min(MAX_WAIT))
     }
 
-    /// Counts what was journaled.
+    /// Counts a journaled record.
     pub(crate) fn apply(&self, record: &Record) {
         self.lock().days.apply(record, &self.zone);
     }
@@ -104,7 +104,7 @@ impl Timetable {
     }
 }
 
-/// Keeps the schedule with the job, or returns the one that the job or its latest part has. Blocks.
+/// Stores a new schedule in the job's folder; without one, returns the stored schedule of the job or its latest part. Blocks.
 pub(crate) fn kept(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedule>> {
     let path = plan.dir().join(NAME);
     if let Some(schedule) = given {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use idempost_bulk::{
-    BulkError, DistributeOptions, Ending, Event, Outcome,
+    BulkError, Counts, DistributeOptions, Ending, Event, Outcome, Run,
     queue::{Intent, IntentState, Ledger, QueueError, Storage, StoredIntent},
     worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions},
 };
@@ -149,6 +149,14 @@ async fn refusals_of_everything_reject_nothing() {
     assert_eq!((report.counts.sent, report.counts.rejected), (50, 0));
 }
 
+/// Waits until the service's rejections pause a job.
+async fn paused_by_rejections(run: Run) -> Counts {
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
+    assert!(reason.contains("20 requests in a row") && reason.contains("validation_error"), "{reason}");
+    report.counts
+}
+
 #[needs("nats-server")]
 #[tokio::test]
 async fn rejections_of_everything_pause_the_job_with_their_cause() {
@@ -156,11 +164,8 @@ async fn rejections_of_everything_pause_the_job_with_their_cause() {
     let folder = tempfile::tempdir().expect("a folder");
     let job = planned(folder.path(), &service.client(), 200).await;
     let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
-    let run = distribute(&server, &job).await;
-    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
-    let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
-    assert!(reason.contains("20 requests in a row") && reason.contains("validation_error"), "{reason}");
-    assert_eq!(report.counts.rejected, 19, "{report:?}");
+    let counts = paused_by_rejections(distribute(&server, &job).await).await;
+    assert_eq!(counts.rejected, 19, "{counts:?}");
     service.set_script(|_, _| SLOW);
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (181, 19));
@@ -174,10 +179,8 @@ async fn rejections_of_everything_leave_a_split_batch_for_later() {
     let folder = tempfile::tempdir().expect("a folder");
     let job = planned_in_batches(folder.path(), &service.client(), 300).await;
     let _worker = worker(&server, &service, &job, &folder.path().join("cache")).await;
-    let run = distribute(&server, &job).await;
-    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
-    assert!(matches!(report.ending, Ending::Paused { until: None, .. }), "{report:?}");
-    assert_eq!((report.counts.rejected, report.counts.remaining), (0, 300));
+    let counts = paused_by_rejections(distribute(&server, &job).await).await;
+    assert_eq!((counts.rejected, counts.remaining), (0, 300));
     service.set_script(|_, _| SLOW);
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!((report.counts.sent, report.counts.rejected), (300, 0));

@@ -255,15 +255,19 @@ fn a_running_job_serves_its_figures_to_prometheus() {
     let mut lines = BufReader::new(Limited(child.stderr.take().unwrap())).lines().map(Result::unwrap);
     let line = lines.find(|line| line.contains("metrics: http://")).unwrap();
     let address = line.split("http://").nth(1).unwrap().strip_suffix("/metrics").unwrap().to_owned();
+    let get = |path: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        std::io::read_to_string(Limited(stream)).unwrap()
+    };
     let mut response = String::new();
     wait_until("the figures show both requests", || {
-        let mut stream = std::net::TcpStream::connect(&address).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-        response = std::io::read_to_string(Limited(stream)).unwrap();
+        response = get("/metrics");
         response.contains("idempost_bulk_requests_total{job=\"") && response.contains("\"} 2\n")
     });
     assert!(response.contains("text/plain; version=0.0.4"), "{response}");
     assert!(response.contains("outcome=\"remaining\"} 200\n"), "{response}");
+    assert!(get("/").starts_with("HTTP/1.1 404"));
     child.kill().unwrap();
     child.finish();
     let stderr = bench.send(&["--metrics-address", "9464"]).fails(2);

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use super::{Bench, MESSAGE};
 use crate::support::{Finish as _, Limited, signal};
 
-/// Seconds from now until so many hours after the next midnight (UTC).
+/// Returns the seconds from now until an hour of the next day (UTC).
 fn until(hours: u64) -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     86_400 - now % 86_400 + hours * 3_600

@@ -26,7 +26,7 @@ const CHANGES: [&str; 5] = ["set", "advance", "scale", "freeze", "run"];
 const MAX_SCALE: f64 = 100_000.0;
 const MIN_SCALE: f64 = 0.001;
 
-/// The clock of the account, or with `?all_accounts=true` the one that accounts without their own follow.
+/// The account's clock, or with `?all_accounts=true` the clock of accounts without their own.
 pub fn show(call: &Call<'_>) -> Answer {
     let all_accounts = Parameters::of(call.query()).flag("all_accounts")?;
     clock(call, all_accounts).map(|clock| response(&clock))
