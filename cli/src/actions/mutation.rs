@@ -39,6 +39,9 @@ pub(crate) struct SendFlags {
     dry_run: DryRunFlag,
 }
 
+/// Builds a call whose response is printed as it is.
+pub(crate) type Make<'a> = dyn Fn(&Client) -> Call<WithResponse<()>> + 'a;
+
 /// A change: a call, and the message for an unknown outcome.
 #[derive(Debug)]
 pub(crate) struct Mutation<'a> {
@@ -62,6 +65,15 @@ impl Mutation<'_> {
         context: &Context,
         make: impl Fn(&Client) -> Call<T>,
     ) -> Result<Option<(Client, WithResponse<T>)>, Fail> {
+        self.respond(context, &|client| make(client).with_response()).await
+    }
+
+    /// Like [`execute`](Self::execute), for a call that returns its response.
+    pub(crate) async fn respond<T: Send + 'static>(
+        &self,
+        context: &Context,
+        make: &dyn Fn(&Client) -> Call<WithResponse<T>>,
+    ) -> Result<Option<(Client, WithResponse<T>)>, Fail> {
         if let Some(form) = self.dry_run {
             let client = context.client_for_preview()?;
             let preview = make(&client).preview()?;
@@ -70,7 +82,7 @@ impl Mutation<'_> {
         }
         let client = context.client()?;
         context.in_flight.begin(self.unknown_outcome, self.key.map(IdempotencyKey::as_str));
-        match trace::execute(context, || make(&client)).await {
+        match trace::respond(context, &|| make(&client)).await {
             Ok(response) => {
                 context.in_flight.accepted(ids(&document(&response)));
                 Ok(Some((client, response)))
@@ -125,11 +137,7 @@ pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>
 }
 
 /// Asks for confirmation at a terminal before a deletion: `Delete domain d91cd9bd-…?`
-pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
-    dry_run: bool,
-    context: &Context,
-    make: impl Fn(&Client) -> Call<T>,
-) -> Result<(), Fail> {
+pub(crate) async fn confirm_delete(dry_run: bool, context: &Context, make: &Make<'_>) -> Result<(), Fail> {
     if dry_run || !asks(context)? {
         return Ok(());
     }

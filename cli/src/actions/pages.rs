@@ -149,8 +149,8 @@ pub(crate) struct Shown {
 }
 
 /// Fetches and prints the part. With a filter, only matching items count, and at most 20 full pages are read without `--all`.
-pub(crate) async fn show<T: Item>(
-    list: List<T>,
+pub(crate) async fn show(
+    list: List<Value>,
     part: &ListRange,
     filter: Option<Filter<'_>>,
     columns: &Columns,
@@ -173,7 +173,7 @@ pub(crate) async fn show<T: Item>(
         let more = has_more(&envelope, part.limit.unwrap_or(DEFAULT_PAGE));
         return Ok(Shown { items: data.len(), next: part.next(data, more) });
     }
-    walk(list.as_json(), part, filter, columns, context).await
+    walk(list, part, filter, columns, context).await
 }
 
 /// A page as the service sent it. Anything else isn't a list, and must not pass for an empty one.
@@ -296,7 +296,7 @@ pub(crate) async fn list<T: Item>(
 ) -> Result<(), Fail> {
     let columns = table.columns(context)?;
     let part = args.into().plan()?;
-    let shown = show(make(&context.client()?), &part, None, &columns, context).await?;
+    let shown = show(make(&context.client()?).as_json(), &part, None, &columns, context).await?;
     footer(&shown, table.nothing, context);
     Ok(())
 }

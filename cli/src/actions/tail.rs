@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use idempost::{Error, List, page::Item};
+use idempost::{Error, List};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -39,9 +39,9 @@ pub(crate) struct View<'a> {
 }
 
 /// Prints new items that match, and keeps waiting while the service is unreachable.
-pub(crate) async fn follow<T: Item>(
-    list: impl Fn() -> List<T>,
-    matches: impl Fn(&Value) -> bool,
+pub(crate) async fn follow(
+    list: &dyn Fn() -> List<Value>,
+    matches: &dyn Fn(&Value) -> bool,
     view: &View<'_>,
     context: &Context,
 ) -> Result<(), Fail> {
@@ -74,17 +74,17 @@ pub(crate) async fn follow<T: Item>(
 }
 
 /// The next items after this one, oldest first, and whether there are more; with `None`, only the newest item.
-async fn newer<T: Item>(list: List<T>, seen: Option<&str>) -> idempost::Result<(Vec<Value>, bool)> {
+async fn newer(list: List<Value>, seen: Option<&str>) -> idempost::Result<(Vec<Value>, bool)> {
     match seen {
-        None => Ok((list.page_size(1).as_json().await?.data, false)),
+        None => Ok((list.page_size(1).await?.data, false)),
         // The list was empty, so there is no cursor, and pages only lead to older items.
         Some("") => {
-            let mut rows: Vec<_> = list.as_json().stream().try_collect().await?;
+            let mut rows: Vec<_> = list.stream().try_collect().await?;
             rows.reverse();
             Ok((rows, false))
         }
         Some(seen) => {
-            let mut page = list.before(seen).page_size(100).as_json().await?;
+            let mut page = list.before(seen).page_size(100).await?;
             page.data.reverse();
             Ok((page.data, page.has_more))
         }

@@ -18,6 +18,14 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn() -> Call<T>,
 ) -> idempost::Result<WithResponse<T>> {
+    respond(context, &|| make().with_response()).await
+}
+
+/// Like [`execute`], for a call that returns its response.
+pub(crate) async fn respond<T: Send + 'static>(
+    context: &Context,
+    make: &dyn Fn() -> Call<WithResponse<T>>,
+) -> idempost::Result<WithResponse<T>> {
     let level = context.global.verbose;
     let make = || {
         let note = context.out.noter();
@@ -26,14 +34,14 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
         })
     };
     if level == 0 {
-        return make().with_response().await;
+        return make().await;
     }
     // A call that can't be previewed fails below and is reported there.
     if let (Ok(preview), Ok(identity)) = (make().preview(), context.identity()) {
         context.out.trace(&request(&preview, &identity, level));
     }
     let started = Instant::now();
-    let result = make().with_response().await;
+    let result = make().await;
     let took = started.elapsed();
     match &result {
         Ok(raw) => context.out.trace(&response(raw.status, &raw.headers, &raw.body, took, level)),

@@ -243,9 +243,9 @@ async fn send(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     if plan.dry_run.is_none() {
         ask(id, when, context).await?;
     }
-    operation::execute(&given, &plan, context, |client| match when {
-        Some(when) => client.broadcasts().send_at(id, when),
-        None => client.broadcasts().send(id),
+    operation::execute(&given, &plan, context, &|client| match when {
+        Some(when) => client.broadcasts().send_at(id, when).response(),
+        None => client.broadcasts().send(id).response(),
     })
     .await
 }

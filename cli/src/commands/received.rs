@@ -91,9 +91,9 @@ async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     let format = given.text("html_format");
     let make = |client: &Client| {
         let call = client.received().get(given.ids[0]);
-        format.iter().fold(call, |call, format| call.html_format(*format))
+        format.iter().fold(call, |call, format| call.html_format(*format)).response()
     };
-    operation::show(&given, make, lines, context).await
+    operation::show(&given, &make, lines, context).await
 }
 
 /// The email, with the results of its checks in words: `spf pass, dkim pass, dmarc fail`.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Verb;
 use super::given::{Change, Given, Ids, Plan};
-use crate::actions::mutation::{self, Mutation, document};
+use crate::actions::mutation::{self, Make, Mutation, document};
 use crate::actions::pages::{self, Match};
 use crate::actions::tail::{self, View};
 use crate::actions::trace;
@@ -208,17 +208,17 @@ macro_rules! operation {
 }
 
 operation!([T: Response] Show<T>, &[], |_| Takes::Nothing, |operation, given, context| {
-    show(&given, |client| operation.0(client, &given.ids), record::lines, context).await
+    show(&given, &|client| operation.0(client, &given.ids).response(), record::lines, context).await
 });
 
 operation!([T: Response] ShowAs<T>, &[], |_| Takes::Nothing, |operation, given, context| {
-    show(&given, |client| operation.0(client, &given.ids), operation.1, context).await
+    show(&given, &|client| operation.0(client, &given.ids).response(), operation.1, context).await
 });
 
 /// Prints a list, of which a filter selects items.
-async fn list<T: Item>(
+async fn list(
     paging: Paging,
-    make: impl FnOnce(&Client, &Given<'_>) -> List<T>,
+    make: &dyn Fn(&Client, &Given<'_>) -> List<Value>,
     filter: Selection,
     nothing: &str,
     given: &Given<'_>,
@@ -238,39 +238,53 @@ async fn list<T: Item>(
 }
 
 operation!([T: Item] Pages<T>, &[], |operation| Takes::Pages(operation.0), |operation, given, context| {
-    list(operation.0, operation.1, |_, _| None, "", &given, context).await
+    let make = |client: &Client, given: &Given<'_>| operation.1(client, given).as_json();
+    list(operation.0, &make, |_, _| None, "", &given, context).await
 });
 
 operation!([T: Item] Filtered<T>, &[], |_| Takes::Pages(Paging::Usual), |operation, given, context| {
-    list(Paging::Usual, |client, _| operation.0(client), operation.1, operation.2, &given, context).await
+    let make = |client: &Client, _: &Given<'_>| operation.0(client).as_json();
+    list(Paging::Usual, &make, operation.1, operation.2, &given, context).await
 });
 
 operation!([T: Item] Tail<T>, &[], |_| Takes::Nothing, |operation, given, context| {
+    let Tail(list, filter, items, fields) = *operation;
+    follow(&|client| list(client).as_json(), filter, items, fields, &given, context).await
+});
+
+/// Prints the items of a list as they appear.
+async fn follow(
+    list: &dyn Fn(&Client) -> List<Value>,
+    filter: Selection,
+    items: &'static str,
+    fields: &'static [&'static str],
+    given: &Given<'_>,
+    context: &Context,
+) -> Result<(), Fail> {
     let Some(table) = given.verb.table else { return Ok(()) };
     let columns = table.columns(context)?;
     let mut flags = given.flags(context).await;
-    let filter = operation.1(&given, &mut flags);
+    let filter = filter(given, &mut flags);
     let interval = tail::interval(given.text("interval"), &mut flags);
     flags.finish()?;
     let client = context.client()?;
     let selects = |row: &Value| filter.as_ref().is_none_or(|filter| filter(row) == Match::Yes);
-    let Tail(list, _, items, fields) = *operation;
     let view = View { items, columns: &columns, fields, interval };
-    tail::follow(|| list(&client), selects, &view, context).await
-});
+    tail::follow(&|| list(&client), &selects, &view, context).await
+}
 
 operation!([T: Response] Act<T>, &[], |_| Takes::DryRun, |operation, given, context| {
     let plan = given.plan_change(context).await?;
-    execute(&given, &plan, context, |client| operation.0(client, &given.ids)).await
+    execute(&given, &plan, context, &|client| operation.0(client, &given.ids).response()).await
 });
 
 operation!([T: Response] Repeat<T>, &[], |_| Takes::Key, |operation, given, context| {
     let plan = given.plan_change(context).await?;
-    execute(&given, &plan, context, |client| operation.0(client, &given.ids)).await
+    execute(&given, &plan, context, &|client| operation.0(client, &given.ids).response()).await
 });
 
 operation!([T: Response] Delete<T>, &[], |_| Takes::DryRun, |operation, given, context| {
-    let make = |client: &Client| operation.0(client, &given.ids);
+    let make: &Make<'_> = &|client| operation.0(client, &given.ids).response();
     let plan = given.plan_change(context).await?;
     mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
     execute(&given, &plan, context, make).await
@@ -281,7 +295,7 @@ operation!([T: Response] Name<T>, Named::FIELDS, |_| Takes::Body, |operation, gi
     let check = |named: &Named| invalid(operation.0(&client, &given.ids, &named.name));
     let read = |json: &Value, files| read_input(json, files, unattached, check);
     let (named, plan) = given.plan(Change::Create, read, context).await?;
-    execute(&given, &plan, context, |client| operation.0(client, &given.ids, &named.name)).await
+    execute(&given, &plan, context, &|client| operation.0(client, &given.ids, &named.name).response()).await
 });
 
 operation!([I: Input + 'static, T: Response] Create<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
@@ -310,7 +324,7 @@ operation!([I: Input + 'static] With<I>, I::FIELDS, |_| Takes::Body, |operation,
 
 operation!([I: Input + 'static, T: Response] Parse<I, T>, I::FIELDS, |_| Takes::Body, |operation, given, context| {
     let (input, plan) = given.plan(Change::Create, |json, _| operation.0(json), context).await?;
-    execute(&given, &plan, context, |client| operation.1(client, &given.ids, &input)).await
+    execute(&given, &plan, context, &|client| operation.1(client, &given.ids, &input).response()).await
 });
 
 operation!(
@@ -319,7 +333,7 @@ operation!(
     |_| Takes::Body,
     |operation, given, context| {
         if given.is_empty() {
-            return show(&given, |client| operation.0(client, &given.ids), record::lines, context).await;
+            return show(&given, &|client| operation.0(client, &given.ids).response(), record::lines, context).await;
         }
         change(Change::Update, unattached, operation.1, &given, context).await
     }
@@ -330,20 +344,20 @@ operation!([T: Response] Checked<T>, &[], |_| Takes::DryRun, |operation, given, 
     let plan = given.flags_of_change(&mut flags);
     flags.add_problems(invalid(operation.0(&context.client_for_preview()?, &given)));
     flags.finish()?;
-    execute(&given, &plan, context, |client| operation.0(client, &given)).await
+    execute(&given, &plan, context, &|client| operation.0(client, &given).response()).await
 });
 
 operation!([] Run, &[], |operation| operation.0, |operation, given, context| operation.1(given, context).await);
 
 /// Fetches and prints a record, or opens its page.
-pub(crate) async fn show<T: Response>(
+pub(crate) async fn show(
     given: &Given<'_>,
-    make: impl Fn(&Client) -> Call<T>,
+    make: &Make<'_>,
     lines: fn(&Value) -> Vec<String>,
     context: &Context,
 ) -> Result<(), Fail> {
     let client = context.client()?;
-    let document = document(&trace::execute(context, || make(&client)).await?);
+    let document = document(&trace::respond(context, &|| make(&client)).await?);
     match given.verb.web.filter(|_| given.switch("web")) {
         Some(page) => page.open(&document, &client, context).await,
         None => context.out.result(&lines(&document), &document),
@@ -360,7 +374,7 @@ async fn change<I: Input, T: Response>(
 ) -> Result<(), Fail> {
     let read = |json: &Value, files| read_input(json, files, attach, I::check);
     let (input, plan) = given.plan(kind, read, context).await?;
-    execute(given, &plan, context, |client| make(client, &given.ids, &input)).await
+    execute(given, &plan, context, &|client| make(client, &given.ids, &input).response()).await
 }
 
 /// Problems that the call would report before sending.
@@ -413,11 +427,11 @@ impl<S: Subcommand> Operation for Nested<S> {
 }
 
 /// Executes a change and prints the IDs in its response, or prints the request.
-pub(crate) async fn execute<T: Response>(
+pub(crate) async fn execute(
     given: &Given<'_>,
     plan: &Plan,
     context: &Context,
-    make: impl Fn(&Client) -> Call<T>,
+    make: &Make<'_>,
 ) -> Result<(), Fail> {
     let has_key = matches!(given.verb.operation.takes(), Takes::Send | Takes::Key);
     let key = plan.key.clone().or_else(|| has_key.then(IdempotencyKey::random));
@@ -436,7 +450,7 @@ pub(crate) async fn execute<T: Response>(
         Some(key) => make(client).idempotency_key(key.as_str()),
         None => make(client),
     };
-    let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
+    let Some((_, response)) = mutation.respond(context, &make).await? else { return Ok(()) };
     let document = document(&response);
     let argument = given.verb.prints.map(|argument| given.ids[argument]);
     // A link has a URL instead, and a deleted contact has its ID in another field.

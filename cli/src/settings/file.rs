@@ -88,7 +88,13 @@ impl ConfigFile {
                 "set IDEMPOST_API_KEY, or store the key in its own file: `--api-key-file PATH`".to_owned(),
             ),
         });
-        let found: Vec<_> = found.collect();
+        let shapes = wrong_shapes(document.as_table());
+        let shapes = shapes.into_iter().map(|(span, rule)| Diagnostic {
+            problem: Problem::new("", "type", rule),
+            origin: Some(origin(span)),
+            hint: None,
+        });
+        let found: Vec<_> = found.chain(shapes).collect();
         if found.is_empty() {
             Ok(Self { path: path.to_owned(), text, shown, document })
         } else {
@@ -170,6 +176,33 @@ impl ConfigFile {
         let profiles = profiles.filter_map(|(name, item)| Some((Some(name), item.as_table_like()?)));
         defaults.into_iter().chain(profiles).collect()
     }
+}
+
+/// The tables that are of another type, and the aliases that aren't text, each with its rule. What is in them would be ignored, the guard's
+/// settings too.
+fn wrong_shapes(document: &Table) -> Vec<(Range<usize>, String)> {
+    let mut found = Vec::new();
+    let mut check = |item: &Item, fits: bool, rule: String| {
+        if !fits {
+            found.push((item.span().unwrap_or_default(), rule));
+        }
+    };
+    for name in &TABLES[1..] {
+        let Some(item) = document.get(name) else { continue };
+        check(item, item.is_table_like(), format!("`{name}` must be a table"));
+        for (key, entry) in item.as_table_like().into_iter().flat_map(|table| table.iter()) {
+            match *name {
+                "profiles" => check(
+                    entry,
+                    entry.is_table_like(),
+                    format!("the profile `{key}` must be a table, `[profiles.{key}]`"),
+                ),
+                "aliases" => check(entry, entry.is_str(), format!("the alias `{key}` must be a string")),
+                _ => {}
+            }
+        }
+    }
+    found
 }
 
 /// The text of the file with one setting changed; preserves comments and order.
@@ -374,6 +407,22 @@ mod tests {
             matches!(&found[0].origin, Some(Origin::Config { span, .. }) if span.start >= 18),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn a_table_or_an_alias_of_another_type_is_an_error() {
+        for (text, rule, at) in [
+            ("[[defaults]]\noutput = \"json\"\n", "`defaults` must be a table", 0),
+            ("[profiles]\nwork = 1\n", "the profile `work` must be a table, `[profiles.work]`", 18),
+            ("[aliases]\nship = 4\n", "the alias `ship` must be a string", 17),
+        ] {
+            let found = problems(parse(text).unwrap_err());
+            assert_eq!(found[0].problem.message, rule);
+            assert!(
+                matches!(&found[0].origin, Some(Origin::Config { span, .. }) if span.start == at),
+                "{found:?}"
+            );
+        }
     }
 
     #[test]

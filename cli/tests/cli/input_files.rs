@@ -167,6 +167,10 @@ fn an_invalid_value_is_explained_without_the_words_of_a_library() {
         (&["sandbox", "serve", "--host", "nope"], "--host must be an IP address"),
         (&["sandbox", "serve", "--compat", "x"], "--compat must be one of spec, live"),
         (&["sandbox", "serve", "--public-url", "nope"], "--public-url must be an absolute URL"),
+        (
+            &["sandbox", "serve", "--allow-host", "mail:8025"],
+            "--allow-host must be a host name without a port",
+        ),
         (&["sandbox", "serve", "--smtp", "nope"], "--smtp must be smtp://HOST:PORT"),
         (&["sandbox", "serve", "--max-memory", "x"], "--max-memory must be a size of at least 16MiB"),
         (&["mcp", "--http", "x"], "--http must be a whole number"),

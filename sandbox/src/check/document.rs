@@ -50,7 +50,7 @@ pub(super) struct Link {
 const CODE: [&str; 4] = ["code", "pre", "kbd", "samp"];
 
 /// Calls `on` with everything in the HTML.
-pub(super) fn walk(html: &str, on: &mut impl FnMut(Event<'_>)) {
+pub(super) fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
     let mut code = 0_usize;
     let mut link: Option<Link> = None;
     html::walk(html, &mut |event| match event {
@@ -100,7 +100,7 @@ pub(super) fn walk(html: &str, on: &mut impl FnMut(Event<'_>)) {
     finish(&mut link, on);
 }
 
-fn finish(link: &mut Option<Link>, on: &mut impl FnMut(Event<'_>)) {
+fn finish(link: &mut Option<Link>, on: &mut dyn FnMut(Event<'_>)) {
     if let Some(link) = link.take() {
         on(Event::Link(&link));
     }

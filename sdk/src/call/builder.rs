@@ -17,7 +17,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     admission::screen,
     core::Core,
-    decode::{Decode, WithResponse, decode, decode_with_response},
+    decode::{Decode, WithResponse, decode, decode_response, decode_with_response},
     execute,
     operation::{IDEMPOTENCY_KEY, Operation, RESERVED_HEADERS},
     preview::Preview,
@@ -171,6 +171,11 @@ impl<T: DeserializeOwned> Call<T> {
     /// Returns the value together with the response: status, headers and body.
     pub fn with_response(self) -> Call<WithResponse<T>> {
         Call { core: self.core, operation: self.operation, decode: decode_with_response::<T> }
+    }
+
+    /// Returns the response without the decoded value, to pass its body on. The body is still decoded: one of another shape is an error.
+    pub fn response(self) -> Call<WithResponse<()>> {
+        Call { core: self.core, operation: self.operation, decode: decode_response::<T> }
     }
 
     /// Deserializes the response into another type.

@@ -211,3 +211,10 @@ pub(super) fn decode_with_response<T: DeserializeOwned>(
     let (status, headers, body) = (response.status(), response.headers().clone(), response.body().clone());
     Ok(WithResponse { value: decode(response)?, status, headers, body })
 }
+
+pub(super) fn decode_response<T: DeserializeOwned>(
+    response: http::Response<Bytes>,
+) -> Result<WithResponse<()>, Box<DecodeError>> {
+    let WithResponse { status, headers, body, .. } = decode_with_response::<T>(response)?;
+    Ok(WithResponse { value: (), status, headers, body })
+}

@@ -54,17 +54,26 @@ pub(crate) fn run<T: Send + 'static>(
     decode: Decode<T>,
 ) -> Running<T> {
     let span = trace::call(&operation);
-    let work = decoded(core, operation, decode);
+    let work = async move {
+        let mut value = None;
+        let mut accept = |response| decode(response).map(|decoded| value = Some(decoded));
+        execute(&core, operation, &mut accept).await?;
+        Ok(value.expect("an accepted response has a value"))
+    };
     // Boxed here, since moving a future into another one copies it whole.
     if span.is_disabled() { Box::pin(work) } else { Box::pin(work.instrument(span)) }
 }
 
-async fn decoded<T>(core: Arc<Core>, operation: Box<Operation>, decode: Decode<T>) -> Result<T> {
-    let mut call = Execution::new(&core, admitted(&core, operation).await?);
+/// Decodes a complete successful response, and keeps its value.
+type Accept<'a> = &'a mut (dyn FnMut(http::Response<Bytes>) -> Result<(), Box<DecodeError>> + Send);
+
+/// Executes `operation` until a response is accepted. All types of values share this code.
+async fn execute(core: &Arc<Core>, operation: Box<Operation>, accept: Accept<'_>) -> Result<()> {
+    let mut call = Execution::new(core, admitted(core, operation).await?);
     loop {
         let failure = match call.attempt().await {
-            Ok(response) => match call.decode(response, decode).await {
-                Ok(value) => return Ok(value),
+            Ok(response) => match call.decode(response, accept).await {
+                Ok(()) => return Ok(()),
                 Err(failure) => failure,
             },
             Err(failure) => failure,
@@ -335,21 +344,21 @@ impl<'a> Execution<'a> {
     }
 
     /// Reads the whole body and decodes it.
-    async fn decode<T>(
+    async fn decode(
         &mut self,
         response: http::Response<ResponseBody>,
-        decode: Decode<T>,
-    ) -> Result<T, Failure> {
+        accept: Accept<'_>,
+    ) -> Result<(), Failure> {
         let (head, body) = response.into_parts();
         let Collected { bytes, missing } = body.collect(self.core.response_limit, self.attempt_end()).await;
         let body = bytes.clone();
         let error = match missing {
             None => {
                 let checked = self.check(http::Response::from_parts(head, bytes));
-                match checked.and_then(decode) {
-                    Ok(value) => {
+                match checked.and_then(accept) {
+                    Ok(()) => {
                         self.refund_retries();
-                        return Ok(value);
+                        return Ok(());
                     }
                     Err(error) => error,
                 }

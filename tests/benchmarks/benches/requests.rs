@@ -19,7 +19,7 @@ fn start() -> (Runtime, String) {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let listener = TcpListener::from_std(listener).expect("a listener");
-            peer::serve(listener, peer::Options::default()).await
+            peer::serve(listener, peer::Options::default(), None).await
         })
     });
     (Builder::new_current_thread().enable_all().build().expect("a runtime"), base)

@@ -16,8 +16,10 @@ use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
+use tokio_rustls::TlsAcceptor;
 
 use crate::listing;
 
@@ -57,23 +59,37 @@ pub struct Options {
     pub delay: Duration,
 }
 
-/// Serves until the process ends. `GET /COUNT/emails` is a list of COUNT emails, `GET /file/SIZE` a file of SIZE bytes; any other
-/// `GET` returns the size of the last request body.
+/// Serves until the process ends, with or without TLS. `GET /COUNT/emails` is a list of COUNT emails, `GET /file/SIZE` a file of SIZE bytes; any
+/// other `GET` returns the size of the last request body.
 ///
 /// # Errors
 /// The listener fails.
-pub async fn serve(listener: TcpListener, options: Options) -> io::Result<()> {
+pub async fn serve(listener: TcpListener, options: Options, tls: Option<TlsAcceptor>) -> io::Result<()> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let (stream, answer) = (TokioIo::new(stream), service_fn(move |request| answer(request, options)));
-        if options.http2 {
-            let mut http = http2::Builder::new(TokioExecutor::new());
-            tokio::spawn(http.max_concurrent_streams(None).serve_connection(stream, answer));
-        } else {
-            tokio::spawn(http1::Builder::new().serve_connection(stream, answer));
-        }
+        let tls = tls.clone();
+        tokio::spawn(async move {
+            match tls {
+                None => connection(stream, options).await,
+                Some(tls) => connection(tls.accept(stream).await?, options).await,
+            }
+        });
     }
+}
+
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    options: Options,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (stream, answer) = (TokioIo::new(stream), service_fn(move |request| answer(request, options)));
+    if options.http2 {
+        let mut http = http2::Builder::new(TokioExecutor::new());
+        http.max_concurrent_streams(None).serve_connection(stream, answer).await?;
+    } else {
+        http1::Builder::new().serve_connection(stream, answer).await?;
+    }
+    Ok(())
 }
 
 /// A file of `size` zero bytes in chunks of at most 64 KiB.

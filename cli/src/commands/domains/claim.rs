@@ -89,7 +89,7 @@ async fn get(given: Given<'_>, context: &Context) -> Result<(), Fail> {
     if let Some(timeout) = given.plan_change(context).await?.wait {
         wait_until_completed(timeout, id, context).await?;
     }
-    operation::show(&given, |client| client.domains().get_claim(id), record::lines, context).await
+    operation::show(&given, &|client| client.domains().get_claim(id).response(), record::lines, context).await
 }
 
 async fn finish_verify(id: &str, timeout: Option<Duration>, context: &Context) -> Result<(), Fail> {

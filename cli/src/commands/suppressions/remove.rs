@@ -21,7 +21,7 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let unknown = given.unknown();
     if let [entry] = &entries[..] {
         flags.finish()?;
-        let make = |client: &Client| client.suppressions().remove(entry);
+        let make: &mutation::Make<'_> = &|client| client.suppressions().remove(entry).response();
         mutation::confirm_delete(plan.dry_run.is_some(), context, make).await?;
         return operation::execute(&given, &plan, context, make).await;
     }

@@ -75,8 +75,8 @@ pub struct Text<'a> {
     pub raw: Option<&'static str>,
 }
 
-/// Calls `on` with everything in the HTML.
-pub fn walk(html: &str, on: &mut impl FnMut(Event<'_>)) {
+/// Calls `on` with everything in the HTML. The tokenizer is large, so its callers share one.
+pub fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
     let (mut name, mut start, mut raw) = (String::new(), 0, None);
     let mut attributes: Vec<Attribute> = Vec::new();
     let mut is_full = false;

@@ -18,7 +18,7 @@ pub(in crate::commands::sandbox) struct Reach {
     ///
     /// Requests under other names are rejected with 403 forbidden_host, so that web pages can't reach the sandbox by DNS rebinding. Names of this
     /// machine and, with --host 0.0.0.0 or ::, IP addresses are always accepted.
-    #[arg(long = "allow-host", value_name = "NAME", hide_short_help = true)]
+    #[arg(long = "allow-host", value_name = "NAME", hide_short_help = true, value_parser = host_name)]
     pub(in crate::commands::sandbox) allowed_hosts: Vec<String>,
     /// Password for the inbox page and part of every API key: sb_PASSWORD, or sb_PASSWORD_NAME for further accounts
     ///
@@ -82,6 +82,13 @@ impl Reach {
     pub(in crate::commands::sandbox) fn key(&self) -> Result<String, Fail> {
         Ok(self.password()?.map_or_else(|| KEY.to_owned(), |password| format!("sb_{password}")))
     }
+}
+
+/// Parses `--allow-host`.
+fn host_name(text: &str) -> Result<String, String> {
+    let host = url::Host::parse(text)
+        .map_err(|_| "must be a host name without a port, such as mail.internal".to_owned())?;
+    Ok(host.to_string())
 }
 
 fn usage(code: &'static str, rule: String) -> Fail {
