@@ -65,7 +65,7 @@ impl RecipientGuard {
 
     /// Allows only these recipients: whole addresses, or `*@` and a domain. Of several calls, each must allow a recipient.
     ///
-    /// Domains are compared as IDNA does, without regard to case; local parts, exactly. A domain doesn't include its subdomains.
+    /// Domains are compared as IDNA does, ignoring case; local parts, exactly. A domain doesn't include its subdomains.
     ///
     /// # Errors
     /// A pattern is malformed, or the guard redirects to an address that isn't allowed.

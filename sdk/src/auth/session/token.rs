@@ -48,7 +48,7 @@ impl Clocks {
         Now { wall, monotonic: self.began.elapsed() }
     }
 
-    /// The hard and the soft limit for a token of this lifetime; proportionally less for short-lived tokens, which each call would refresh otherwise.
+    /// The hard and the soft limit for a token of this lifetime; proportionally less for short-lived tokens, which every call would refresh otherwise.
     fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
         (HARD.min(lifetime / 10), (SOFT + JITTER.mul_f64(self.chance)).min(lifetime / 4))
     }

@@ -46,7 +46,7 @@ pub struct AutomationEmail {
     /// The sender; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_sender")]
     pub from: Option<String>,
-    /// The address for replies; `None` for the template's.
+    /// The `Reply-To` address; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_sender")]
     pub reply_to: Option<String>,
     /// The topic; the email is sent only if the contact's subscription to it allows it.
@@ -85,7 +85,7 @@ impl AutomationEmail {
         subject: String;
         /// Sets the sender, replacing the template's: `email` or `Name <email>`.
         from: String;
-        /// Sets the address for replies, replacing the template's.
+        /// Sets the `Reply-To` address, replacing the template's.
         reply_to: String;
         /// Sets the topic: the email is sent only if the contact's subscription to it allows it.
         topic: TopicId;

@@ -58,7 +58,7 @@ macro_rules! message {
                 topic_id: TopicId => message.topic_id;
             }
 
-            /// Sets a variable of the template. The key has ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
+            /// Sets a variable of the template. The key consists of ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
             /// characters, a number is at most 2^53 − 1.
             #[must_use]
             pub fn variable(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
@@ -92,7 +92,7 @@ macro_rules! message {
                     .header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
             }
 
-            /// Adds a tag. Name and value have ASCII letters, digits, `_` and `-`, at most 256 characters each.
+            /// Adds a tag. Name and value consist of ASCII letters, digits, `_` and `-`, at most 256 characters each.
             #[must_use]
             pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.message.tags.push(Tag { name: name.into(), value: value.into() });

@@ -143,7 +143,7 @@ impl Emails<'_> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Creates a link by which anyone can read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// Creates a link that lets anyone read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
     /// can't be revoked. (The specification is silent on this operation.)
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Links by which anyone can read an email.
+//! Links that let anyone read an email.
 
 use std::time::Duration;
 

@@ -56,7 +56,7 @@ impl NewInboxDraft {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches a file, at most 10 of 25 MB in all.
+        /// Attaches a file, at most 10, with 25 MB in total.
         attach += Attachment => attachments;
     }
 

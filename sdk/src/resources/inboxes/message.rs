@@ -51,7 +51,7 @@ impl InboxReply {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches a file, at most 10 of 25 MB in all.
+        /// Attaches a file, at most 10, with 25 MB in total.
         attach += Attachment => attachments;
     }
 
@@ -115,7 +115,7 @@ impl InboxForward {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches another file, at most 10 of 25 MB in all.
+        /// Attaches another file, at most 10, with 25 MB in total.
         attach += Attachment => attachments;
     }
 

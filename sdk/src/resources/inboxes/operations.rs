@@ -131,7 +131,7 @@ operations! {
     fn email(inbox: InboxId, thread: InboxThreadId, email: InboxEmailId) -> Call<InboxEmail>
         = GET["/inboxes/" inbox "/threads/" thread "/emails/" email];
 
-    /// Lists the drafts that weren't sent, newest first: `GET /inboxes/{inbox}/drafts`, 20 per page by default.
+    /// Lists the unsent drafts, newest first: `GET /inboxes/{inbox}/drafts`, 20 per page by default.
     fn drafts(inbox: InboxId) -> List<InboxDraftSummary> = GET["/inboxes/" inbox "/drafts"];
 
     /// Gets a draft: `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it has its

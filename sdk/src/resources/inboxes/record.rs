@@ -35,7 +35,7 @@ record! {
         /// The address that another provider forwards the mail to, if the inbox was created with
         /// [`forwarding`](super::NewInbox::forwarding).
         pub receiving_address: Option<String>,
-        /// The number of drafts that weren't sent.
+        /// The number of unsent drafts.
         pub drafts: Option<u64>,
     }
 }
@@ -107,7 +107,7 @@ record! {
     pub struct InboxLabel {
         /// The label's ID.
         pub id: InboxLabelId,
-        /// The name, unique in the inbox without regard to case.
+        /// The name, unique in the inbox ignoring case.
         pub name: String,
         /// The color, as `#RRGGBB`.
         pub color: Option<String>,

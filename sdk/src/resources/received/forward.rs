@@ -37,7 +37,7 @@ const MAX_BYTES: u64 = limits::ATTACHMENTS_ENCODED_BYTES / 4 * 3;
 /// The downloads follow the rules of [`Received::download`](super::Received::download), and at most 30 MB are kept in memory, the maximum that can be sent.
 ///
 /// # Errors
-/// Those of the calls; [`Error::Invalid`] if the attachments exceed 30 MB, or if the service has no raw message.
+/// The errors of the calls; [`Error::Invalid`] if the attachments exceed 30 MB, or if the service has no raw message.
 #[derive(Debug)]
 #[must_use = "a forward does nothing until it is awaited"]
 pub struct Forward {
@@ -54,7 +54,7 @@ impl Forward {
     /// Prepares the email and blocks the thread until it is complete (feature `blocking`).
     ///
     /// # Errors
-    /// Those of the preparation.
+    /// The errors of the preparation.
     #[cfg(feature = "blocking")]
     pub fn blocking(self) -> Result<Email> {
         crate::client::settled(self.into_future())

@@ -75,7 +75,7 @@ impl Received<'_> {
         self.list().before(id.into())
     }
 
-    /// Creates a link by which anyone can read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// Creates a link that lets anyone read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
     /// can't be revoked. (The specification is silent on this operation.)
     ///
     /// ```

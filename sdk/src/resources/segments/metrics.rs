@@ -18,7 +18,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What metrics of segments are divided by.
+    /// A dimension that segment metrics are grouped by.
     SegmentMetricsDimension {
         /// By segment.
         Segment = "segment",

@@ -44,7 +44,7 @@ operations! {
 }
 
 impl Segments<'_> {
-    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response has the ID and the name, but not the creation time.
+    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response contains the ID and the name, but not the creation time.
     ///
     /// The client doesn't retry it when its outcome is unknown: look for the segment with [`list`](Self::list).
     ///

@@ -23,9 +23,9 @@ keyed_input! {
     /// # let _ = (name, apples);
     /// ```
     pub struct TemplateVariable(VariableType);
-    /// Creates a string variable. The key has ASCII letters, digits and `_`; capitals are recommended.
+    /// Creates a string variable. The key consists of ASCII letters, digits and `_`; capitals are recommended.
     string StringVariable;
-    /// Creates a number variable. The key has ASCII letters, digits and `_`; capitals are recommended.
+    /// Creates a number variable. The key consists of ASCII letters, digits and `_`; capitals are recommended.
     number NumberVariable;
 }
 

@@ -98,7 +98,7 @@ impl WebhookVerifier {
     /// Verifies a request as of a given time.
     ///
     /// # Errors
-    /// Those of [`verify`](Self::verify).
+    /// The errors of [`verify`](Self::verify).
     pub fn verify_at<'a>(
         &self,
         headers: &HeaderMap,
@@ -196,7 +196,7 @@ impl Delivery<'_> {
     ///
     /// # Errors
     /// The body is not a JSON object with a `type`. A type or data that this version of the client doesn't know
-    /// is no error: see [`EventData::Other`](super::EventData::Other).
+    /// isn't an error: see [`EventData::Other`](super::EventData::Other).
     pub fn event(&self) -> Result<WebhookPayload, NotAnEvent> {
         WebhookPayload::from_slice(self.body)
     }

@@ -35,25 +35,25 @@ open_enum! {
         UniqueClicked = "unique_clicked",
         /// The number of spam complaints.
         Complained = "complained",
-        /// The number of uses of unsubscribe links.
+        /// The number of unsubscriptions through unsubscribe links.
         Unsubscribed = "unsubscribed",
-        /// Delivered emails of the sent ones, in percent.
+        /// The share of sent emails that were delivered, in percent.
         DeliveryRate = "delivery_rate",
-        /// Bounces of the sent emails, in percent.
+        /// The share of sent emails that bounced, in percent.
         BounceRate = "bounce_rate",
-        /// Opened emails of the delivered ones, in percent.
+        /// The share of delivered emails that were opened, in percent.
         OpenRate = "open_rate",
-        /// Clicked emails of the delivered ones, in percent.
+        /// The share of delivered emails with a click, in percent.
         ClickRate = "click_rate",
-        /// Complaints about the delivered emails, in percent.
+        /// The share of delivered emails with a spam complaint, in percent.
         ComplaintRate = "complaint_rate",
-        /// Unsubscriptions from the delivered emails, in percent.
+        /// The share of delivered emails with an unsubscription, in percent.
         UnsubscribeRate = "unsubscribe_rate",
     }
 }
 
 open_enum! {
-    /// What metrics are divided by.
+    /// A dimension that metrics are grouped by.
     MetricsDimension {
         /// By hour, day, week or month: [`MetricsGranularity`].
         Period = "period",
@@ -113,19 +113,19 @@ record! {
         pub unique_clicked: Option<u64>,
         /// The number of spam complaints.
         pub complained: Option<u64>,
-        /// The number of uses of unsubscribe links.
+        /// The number of unsubscriptions through unsubscribe links.
         pub unsubscribed: Option<u64>,
-        /// Delivered emails of the sent ones, in percent.
+        /// The share of sent emails that were delivered, in percent.
         pub delivery_rate: Option<f64>,
-        /// Bounces of the sent emails, in percent.
+        /// The share of sent emails that bounced, in percent.
         pub bounce_rate: Option<f64>,
-        /// Opened emails of the delivered ones, in percent.
+        /// The share of delivered emails that were opened, in percent.
         pub open_rate: Option<f64>,
-        /// Clicked emails of the delivered ones, in percent.
+        /// The share of delivered emails with a click, in percent.
         pub click_rate: Option<f64>,
-        /// Complaints about the delivered emails, in percent.
+        /// The share of delivered emails with a spam complaint, in percent.
         pub complaint_rate: Option<f64>,
-        /// Unsubscriptions from the delivered emails, in percent.
+        /// The share of delivered emails with an unsubscription, in percent.
         pub unsubscribe_rate: Option<f64>,
     }
 
