@@ -101,7 +101,7 @@ impl Drop for InCall {
 
 /// Blocks the thread until an async function of this crate completes, in programs without an async runtime (feature `blocking`).
 ///
-/// [`Call`], [`List`] and [`Wait`] have the method without the trait. With it, every other future of this crate has it, too:
+/// [`Call`], [`List`] and [`Wait`] have the method without the trait. The trait adds it to every other future of this crate:
 ///
 /// ```no_run
 /// # fn example() -> idempost::Result<()> {

@@ -17,7 +17,7 @@ pub trait Validate {
     fn check(&self) -> Result<(), Problems>;
 }
 
-/// Implements [`Validate`], and an inherent `check`, by a method `validate(&self, &mut Validator)`. A `private` type has the trait only.
+/// Implements [`Validate`] and an inherent `check` with a method `validate(&self, &mut Validator)`. A `private` type implements only the trait.
 macro_rules! validate {
     (private $input:ty) => {
         impl $crate::problem::Validate for $input {
@@ -152,7 +152,7 @@ impl Validator {
         }
     }
 
-    /// Checks the time of a schedule.
+    /// Checks a scheduled time.
     pub(crate) fn schedule(&mut self, when: Option<&str>) {
         self.not_blank("scheduled_at", when);
     }
