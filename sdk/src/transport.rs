@@ -66,7 +66,7 @@ pub struct TransportRequest {
     pub headers: HeaderMap,
     /// The body; empty for a request without one.
     pub body: Body,
-    /// The maximum time without progress: while sending the body, before the response, and within it.
+    /// The maximum time without progress: while sending the body, while waiting for the response, and while receiving it.
     pub idle_timeout: Duration,
     /// Whether to open a new connection instead of using a pooled one. Token requests require it: if an idle pooled connection breaks, the
     /// response to a refresh can be lost.

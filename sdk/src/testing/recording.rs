@@ -19,7 +19,7 @@ const REDACTED: &str = "redacted";
 /// [`ScriptedTransport::replay`](super::ScriptedTransport::replay).
 ///
 /// No secret is recorded: no request header; of the response headers only those that the client reads; tokens, secrets and codes in JSON and
-/// queries are replaced by `redacted`, and so is the query of signed URLs. What an application writes into its emails is recorded unchanged.
+/// queries are replaced by `redacted`, and so is the query of signed URLs. The content of an application's emails is recorded unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Recording {
     exchanges: Vec<Exchange>,
@@ -88,7 +88,7 @@ impl Recording {
         self.exchanges.push(Exchange { request, result });
     }
 
-    /// Adds an exchange with a response, whose body may have been cut.
+    /// Adds an exchange with a response, whose body may have been cut off.
     pub(super) fn answered(
         &mut self,
         request: Expected,

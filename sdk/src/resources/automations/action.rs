@@ -73,7 +73,7 @@ impl AutomationEmail {
     }
 
     /// Sets a variable of the template to a string, a number, a boolean, or a value that the run resolves ([`RunValue::var`]); an array and an
-    /// object of scalars are given as [`serde_json::Value`]. The specification knows strings and numbers only.
+    /// object of scalars are given as [`serde_json::Value`]. The specification documents only strings and numbers.
     #[must_use]
     pub fn variable(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
         self.template.variables.insert(key.into(), value.into());

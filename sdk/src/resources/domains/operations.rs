@@ -35,8 +35,8 @@ operations! {
     /// # }
     /// ```
     ///
-    /// A domain that another account has verified has to be [claimed](Self::claim) instead. Afterwards it has new DKIM records: get it again,
-    /// publish them and verify it before it sends or receives (`docs/specification.md`, POST /domains/{domain_id}/verify).
+    /// A domain that another account has verified must be [claimed](Self::claim) instead. After the claim it has new DKIM records: get the
+    /// domain again, publish them and verify it before it sends or receives (`docs/specification.md`, POST /domains/{domain_id}/verify).
     pub struct Domains;
 
     /// Returns the operations on domains.

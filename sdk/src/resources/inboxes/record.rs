@@ -16,7 +16,7 @@ record! {
         pub name: Option<String>,
         /// The address.
         pub email_address: String,
-        /// The sender's name of emails from the inbox.
+        /// The sender's name in emails from the inbox.
         pub from_name: Option<String>,
         /// The number of unread threads in the folder `inbox`.
         pub unread: Option<u64>,
@@ -24,7 +24,7 @@ record! {
         pub last_received: Option<Timestamp>,
         /// When the inbox was created.
         pub created_at: Option<Timestamp>,
-        /// When its name or sender's name was changed.
+        /// When its name or sender's name was last changed.
         pub updated_at: Option<Timestamp>,
     }
 
@@ -41,7 +41,7 @@ record! {
 }
 
 record! {
-    /// The settings of an inbox's agent. The sandbox stores them; no agent acts there.
+    /// The settings of an inbox's agent. The sandbox only stores them; it has no agent.
     pub struct InboxAgent {
         /// The instructions for the agent.
         pub instructions: Option<String>,

@@ -95,7 +95,7 @@ impl Received<'_> {
     /// Prepares a copy of a received email, with its subject, bodies and attachments, to be sent to other recipients. Set its sender and
     /// recipients, and [send](crate::resources::emails::Emails::send) it.
     ///
-    /// It requests the email and downloads its attachments, inline images included. The copy has none of the email's other headers.
+    /// It requests the email and downloads its attachments, inline images included. The email's other headers aren't copied.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -109,7 +109,7 @@ impl Received<'_> {
         Forward::new(self.client, id.into(), false)
     }
 
-    /// Prepares an email with the received one, complete and unchanged, as its attachment `forwarded_message.eml`. Set its sender, its
+    /// Prepares an email that contains the received one, complete and unchanged, as the attachment `forwarded_message.eml`. Set its sender, its
     /// recipients and a body of its own, and [send](crate::resources::emails::Emails::send) it. The subject has the prefix `Fwd: `.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Metrics of segments. (The specification doesn't have them; the shapes are Resend's, where they are in private beta.)
+//! Metrics of segments. (The specification doesn't define them; the shapes are Resend's, where they are in private beta.)
 
 use crate::{
     problem::{Validator, limits},

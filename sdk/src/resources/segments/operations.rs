@@ -36,7 +36,7 @@ operations! {
     /// Gets a segment: `GET /segments/{segment_id}`.
     fn get(id: SegmentId) -> Call<Segment> = GET["/segments/" id];
 
-    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts stay. A segment that doesn't exist gets the same response.
+    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts are kept. Deleting a segment that doesn't exist gets the same response.
     fn delete(id: SegmentId) -> Call<Deleted<SegmentId>> = DELETE["/segments/" id];
 
     /// Lists the contacts of a segment, newest first: `GET /segments/{segment_id}/contacts`. Awaited without a page size, it returns all of them.

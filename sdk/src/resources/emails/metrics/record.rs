@@ -3,7 +3,7 @@
 use crate::types::{BroadcastId, DomainId, EmailId, Timestamp};
 
 open_enum! {
-    /// A metric of emails: a number of events, or the ratio of two.
+    /// An email metric: a number of events, or the ratio of two such numbers.
     EmailMetric {
         /// The number of emails that the service accepted.
         Received = "received",
@@ -129,7 +129,7 @@ record! {
         pub unsubscribe_rate: Option<f64>,
     }
 
-    /// The values of one combination of the requested dimensions.
+    /// The values for one combination of the requested dimensions.
     pub struct EmailMetricsRow: EmailMetricValues {
         /// The period, if requested: days as `2026-07-01`. (Resend doesn't document the others. The sandbox names a week or month
         /// by its first day, an hour by its beginning with the offset from UTC.)
@@ -148,11 +148,11 @@ record! {
 }
 
 record! {
-    /// The metrics of emails in a range of time.
+    /// The metrics of emails over a time range.
     pub struct EmailMetrics {
         /// The beginning, in ISO 8601.
         pub start_date: Option<Timestamp>,
-        /// The end, in ISO 8601. The service replaces a future end by the current time.
+        /// The end, in ISO 8601. The service replaces a future end with the current time.
         pub end_date: Option<Timestamp>,
         /// The metrics in [`totals`](Self::totals) and [`data`](Self::data).
         pub metrics: Vec<EmailMetric>,
