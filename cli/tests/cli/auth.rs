@@ -56,7 +56,7 @@ impl Login {
         format!("{}:{}", back.host_str().unwrap(), back.port().unwrap())
     }
 
-    /// The person allows or denies access, and the browser is redirected.
+    /// The user allows or denies access, and the browser is redirected.
     fn decided(self, person: &Person, allows: bool) -> Ran {
         let page = self.page.as_str();
         let back = runtime()
@@ -82,7 +82,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A browser visits an address on this machine and follows redirects.
+/// A browser visits a URL on this machine and follows redirects.
 fn visit(address: &str) {
     let address = Url::parse(address).unwrap();
     let host = format!("{}:{}", address.host_str().unwrap(), address.port().unwrap());
