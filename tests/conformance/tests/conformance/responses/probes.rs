@@ -25,7 +25,7 @@ pub(super) struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    /// Makes every request, and passes it to `see` with its response. Returns the failures of valid ones.
+    /// Makes every request, and passes it to `see` with its response. Returns the valid requests that failed.
     pub(super) fn run(&self, unchanged: &World, see: &mut impl FnMut(&Probe, &Answer)) -> Vec<String> {
         let mut sends = |world: &World, probe: &Probe| {
             let answer = world.send(probe);
@@ -51,7 +51,7 @@ impl Probes<'_> {
         for (settings, repetitions) in self.unusual_settings() {
             let world = World::new(settings);
             let probe = self.valid(&world).swap_remove(0);
-            // Until a limit is reached, or the state of the record is another one.
+            // Until a limit is reached, or the state of the record has changed.
             (0..repetitions).find(|_| !succeeds(sends(&world, &probe).status));
         }
         self.special(see);
@@ -191,7 +191,7 @@ impl Probes<'_> {
         probes
     }
 
-    /// The requests with this ID in the place of each.
+    /// The requests with this ID in place of each other ID.
     fn with_ids(&self, probe: &Probe, id: &str) -> Vec<Probe> {
         let (path, query) = probe.path.split_once('?').unwrap_or((&probe.path, ""));
         let pattern: Vec<_> = self.operation.path.split('/').collect();
@@ -319,7 +319,7 @@ impl Probes<'_> {
         });
     }
 
-    /// What the service rejects whatever the records are: the rate limit, a beta operation, a failure.
+    /// Rejections that don't depend on the records: the rate limit, a beta operation, a failure.
     fn fail(&self, world: &World, see: &mut impl FnMut(&Probe, &Answer)) {
         let probe = self.valid(world).swap_remove(0);
         let mut sends = |service: &Service| {
@@ -388,7 +388,7 @@ fn variations(body: &Value) -> Vec<Value> {
     all
 }
 
-/// The body with an unknown ID in the place of each.
+/// The body with an unknown ID in place of each ID.
 fn unknown(body: &Value) -> Value {
     match body {
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), unknown(value))).collect(),
