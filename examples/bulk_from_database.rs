@@ -31,7 +31,7 @@ async fn send_invoices(client: &Client, database: &Path, jobs: &Path, month: &st
     Ok(job.start(client, RunOptions::default())?.finish().await?)
 }
 
-/// Reads the customers with a cursor on a thread of its own, a few rows ahead of their consumer.
+/// Reads the customers with a cursor on a separate thread, a few rows ahead of their consumer.
 fn customers(database: PathBuf) -> mpsc::Receiver<Result<Value>> {
     let (send, receive) = mpsc::channel(1_000);
     std::thread::spawn(move || {

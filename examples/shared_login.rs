@@ -144,7 +144,7 @@ mod tests {
     async fn login(server: &ReferenceServer, database: &Database) {
         let issued = server.service().grant("idempost-cli", &server.api_key(), "full_access");
         let token = format!("{}/oauth/token", server.base_url());
-        // Without an access token, the first call has to refresh.
+        // Without an access token, the first call must refresh.
         let record = TokenRecord::new(server.base_url(), token, "idempost-cli", issued.refresh_token.into());
         Session::start(database.clone(), &record).await.unwrap();
     }

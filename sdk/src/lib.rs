@@ -69,7 +69,7 @@
 //!
 //! - **Every send is delivered at most once.** A send carries one idempotency key over all its attempts. Any other request with an unknown
 //!   outcome is retried only if the operation is idempotent.
-//! - **All validation errors are reported at once**, each with its JSON pointer, before anything is sent: [`Email::check`].
+//! - **All validation errors are reported together**, each with its JSON pointer, before anything is sent: [`Email::check`].
 //! - **Additions to the API don't break the client**: unknown fields and enum values, other 2xx statuses, and both timestamp formats are
 //!   accepted.
 //! - **Large data is streamed**: an [`Attachment::from_file`] or [`from_stream`](Attachment::from_stream) takes constant memory, and

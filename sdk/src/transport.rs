@@ -102,7 +102,7 @@ impl TransportRequest {
     }
 }
 
-/// `Debug` prints only the method and the host: paths, headers and bodies can hold addresses and secrets.
+/// `Debug` prints only the method and the host: paths, headers and bodies can contain addresses and secrets.
 impl fmt::Debug for TransportRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.url.host_str().unwrap_or_default();

@@ -318,7 +318,7 @@ fn the_store_is_tested_before_the_browser_opens() {
     // C-15
     let service = service();
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("BROWSER", "false");
-    // Without a bus there is no keyring; and without a terminal the file store can't be confirmed.
+    // Without a bus, there is no keyring; without a terminal, the file store can't be confirmed.
     let message = idempost.run(&["auth", "login"]).fails(2);
     assert!(message.contains("--store file"), "{message}");
     let message = idempost.run(&["auth", "login", "--store", "keyring"]).fails(1);

@@ -484,7 +484,7 @@ fn the_service_s_messages_cannot_control_the_terminal() {
 
 #[test]
 fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
-    // B-25: a proxy would receive the key and the mail.
+    // B-25: a proxy would receive the key and the email.
     let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let proxy = format!("http://{}", trap.local_addr().unwrap());

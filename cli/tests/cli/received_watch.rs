@@ -31,7 +31,7 @@ fn subjects(numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|n| format!("no {n}")).collect()
 }
 
-/// The command with these flags. Columns are those of a table.
+/// The command with these flags. The columns are for table output.
 fn watch<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     let columns = if flags.contains(&"ndjson") { 2..2 } else { 2..4 };
     [&WATCH[..2], &WATCH[columns], &WATCH[4..], flags].concat()

@@ -228,7 +228,7 @@ impl Delivered {
     }
 }
 
-/// The subjects of the received mails that were printed.
+/// The subjects of the received emails that were printed.
 fn received(path: &Path) -> BTreeSet<String> {
     // A killed process may leave half of a line.
     let mails = std::fs::read_to_string(path).unwrap();

@@ -97,7 +97,7 @@ enum Reach {
     Email(Redirect),
     /// The recipients of each email in its body.
     Batch,
-    /// Those in its body, and others that the service determines.
+    /// The recipients in its body, and others that the service determines.
     Stored(Stored),
 }
 
@@ -107,7 +107,7 @@ enum Redirect {
     Impossible,
 }
 
-/// Where the service gets recipients from. Paths are those of a `GET`.
+/// Where the service gets recipients from. The paths are for a `GET`.
 pub(crate) enum Stored {
     /// An email or a draft, by its path.
     Email(String),

@@ -157,7 +157,7 @@ impl Operation {
         Self { route, faults, ..Self::new(name, method, path) }
     }
 
-    /// An operation at a URL that the service issued. It has to be https if the client's base URL is.
+    /// An operation at a URL that the service issued. It must be https if the client's base URL is.
     pub(crate) fn external(name: &'static str, url: &str, base: &Url) -> Self {
         let mut operation = Self::get(name, "/");
         let fits = |url: &Url| match url.scheme() {

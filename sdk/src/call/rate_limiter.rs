@@ -10,12 +10,12 @@
 //!
 //! # How it learns a limit that the service doesn't announce
 //!
-//! A new sender has no limit. The first 429 sets the rate of the last second, which is too low if the requests before it were sent at once: the
+//! A new sender has no limit. The first 429 sets the rate of the last second, which is too low if the requests before it were sent all at the same time: the
 //! rate triples every second until the next 429, and only then is it a measured one. From then on, a 429 lowers the rate to just below the one
 //! that failed. The rate then stays the same for some time, and increases until the next 429: slowly at first, so that few requests exceed
 //! the limit, then faster, so that a raised limit is soon used. The wait doubles with every 429 that comes after it, up to as many requests as
 //! make a 429 rare. An earlier one shows that the rate is wrong: it is lowered further, to what the service accepted in the last second. A rate
-//! that increases without end shows that there is no limit any more.
+//! that increases without end shows that there is no limit anymore.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ pub enum RateVerdict {
     Unrelated,
 }
 
-/// A response, as far as it concerns the pace.
+/// The parts of a response that affect the pace.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSignal {
     sent_at: Duration,

@@ -252,7 +252,7 @@ impl Budget {
         Self { left: AtomicI64::new(full), full }
     }
 
-    /// Withdraws the cost of one retry, and returns what was withdrawn; `None` if the budget doesn't cover it.
+    /// Withdraws the cost of one retry, and returns the amount; `None` if the budget doesn't cover it.
     pub(crate) fn take(&self, cause: &Cause) -> Option<i64> {
         let cost = i64::from(cause.cost) * SUCCESSES_PER_RETRY;
         let spend = |left| (left >= cost).then(|| left - cost);

@@ -37,7 +37,7 @@ pub struct DecodeError {
     pub headers: HeaderMap,
     /// The path of the field that could not be read, such as `data[3].id`; empty for the whole body.
     pub path: String,
-    /// The start of the body, at most 512 bytes, with control characters escaped. It can hold private text, so `Debug` leaves it out.
+    /// The start of the body, at most 512 bytes, with control characters escaped. It can contain private text, so `Debug` omits it.
     pub sample: String,
     /// The number of attempts.
     pub attempts: u32,
@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for &mut Readable {
     }
 }
 
-/// `Debug` leaves out the sample and the headers: they can hold private text and secrets.
+/// `Debug` omits the sample and the headers, which can contain private text and secrets.
 impl fmt::Debug for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecodeError")

@@ -74,7 +74,7 @@ fn named(text: &str) -> Option<(&str, &str)> {
     Some((&named[..open], &named[open + 1..]))
 }
 
-/// Letters beyond ASCII are those of RFC 6532.
+/// Non-ASCII letters are allowed by RFC 6532.
 fn is_atom_or_space(c: char) -> bool {
     !c.is_ascii() || c.is_ascii_alphanumeric() || " \t!#$%&'*+-/=?^_`{|}~".contains(c)
 }

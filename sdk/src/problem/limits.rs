@@ -67,7 +67,7 @@ pub const TAG_CHARS: usize = 256;
 pub const VARIABLE_KEY_CHARS: usize = 50;
 /// The maximum length of a template variable's string value when sending, in characters (Unicode scalar values).
 pub const VARIABLE_VALUE_CHARS: usize = 2_000;
-/// The maximum number value of a template variable: 2^53 − 1. The specification states no minimum.
+/// The maximum numeric value of a template variable: 2^53 − 1. The specification states no minimum.
 pub const VARIABLE_VALUE_MAX: u64 = (1 << 53) - 1;
 /// The maximum page size of a list; the minimum is 1.
 pub const PAGE_SIZE_MAX: u8 = 100;

@@ -10,10 +10,10 @@ use super::{Problem, Problems, address, limits, pointer::push_token};
 ///
 /// Every input type also has an inherent `check`, so only generic code needs to import the trait.
 pub trait Validate {
-    /// Validates the input against the rules of the specification, as far as they don't depend on the service's data.
+    /// Validates the input against those rules of the specification that don't depend on the service's data.
     ///
     /// # Errors
-    /// All problems at once, in the order of the fields.
+    /// All problems together, in the order of the fields.
     fn check(&self) -> Result<(), Problems>;
 }
 
@@ -29,10 +29,10 @@ macro_rules! validate {
     ($(#[$doc:meta])* $input:ty) => {
         impl $input {
             $(#[$doc])*
-            /// Validates the input against the rules of the specification, as far as they don't depend on the service's data.
+            /// Validates the input against those rules of the specification that don't depend on the service's data.
             ///
             /// # Errors
-            /// All problems at once, in the order of the fields.
+            /// All problems together, in the order of the fields.
             pub fn check(&self) -> Result<(), $crate::problem::Problems> {
                 $crate::problem::Validate::check(self)
             }

@@ -18,7 +18,7 @@ const REDACTED: &str = "redacted";
 /// Exchanges between a client and a service, recorded by a [`Recorder`](super::Recorder) and replayed by
 /// [`ScriptedTransport::replay`](super::ScriptedTransport::replay).
 ///
-/// No secret is recorded: no request header; of the response headers only those that the client reads; tokens, secrets and codes in JSON and
+/// Secrets aren't recorded: request headers are omitted; response headers are recorded only if the client reads them; tokens, secrets and codes in JSON and
 /// queries are replaced by `redacted`, and so is the query of signed URLs. The content of an application's emails is recorded unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Recording {

@@ -179,7 +179,7 @@ fn ended(body: Bytes, end: End) -> ResponseBody {
     }
 }
 
-/// `Debug` leaves out headers and body: they can hold secrets.
+/// `Debug` omits headers and body, which can contain secrets.
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.action {

@@ -39,7 +39,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// An array.
     List(&'static Kind),
-    /// An object or another value with rules of its own.
+    /// An object or another value with its own rules.
     Json,
 }
 

@@ -397,7 +397,7 @@ impl Malformed {
     }
 }
 
-/// `Debug` prints only the names: a malformed field can hold a secret.
+/// `Debug` prints only the names: a malformed field can contain a secret.
 impl fmt::Debug for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()

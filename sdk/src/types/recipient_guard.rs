@@ -39,7 +39,7 @@ const MAX_SHOWN: usize = 5;
 /// A guard can only become narrower: each call of [`allow_to`](Self::allow_to) and [`redirect_to`](Self::redirect_to) adds a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecipientGuard {
-    /// Lists of patterns. A recipient has to match one of each.
+    /// Lists of patterns. A recipient must match a pattern in each list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allow_to: Vec<Vec<Pattern>>,
     /// The addresses that receive everything.

@@ -70,7 +70,7 @@ impl Fixture {
         Session::builder().wall_clock(move || service.clock().now().into()).max_wait(Duration::from_secs(20))
     }
 
-    /// A session that never waits, but reports how long it would have to.
+    /// A session that never waits, but reports how long it would have waited.
     fn impatient(&self) -> Session {
         self.builder().max_wait(Duration::ZERO).open(self.store.clone())
     }

@@ -88,12 +88,12 @@ impl Bench {
         self.server.base_url()
     }
 
-    /// The service itself: its clock, faults and captured mails.
+    /// The service itself: its clock, faults and captured emails.
     pub fn service(&self) -> &Arc<Service> {
         self.server.service()
     }
 
-    /// The captured mails, newest first.
+    /// The captured emails, newest first.
     pub fn mails(&self) -> Vec<CapturedMail> {
         self.service().mails(&self.server.api_key())
     }
@@ -185,7 +185,7 @@ impl Drop for Bench {
     }
 }
 
-/// Validates the requests of another test: those that the service handled, and those that a scripted fault answered.
+/// Validates the requests of another test, both those handled by the service and those answered by a scripted fault.
 ///
 /// # Panics
 ///

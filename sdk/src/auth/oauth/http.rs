@@ -129,7 +129,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// A placeholder for the transport that the application has to provide.
+/// A placeholder for the transport that the application must provide.
 #[cfg(not(feature = "reqwest"))]
 struct NoTransport;
 

@@ -67,7 +67,7 @@ pub struct RefreshRequest {
     pub generation: u64,
     /// Whether the service rejected the record's access token, which then has to be replaced although it hasn't expired.
     pub rejected: bool,
-    /// The scopes to ask for, separated by spaces; `None` for those of the grant. The refresh then takes place even if the access token is
+    /// The scopes to request, separated by spaces; `None` for the grant's scopes. The refresh then takes place even if the access token is
     /// still valid.
     pub scope: Option<String>,
 }

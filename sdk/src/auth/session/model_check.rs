@@ -2,7 +2,7 @@
 //! are killed. It runs the same state machine that is shipped.
 //!
 //! Time advances in steps of the settle time, and only when no request is in flight or about to be sent: that is the meaning of the settle time.
-//! A process can be killed before each of its steps, and a store writes whole records or none; partial writes are for the store's own tests.
+//! A process can be killed before each of its steps, and a store writes whole records or none; partial writes are covered by the store's own tests.
 
 use std::{
     hash::BuildHasher as _,

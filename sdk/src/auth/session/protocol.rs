@@ -246,7 +246,7 @@ impl Refresh {
             (Phase::Reading, Event::Found(Some(held))) => self.decide(held, now),
             (Phase::Reading | Phase::Rereading, Event::Found(None)) => self.unlock(Verdict::LoggedOut),
             (Phase::SavingAgain(held), Event::Written) => self.decide(Held { unsaved: false, ..held }, now),
-            // If the tokens can't be saved now, those of another exchange couldn't either.
+            // If these tokens can't be saved now, the tokens of another exchange couldn't be saved either.
             (Phase::SavingAgain(held), Event::Failed) => {
                 let verdict = if held.left.is_zero() { Verdict::Failed } else { Verdict::UseUnsaved };
                 self.unlock(verdict)

@@ -27,8 +27,8 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from
 /// ends between writing `FILE.next` and renaming it, the next holder of the lock completes the refresh.
 ///
 /// A file that others can read, that belongs to another user or that is a link is rejected, and so is a damaged one: neither counts as
-/// "no login". On Unix, files have mode 0600, and a missing folder is created with mode 0700; elsewhere the folder has to be private. The folder
-/// has to be on a local disk: on a network file system, other machines may not see the lock.
+/// "no login". On Unix, files have mode 0600, and a missing folder is created with mode 0700; elsewhere the folder must be private. The folder
+/// must be on a local disk: on a network file system, other machines may not see the lock.
 ///
 /// ```no_run
 /// # async fn example() -> idempost::Result<()> {

@@ -129,7 +129,7 @@ struct Figures {
     /// The accepted requests, relative to the possible ones.
     used: f64,
     throttled: u32,
-    /// The 429s relative to all requests, without those of the first requests, which are sent at once.
+    /// The 429s relative to all requests, excluding the first requests, which are sent all at the same time.
     share: f64,
 }
 

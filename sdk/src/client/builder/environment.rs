@@ -79,7 +79,7 @@ mod tests {
         "RESEND_BASE_URL",
         "RESEND_API_KEY",
     ];
-    /// A value of each variable; those of the two sets differ.
+    /// A value for each variable; the values in the two sets differ.
     const VALUES: [&str; 5] =
         ["http://127.0.0.1:4010", "re_own", "token_own", "http://127.0.0.1:4020", "re_resend"];
 

@@ -1,4 +1,4 @@
-//! The input of a broadcast creation.
+//! The input for creating a broadcast.
 
 use crate::{
     problem::Validator,

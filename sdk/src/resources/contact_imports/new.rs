@@ -1,4 +1,4 @@
-//! The input of a contact import: a file, and what its columns mean.
+//! The input for a contact import: a file, and what its columns mean.
 
 #[cfg(not(target_family = "wasm"))]
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The input of a contact update.
+//! The input for updating a contact.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The input of a domain registration.
+//! The input for registering a domain.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -277,7 +277,7 @@ impl BatchEmail {
     fn read_at(v: &mut Validator, json: &Value) -> Self {
         let message = from_json::message(v, json);
         for field in ["attachments", "scheduled_at"] {
-            // A null is an unset field.
+            // A null counts as an unset field.
             if json.get(field).is_some_and(|value| !value.is_null()) {
                 unsupported(v, field);
             }
@@ -305,7 +305,7 @@ fn unsupported(v: &mut Validator, field: &str) {
 /// Validates a batch: 1 to 100 emails, each of them valid.
 ///
 /// # Errors
-/// All problems at once; `/3/to/0` is the first recipient of the fourth email.
+/// All problems together; `/3/to/0` is the first recipient of the fourth email.
 pub fn check_batch(emails: &[BatchEmail]) -> Result<(), Problems> {
     emails.check()
 }

@@ -5,7 +5,7 @@ use crate::problem::{Validator, address_fault, limits};
 input! {
     /// An inbox to create with [`Inboxes::create`](super::Inboxes::create).
     pub struct NewInbox {
-        /// Creates an inbox for an address of a domain that receives mail.
+        /// Creates an inbox for an address at a domain that receives mail.
         new(email_address: String);
         optional {
             /// Sets the name, at most 64 characters; by default the address.

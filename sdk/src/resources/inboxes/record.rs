@@ -120,7 +120,7 @@ record! {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InboxLabels {
-    /// The labels; those of an inbox oldest first.
+    /// The labels. For an inbox, the oldest comes first.
     pub data: Vec<InboxLabel>,
 }
 

@@ -53,7 +53,7 @@ operations! {
 }
 
 impl Received<'_> {
-    /// Lists the emails received after a given one, newest first. As a stream it starts with the oldest of them and includes those that arrive
+    /// Lists the emails received after a given one, newest first. As a stream, it starts with the oldest of them and includes those that arrive
     /// in the meantime, so a program that resumes with the last ID it has processed neither misses nor repeats an email.
     ///
     /// If the service has deleted the given email, it rejects the ID with [`Error::Api`](crate::Error::Api) (the specification is silent on

@@ -86,7 +86,7 @@ impl WebhookVerifier {
 
     /// Verifies the signature and the timestamp of a request.
     ///
-    /// Both families of header names are supported, `svix-…` and `webhook-…`. One of several signatures has to match; versions other than
+    /// Both families of header names are supported, `svix-…` and `webhook-…`. At least one signature must match; versions other than
     /// `v1` are ignored. Signatures are compared in constant time.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Delivery<'_> {
     }
 }
 
-/// `Debug` leaves out the body: it can hold private data.
+/// `Debug` omits the body, which can contain private data.
 impl fmt::Debug for Delivery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")

@@ -109,7 +109,7 @@ fn drawing() -> String {
     for (name, on) in manifests.values() {
         for (other, optional) in on {
             let ([_, _, _, from], [x, to, width, _]) = (boxes[name.as_str()], boxes[other.as_str()]);
-            // Beside what is in between.
+            // Passes next to the boxes in between.
             let is_between = |[left, top, ..]: &[usize; 4]| *left == x && (from..to).contains(top);
             let at = if boxes.values().any(is_between) { x + width - GAP / 2 } else { x + width / 2 };
             let dashes = if *optional { r#" stroke-dasharray="5""# } else { "" };

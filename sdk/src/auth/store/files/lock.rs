@@ -11,7 +11,7 @@ use crate::error::StoreError;
 
 /// A lock that one process holds at a time, until it is dropped or the process ends, in whatever way.
 ///
-/// The system releases it with the open file. So there are no stale locks, and no lock is ever broken: not by age (its holder may only be
+/// The system releases it when the file is closed. So there are no stale locks, and no lock is ever broken: not by age (its holder may only be
 /// suspended), nor by removing the file (two processes would each hold a lock, on two files with the same name). The file stays.
 #[derive(Debug)]
 pub struct FileLock {

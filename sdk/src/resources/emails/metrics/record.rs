@@ -81,7 +81,7 @@ open_enum! {
 }
 
 record! {
-    /// The values of metrics. Those that weren't requested are `None`.
+    /// The values of metrics; `None` for metrics that weren't requested.
     pub struct EmailMetricValues {
         /// The number of emails that the service accepted.
         pub received: Option<u64>,

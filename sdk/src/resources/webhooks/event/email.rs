@@ -84,7 +84,7 @@ impl Lenient for EmailHeader {
         None
     }
 
-    /// Decodes one entry of headers in an object.
+    /// Decodes one entry of an object of headers.
     fn from_entry(name: &str, value: &Value) -> Option<Self> {
         match String::read(value) {
             Reading::Exact(value) | Reading::Converted(value) => Some(Self { name: name.to_owned(), value }),

@@ -62,14 +62,14 @@ impl Probes<'_> {
         failures
     }
 
-    /// Calls `with` for each of the contract's examples, each in a world of its own if the operation changes it.
+    /// Calls `with` for each of the contract's examples, each in its own world if the operation changes it.
     fn each_valid(&self, unchanged: &World, mut with: impl FnMut(&World, &Probe)) {
         for number in 0..self.valid(unchanged).len() {
             self.in_world(unchanged, |world| with(world, &self.valid(world)[number]));
         }
     }
 
-    /// Calls `with` for the first of the contract's examples, in a world of its own if the operation changes it.
+    /// Calls `with` for the first of the contract's examples, in its own world if the operation changes it.
     pub(super) fn first_valid(&self, unchanged: &World, with: impl FnOnce(&World, &Probe)) {
         self.in_world(unchanged, |world| with(world, &self.valid(world)[0]));
     }
@@ -115,7 +115,7 @@ impl Probes<'_> {
         Probe::new(self.operation.method.clone(), world.path(self.operation) + &query)
     }
 
-    /// The request with this body; `None` if the body needs a person at the consent page.
+    /// The request with this body; `None` if the body needs a user at the consent page.
     fn with_body(&self, probe: &Probe, world: &World, kind: &str, body: &Value) -> Option<Probe> {
         let mut body = self.adapted(world, body);
         if self.operation.id == "exchange_token" {
@@ -223,7 +223,7 @@ impl Probes<'_> {
         all
     }
 
-    /// Requests that only some operations reject, some of them after another one.
+    /// Requests that only some operations reject, in some cases only after another request.
     fn special(&self, see: &mut impl FnMut(&Probe, &Answer)) {
         let world = || World::new(Settings::default());
         let mut with_body = |body: Value| {

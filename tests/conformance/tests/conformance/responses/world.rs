@@ -317,7 +317,7 @@ pub(super) fn send(service: &Service, probe: &Probe) -> Answer {
     Answer { status: parts.status, headers: parts.headers, body }
 }
 
-/// A contact import with these parts besides the file.
+/// A contact import with these parts in addition to the file.
 pub(super) fn import(file: &str, parts: &[(&str, String)]) -> Probe {
     let parts = parts.iter().map(|(name, text)| {
         format!("--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")

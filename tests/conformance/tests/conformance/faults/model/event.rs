@@ -85,7 +85,7 @@ impl Act {
         matches!(self, Self::Unconnected | Self::Stall | Self::StallBody(_))
     }
 
-    /// The response, as far as it arrives.
+    /// The part of the response that arrives.
     pub(super) fn response(self) -> Option<Response> {
         match self {
             Self::CutBody(response) | Self::StallBody(response) | Self::Respond(response) => Some(response),
