@@ -1,4 +1,4 @@
-//! What became of a broadcast: its rates, its most clicked links, and the contacts whose addresses bounced, who are unsubscribed.
+//! The results of a broadcast: its rates, its most clicked links, and the contacts whose addresses bounced, which are unsubscribed.
 
 #![expect(clippy::print_stdout, reason = "the report is the program's result")]
 

@@ -1,5 +1,5 @@
-//! An invoice to every customer in a database, each sent once, however often the program is interrupted and started again, and whatever
-//! customers come in between.
+//! An invoice to every customer in a database, each sent once, no matter how often the program is interrupted and restarted, or which
+//! customers are added in between.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 const ROWS: &str = "SELECT json_object('customer', rowid, 'to', address, 'variables', json_object('NAME', coalesce(name, ''),
     'AMOUNT', format('%.2f €', amount))) FROM customer ORDER BY address";
 
-/// Plans and sends the invoices of a month. Run again, it continues with what isn't sent yet, and with new customers.
+/// Plans and sends the invoices of a month. When run again, it continues with unsent rows and new customers.
 async fn send_invoices(client: &Client, database: &Path, jobs: &Path, month: &str) -> Result<Report> {
     let message = Message::new()
         .from("Acme <billing@acme.test>")
@@ -24,14 +24,14 @@ async fn send_invoices(client: &Client, database: &Path, jobs: &Path, month: &st
         .html("<p>Dear {{{NAME|customer}}}, please pay {{{AMOUNT}}}.</p>");
     let rows =
         stream::unfold(customers(database.to_owned()), |mut rows| async { Some((rows.recv().await?, rows)) });
-    // A customer whom the job has is never planned again, even with another address.
+    // A customer that is already in the job is never planned again, even with another address.
     let bulk = Bulk::new(Input::try_rows(rows, jobs).await?, message).job(format!("invoices {month}"));
     let bulk = bulk.key("customer").add_rows(ChangedRows::Reject);
     let job = bulk.plan(client, jobs).await?;
     Ok(job.start(client, RunOptions::default())?.finish().await?)
 }
 
-/// Reads the customers with a cursor on a thread of its own, a few rows ahead of their consumer.
+/// Reads the customers with a cursor on a separate thread, a few rows ahead of their consumer.
 fn customers(database: PathBuf) -> mpsc::Receiver<Result<Value>> {
     let (send, receive) = mpsc::channel(1_000);
     std::thread::spawn(move || {
@@ -42,7 +42,7 @@ fn customers(database: PathBuf) -> mpsc::Receiver<Result<Value>> {
             }
             Ok(())
         };
-        // If the receiver is gone, nobody needs the error.
+        // If the receiver is gone, the error doesn't matter.
         let _ = read().or_else(|error| send.blocking_send(Err(error)));
     });
     receive

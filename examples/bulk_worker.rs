@@ -1,4 +1,4 @@
-//! A worker of distributed bulk jobs: any number of these processes, on any machine, share the batches of a job and the rate of the service.
+//! A worker of distributed bulk jobs: any number of these processes, on any machine, share the batches of a job and the service's rate limit.
 //!
 //! The job is planned and started by another process, with `Job::distribute` or `idempost bulk send --queue`.
 

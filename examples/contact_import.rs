@@ -21,7 +21,7 @@ async fn import(client: &Client, file: &Path, segment: &str) -> idempost::Result
     client.contact_imports().wait(&id).await
 }
 
-/// The rows without a valid contact. The service doesn't say which: `idempost contacts import --dry-run` does.
+/// The rows without a valid contact. The service doesn't report which ones; `idempost contacts import --dry-run` does.
 async fn failed(client: &Client) -> idempost::Result<u64> {
     let mut failed = 0;
     for import in client.contact_imports().list().status(ContactImportStatus::Completed).await?.data {

@@ -1,4 +1,4 @@
-//! Contact properties: a string and a number, with fallbacks for contacts without a value.
+//! Contact properties: a string and a number, with fallbacks for contacts that have no value.
 
 use idempost::{
     Client,

@@ -1,4 +1,4 @@
-//! Claiming a domain that another account has verified, such as that of an agency or of a former project.
+//! Claiming a domain that another account has verified, such as an agency's or a former project's.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use idempost::{
     domains::{DomainClaim, DomainClaimStatus, NewDomainClaim},
 };
 
-/// Claims the domain, or returns the pending claim of an earlier run. Its TXT record has to be published at the DNS provider.
+/// Claims the domain, or returns the pending claim of an earlier run. Its TXT record must be published with the DNS provider.
 async fn claim(client: &Client, name: &str) -> idempost::Result<DomainClaim> {
     client.domains().claim(&NewDomainClaim::new(name)).await
 }
 
-/// Called once the record is published. A claim that is blocked can be verified again later.
+/// Called once the record is published. A blocked claim can be verified again later.
 async fn take_over(client: &Client, id: &DomainId, max_interval: Duration) -> idempost::Result<DomainClaim> {
     if client.domains().get_claim(id).await?.status != Some(DomainClaimStatus::Completed) {
         client.domains().verify_claim(id).await?;

@@ -1,6 +1,6 @@
 //! Setting up a domain: register it, publish its DNS records, verify it, send the first email.
 //!
-//! It can be repeated at any time: a registered domain is verified again.
+//! It can be run again at any time: a registered domain is verified again.
 
 use std::{future::ready, pin::pin, time::Duration};
 

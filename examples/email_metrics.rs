@@ -1,4 +1,4 @@
-//! A report about the last days: an alarm for days and domains with many bounces or complaints, and how many contacts are still subscribed.
+//! A report on the last days: an alert for days and domains with many bounces or complaints, and the share of contacts that are still subscribed.
 
 use idempost::{
     Client,

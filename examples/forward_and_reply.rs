@@ -1,4 +1,4 @@
-//! Forwards received emails to a colleague, and replies to their senders. Each email is forwarded and answered once, also after a crash: the
+//! Forwards received emails to a colleague, and replies to their senders. Each email is forwarded and replied to once, even after a crash: the
 //! idempotency keys are derived from the ID of the received email.
 
 use idempost::{Client, EmailId, ReceivedEmailId};
@@ -7,7 +7,7 @@ use idempost::{Client, EmailId, ReceivedEmailId};
 async fn hand_over(client: &Client, id: &ReceivedEmailId, to: &str) -> idempost::Result<[EmailId; 2]> {
     let from = "Support <support@acme.test>";
     let email = client.received().get(id).await?;
-    // Anyone can write any sender into an email: an unauthenticated one is forwarded complete, as evidence, and not answered to all.
+    // Anyone can put any sender into an email: an unauthenticated one is forwarded as a complete attachment, as evidence, and without a reply to all.
     let forward = if email.is_authenticated() {
         client.received().forward(id).await?
     } else {
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(hand_over(&client, &id, "dan@example.com").await.unwrap(), ids);
         let mails = server.service().mails(&server.api_key());
         let [reply, forward] = &mails[..] else { panic!("{mails:?}") };
-        // The sandbox checks no senders, so the email isn't authenticated.
+        // The sandbox doesn't check senders, so the email isn't authenticated.
         assert_eq!((forward.subject.as_str(), forward.attachments[0].size), ("Fwd: Help", MAIL.len()));
         assert_eq!(
             (reply.subject.as_str(), &reply.to[..]),

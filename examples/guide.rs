@@ -1,4 +1,4 @@
-//! Runs what README.md, the README.md of each crate, the guide in `docs/` and the skill show in Rust, and the tests of all examples.
+//! Runs the Rust code in README.md, in the README.md of each crate, in the guide in `docs/` and in the skill, and the tests of all examples.
 
 macro_rules! pages {
     ($($name:ident $path:literal)*) => {
@@ -71,7 +71,7 @@ examples! {
 
 #[cfg(test)]
 mod tests {
-    /// An application's token store, a whole help desk and a cursor of a database take more.
+    /// An application's token store, a complete help desk and a database cursor need more lines.
     const LONGER: [&str; 4] = ["bulk_from_database.rs", "inboxes.rs", "shared_login.rs", "welcome_series.rs"];
 
     #[test]

@@ -9,7 +9,7 @@ use idempost::{
     webhooks::{EventData, WebhookPayload},
 };
 
-/// Creates the inbox once; it is then named by its address.
+/// Creates the inbox once; later, its address identifies it.
 async fn open(client: &Client, address: &str) -> idempost::Result<()> {
     if !client.inboxes().list().await?.data.iter().any(|inbox| inbox.email_address == address) {
         client.inboxes().create(&NewInbox::new(address).name("Help desk")).await?;
@@ -67,7 +67,7 @@ async fn escalate(
     Ok(())
 }
 
-/// Called by the receiver of webhooks, which are subscribed to `inbox.email.received`.
+/// Called by the webhook handler for `inbox.email.received`.
 fn sender(event: &WebhookPayload) -> Option<String> {
     let EventData::InboxEmailReceived(received) = &event.data else { return None };
     let email: idempost::inboxes::InboxEmail = serde_json::from_value(received.email.clone()?).ok()?;

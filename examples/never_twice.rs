@@ -9,7 +9,7 @@ enum Verdict {
     Retry,
     /// Stop the queue until an operator has corrected the account, its domain or the key.
     Hold(String),
-    /// No retry helps: this email can't be sent.
+    /// A retry doesn't help: this email can't be sent.
     DeadLetter(String),
 }
 

@@ -2,10 +2,10 @@
 
 use idempost::{Client, Email, Error, error::ApiErrorKind, usage::EmailQuota};
 
-/// Emails per day that the queue leaves for others.
+/// The number of emails per day that the queue leaves for others.
 const RESERVE: u64 = 10;
 
-/// How many emails the queue may send now; `None` if there is no quota.
+/// The number of emails that the queue may send now; `None` if there is no quota.
 async fn available(client: &Client) -> idempost::Result<Option<u64>> {
     let emails = client.usage().get().await?.emails;
     let least = [&emails.daily, &emails.monthly].into_iter().filter_map(EmailQuota::remaining).min();
@@ -23,7 +23,7 @@ async fn work<'a>(client: &Client, queue: &'a [Email]) -> idempost::Result<&'a [
             Ok(accepted) => {
                 tracing::info!(id = %accepted.value.id, used = ?accepted.quota_used().daily, "sent");
             }
-            // Others have used it up meanwhile. A retry would fail until the quota resets.
+            // Other senders have used up the quota in the meantime. A retry would fail until it resets.
             Err(Error::Api(error)) if error.kind() == ApiErrorKind::QuotaExceeded => {
                 return Ok(&queue[sent..]);
             }

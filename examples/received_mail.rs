@@ -1,4 +1,4 @@
-//! Receiving emails: their attachments are saved under file names of our own.
+//! Receiving emails: their attachments are saved under our own file names.
 
 use std::path::{Path, PathBuf};
 

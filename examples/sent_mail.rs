@@ -1,4 +1,4 @@
-//! Sent emails: their attachments, and a link for a person without access to the account.
+//! Sent emails: their attachments, and a link for someone without access to the account.
 
 use std::time::Duration;
 

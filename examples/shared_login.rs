@@ -1,9 +1,9 @@
-//! Servers on several machines share one login through a database: the first that needs a new access token refreshes it for all. (On one machine,
+//! Servers on several machines share one login through a database: the first one that needs a new access token refreshes it for all. (On one machine,
 //! `FileStore` is enough.)
 //!
 //! A store needs two things from a database: records that are durable when `write` completes, and a lock that ends with its holder's connection.
-//! They must not be one transaction: the record written under the lock announces that a refresh is about to begin. In the lock's own
-//! transaction it would be rolled back with the lock, when the process dies that it warns about. Here the lock is an open transaction in a
+//! They must not be one transaction: the record written under the lock announces that a refresh is about to begin. If it were part of
+//! the lock's transaction, it would be rolled back with the lock when that very process dies. Here the lock is an open transaction in a
 //! separate file. With PostgreSQL it is `pg_advisory_lock` on a connection of its own, and the record is an ordinary row.
 
 use std::{path::PathBuf, time::Duration};
@@ -87,7 +87,7 @@ impl TokenStore for Database {
     }
 }
 
-/// The transaction ends with the connection, and the connection with the process, however that ends.
+/// The transaction ends with the connection, and the connection ends with the process, no matter how it dies.
 struct Locked {
     database: Database,
     _lock: Connection,
@@ -114,7 +114,7 @@ impl LockedStore for Locked {
     }
 }
 
-/// A client with a session, when a server starts.
+/// A client with a session, created when a server starts.
 fn start(base_url: &str, session: &Session) -> idempost::Result<Client> {
     Client::builder().base_url(base_url).session(session.clone()).build()
 }
@@ -144,7 +144,7 @@ mod tests {
     async fn login(server: &ReferenceServer, database: &Database) {
         let issued = server.service().grant("idempost-cli", &server.api_key(), "full_access");
         let token = format!("{}/oauth/token", server.base_url());
-        // Without an access token, the first call has to refresh.
+        // Without an access token, the first call must refresh.
         let record = TokenRecord::new(server.base_url(), token, "idempost-cli", issued.refresh_token.into());
         Session::start(database.clone(), &record).await.unwrap();
     }

@@ -5,7 +5,7 @@ use idempost::{
     templates::{NewTemplate, TemplateVariable},
 };
 
-/// Creates the template, once. Its alias identifies it from then on.
+/// Creates the template once. From then on, its alias identifies it.
 async fn set_up(client: &Client) -> idempost::Result<()> {
     let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}, your plan is {{{PLAN}}}.</p>")
         .alias("welcome")
@@ -18,7 +18,7 @@ async fn set_up(client: &Client) -> idempost::Result<()> {
     Ok(())
 }
 
-/// Welcomes a new user. However often this runs for the same user, one email is sent: the idempotency key identifies it.
+/// Welcomes a new user. No matter how often this runs for the same user, one email is sent: the idempotency key identifies it.
 async fn signed_up(client: &Client, user: u64, name: &str, address: &str) -> idempost::Result<Accepted> {
     let email = Email::from_template("welcome", address).variable("NAME", name).tag("kind", "welcome");
     client.emails().send(&email).idempotency_key(format!("welcome-{user}")).await

@@ -1,4 +1,4 @@
-//! The suppression list: copy an existing one to the service, and keep a database in step with what bounces and complaints add to it.
+//! The suppression list: copy an existing list to the service, and keep a database in sync with the addresses that bounces and complaints add.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ async fn copy(client: &Client, addresses: &[&str]) -> idempost::Result<()> {
     Ok(())
 }
 
-/// Called by the receiver of webhooks, which are subscribed to `suppression.added` and `suppression.removed`.
+/// Called by the webhook handler for `suppression.added` and `suppression.removed`.
 fn follow(known: &mut BTreeSet<String>, event: &WebhookPayload) {
     match &event.data {
         EventData::SuppressionAdded(entry) => drop(known.insert(entry.email.clone())),
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = Client::from_env()?;
     copy(&client, &["ada@example.com", "bob@example.com"]).await?;
     println!("ada@example.com: {:?}", reason(&client, "ada@example.com").await?);
-    // When a customer has confirmed the address again.
+    // Called when a customer has confirmed the address again.
     client.suppressions().remove_batch(["ada@example.com"]).await?;
     println!("{:?}", client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data);
     // A verified event.

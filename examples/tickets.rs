@@ -1,4 +1,4 @@
-//! A help desk: every received email becomes one ticket, whatever fails in between.
+//! A help desk: every received email becomes exactly one ticket, whatever fails in between.
 //!
 //! The ticket and the cursor are written in one transaction, so a crash leaves both or neither.
 
@@ -77,7 +77,7 @@ mod tests {
         arrive(&server, 0..3);
         assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 3);
         arrive(&server, 3..253);
-        // The request of the second page fails; the tickets of the first page stay.
+        // The request for the second page fails; the tickets from the first page are kept.
         let failing = Rule::new(Action::answer(503, "busy")).on(Method::GET, "/emails/receiving");
         server.service().faults().add(failing.after(1));
         take_in(&client, &mut desk()).await.unwrap_err();

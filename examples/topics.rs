@@ -6,7 +6,7 @@ use idempost::{
     topics::{NewTopic, Subscription},
 };
 
-/// Creates the topic. Only contacts that opted in get its emails.
+/// Creates the topic. Only contacts that opted in receive its emails.
 async fn found(client: &Client) -> idempost::Result<TopicId> {
     let topic =
         NewTopic::new("Weekly letter", Subscription::OptOut).description("Every Friday, nothing else");
@@ -25,13 +25,13 @@ async fn leave(client: &Client, topic: &TopicId, address: &str) -> idempost::Res
     Ok(())
 }
 
-/// The data of a preference page.
+/// The data for a preference page.
 async fn choices(client: &Client, address: &str) -> idempost::Result<Vec<(String, Option<Subscription>)>> {
     let topics = client.contacts().topics(address).await?;
     Ok(topics.data.into_iter().map(|topic| (topic.name, topic.subscription)).collect())
 }
 
-/// The service drops recipients that opted out. An email without remaining recipients is accepted too, and then fails.
+/// The service drops recipients that opted out. An email that has no recipients left is still accepted, and then fails.
 async fn send(client: &Client, topic: &TopicId, addresses: &[&str]) -> idempost::Result<Accepted> {
     let email = Email::new("Acme <news@acme.test>", addresses.to_vec(), "Your week").text("All is well.");
     client.emails().send(&email.topic_id(topic)).await

@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 /// DEBUG idempost{otel.name="emails.send" http.request.method="POST" url.template=/emails attempts=2 http.response.status_code=200}: close
 /// ```
 ///
-/// The fields have the names of OpenTelemetry's semantic conventions. They never contain an address, a body or a credential.
+/// The fields are named as in OpenTelemetry's semantic conventions. They never contain an address, a body or a credential.
 async fn run(client: &Client) -> idempost::Result<Accepted> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await

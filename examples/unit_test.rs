@@ -1,8 +1,8 @@
-//! A unit test without a server: the test's script replies to the client of the function under test.
+//! A unit test without a server: the test scripts the responses that the client of the function under test receives.
 
 use idempost::{Client, Email, Outcome};
 
-/// What the shop shows its customer after an order.
+/// What the shop shows the customer after an order.
 #[derive(Debug, PartialEq)]
 enum Notice {
     Sent,

@@ -9,7 +9,7 @@ use tokio::{net::TcpListener, sync::Mutex, sync::mpsc};
 
 struct Receiver {
     verifier: WebhookVerifier,
-    /// In production, a table with a unique column, kept for two days: the service retries for 28 hours.
+    /// In production, use a table with a unique column and keep its rows for two days: the service retries for 28 hours.
     seen: Mutex<HashSet<idempost::WebhookEventId>>,
     jobs: mpsc::Sender<WebhookPayload>,
 }

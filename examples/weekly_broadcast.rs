@@ -2,7 +2,7 @@
 
 use idempost::{BroadcastId, Client, SegmentId, broadcasts::NewBroadcast, contacts::NewContact};
 
-/// The content. Each contact's copy has the contact's own name and unsubscribe link.
+/// The content. Each contact's copy contains their name and their own unsubscribe link.
 const LETTER: &str = r#"<h1>Your week</h1>
 <p>Hello {{{contact.first_name|friend}}}, seventeen apples fell.</p>
 <p><a href="{{{SERVICE_UNSUBSCRIBE_URL}}}">No more of this</a></p>"#;
@@ -27,7 +27,7 @@ async fn run(client: &Client, segment: &SegmentId) -> idempost::Result<Broadcast
             .preview_text("Seventeen apples")
             .name("Week 10")
             .send_at("friday at 9am");
-    // A time can't be set without sending: the type doesn't allow it.
+    // The type doesn't allow a time to be set without sending.
     Ok(client.broadcasts().create(&broadcast).await?.id)
 }
 

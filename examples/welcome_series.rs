@@ -1,4 +1,4 @@
-//! A welcome series: one email immediately, another a day later for paying users, and the status of a run.
+//! A welcome series: one email immediately, another one a day later for paying users, and the status of a run.
 
 use idempost::{
     AutomationId, Client,

@@ -94,7 +94,7 @@ puts "ok: each system gets its archive"
 
 Dir.mktmpdir do |unpacked|
   system("tar", "-xzf", archive.to_s, "-C", unpacked, exception: true)
-  # Homebrew enters the only folder of an archive.
+  # Like Homebrew, changes into an archive's only folder.
   Dir.chdir(Dir.children(unpacked).then { |children| File.join(unpacked, *children) }) do
     brew.install
     left = Dir["**/*"].select { |path| File.file?(path) }

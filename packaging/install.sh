@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the program `idempost` from a folder of release archives: `sh install.sh [--prefix DIR] URL`.
 #
-# URL is where `archive` put its files: https://…, http://localhost…, or a local folder. The archive is unpacked only if its SHA-256 is
-# that of the file beside it. DIR is ~/.local by default; the program, its manual pages and its completions go to bin and share below it.
+# URL is where the files written by `archive` are: https://…, http://localhost…, or a local folder. The archive is unpacked only if its
+# SHA-256 matches the file next to it. DIR is ~/.local by default; the program, its manual pages and its completions go to bin and share below it.
 set -eu
 
 fail() {
@@ -51,7 +51,7 @@ esac
 name=idempost-$machine-$system
 archive=$name.tar.gz
 
-# Fetches a file of the folder; redirects only to HTTPS.
+# Fetches a file from the folder; follows redirects only to HTTPS.
 fetch() {
     case $url in
     *@*) fail "the URL must have no user name; found $url" ;;

@@ -1,6 +1,6 @@
 //! Authentication: credentials, the OAuth authorization code flow, and sessions that refresh access tokens.
 //!
-//! Without the feature `oauth` a client authenticates with an API key or a fixed access token; the rest of this module needs the feature.
+//! Without the feature `oauth`, a client authenticates with an API key or a fixed access token; the rest of this module needs the feature.
 //!
 //! | module | contains |
 //! |---|---|

@@ -125,7 +125,7 @@ impl Body {
     /// while they are sent.
     ///
     /// # Errors
-    /// A file can't be read, or has changed since it was attached; a stream failed, or has another length than promised.
+    /// A file can't be read, or has changed since it was attached; a stream failed, or its length isn't the promised one.
     pub fn stream(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
         let chunks = self.chunks.clone().into_iter();
         stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
@@ -153,7 +153,7 @@ impl Body {
 
     /// Changes a JSON body; encoded content stays where it is, and isn't read.
     pub(crate) fn edit_json(&self, change: impl FnOnce(&mut Value)) -> serde_json::Result<Self> {
-        // Holds the place of content. Nothing else in the body can be the same, since it is random.
+        // A placeholder for content. It is random, so nothing else in the body can be equal to it.
         let mark = format!("{:032x}", rand::random::<u128>());
         let (mut text, mut contents) = (Vec::new(), Vec::new());
         for chunk in &self.chunks {

@@ -186,7 +186,7 @@ impl Error {
         }
     }
 
-    /// Returns the request ID, for the service's support.
+    /// Returns the request ID, to include when you contact the service's support.
     pub fn request_id(&self) -> Option<&str> {
         match self {
             Self::Decode(error) => error.request_id(),

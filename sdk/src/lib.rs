@@ -41,9 +41,9 @@
 //! # }
 //! ```
 //!
-//! [`Client::request`] reaches an operation without a typed method, and [`Call::query`] and [`Call::json`] a parameter without one.
-//! [`ClientBuilder`] has the settings of all calls; the defaults suit production. [`Client::new`] has the base URL of another service than
-//! Resend, and [`Client::from_env`] takes both from the environment.
+//! [`Client::request`] calls operations that have no typed method; [`Call::query`] and [`Call::json`] set parameters that have none.
+//! [`ClientBuilder`] configures all calls; the defaults suit production. [`Client::new`] takes the base URL of a
+//! service other than Resend, and [`Client::from_env`] reads both from the environment.
 //!
 //! # Errors
 //!
@@ -69,7 +69,7 @@
 //!
 //! - **Every send is delivered at most once.** A send carries one idempotency key over all its attempts. Any other request with an unknown
 //!   outcome is retried only if the operation is idempotent.
-//! - **All validation errors are reported at once**, each with its JSON pointer, before anything is sent: [`Email::check`].
+//! - **All validation errors are reported together**, each with its JSON pointer, before anything is sent: [`Email::check`].
 //! - **Additions to the API don't break the client**: unknown fields and enum values, other 2xx statuses, and both timestamp formats are
 //!   accepted.
 //! - **Large data is streamed**: an [`Attachment::from_file`] or [`from_stream`](Attachment::from_stream) takes constant memory, and
@@ -80,8 +80,8 @@
 //! # Login
 //!
 //! A client authenticates with an API key, an access token, or (feature `oauth`) an OAuth [`Session`](auth::Session), which refreshes its
-//! access token on demand. [`auth`] has the authorization code flow with PKCE; [`AuthorizationServer`](auth::AuthorizationServer) has a
-//! complete example.
+//! access token on demand. [`auth`] contains the authorization code flow with PKCE; [`AuthorizationServer`](auth::AuthorizationServer)
+//! shows a complete example.
 //!
 //! # Runtime, transport and features
 //!
@@ -103,9 +103,9 @@
 //! | `testing` | no | the module `testing`: a scripted transport, recorded exchanges, and records from JSON, for unit tests |
 //! | `lettre` | no | `Email::try_from(&message)` for messages of the lettre crate |
 //!
-//! For WebAssembly in JavaScript (`wasm32-unknown-unknown`), use the feature `reqwest` without the default ones: the host's `fetch` sends, and
-//! its timers wait. Redirects are followed there before the call fails, a failed connection counts as [`Outcome::Unknown`], and bodies are held in
-//! memory. What needs files, sockets or threads isn't compiled: `from_file`, `auth::FileStore`, `ClientBuilder::connect_timeout`,
+//! For WebAssembly in JavaScript (`wasm32-unknown-unknown`), use the feature `reqwest` without the default features: requests use the host's
+//! `fetch`, and delays its timers. Redirects are followed there before the call fails, a failed connection counts as [`Outcome::Unknown`], and bodies are held in
+//! memory. Whatever needs files, sockets or threads isn't available: `from_file`, `auth::FileStore`, `ClientBuilder::connect_timeout`,
 //! `ReqwestTransport::configured`, `ReqwestTransport::proxy`, and the features `blocking` and `redirect-listener`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

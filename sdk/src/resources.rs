@@ -1,6 +1,6 @@
 //! The resources of the API, with one module each.
 //!
-//! Every module has the same files: `operations.rs` has the handle with its methods and its accessor on [`Client`](crate::Client), `new.rs` the input of a create, `patch.rs`
+//! Every module has the same files: `operations.rs` contains the handle with its methods and its accessor on [`Client`](crate::Client), `new.rs` the input of a create, `patch.rs`
 //! the input of an update, `record.rs` the records that the service returns. No resource imports another; common types are in `shared`.
 
 #[macro_use]

@@ -23,12 +23,12 @@
 //! # }
 //! ```
 //!
-//! With a paused clock (`#[tokio::test(start_paused = true)]`, tokio's feature `test-util`) retries, delays and timeouts take no time.
+//! With a paused clock (`#[tokio::test(start_paused = true)]`, Tokio's feature `test-util`), retries, delays and timeouts take no time.
 //!
 //! # Why the transport
 //!
 //! Other SDKs replace more: google-cloud-rust's clients take a stub that implements a trait per service (`from_stub`), and aws-smithy-mocks
-//! returns the output of an operation. Then a test proves neither what the application sends nor what the client makes of the response:
+//! returns the output of an operation. Such a test proves neither what the application sends nor how the client handles the response:
 //! validation, idempotency keys, retries and decoding don't run. A script at the transport runs all of them, needs no trait per resource,
 //! and can be recorded, as with the `dvr` of smithy-rs: a [`Recorder`] writes a [`Recording`] of a real service or of the sandbox, and
 //! [`ScriptedTransport::replay`] replays it.
@@ -36,7 +36,7 @@
 //! # Records
 //!
 //! Records are `#[non_exhaustive]`: [`record()`] creates one from JSON, for code that takes a record. One function serves all types, the JSON
-//! is what the service sends (and `--json` of the program prints), and decoding is that of a response. Builders would double each record.
+//! is what the service sends (and `--json` of the program prints), and decoding is that of a response. Builders would duplicate every record.
 
 mod record;
 mod recorder;

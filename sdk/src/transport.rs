@@ -66,7 +66,7 @@ pub struct TransportRequest {
     pub headers: HeaderMap,
     /// The body; empty for a request without one.
     pub body: Body,
-    /// The maximum time without progress: while sending the body, before the response, and within it.
+    /// The maximum time without progress: while sending the body, while waiting for the response, and while receiving it.
     pub idle_timeout: Duration,
     /// Whether to open a new connection instead of using a pooled one. Token requests require it: if an idle pooled connection breaks, the
     /// response to a refresh can be lost.
@@ -102,7 +102,7 @@ impl TransportRequest {
     }
 }
 
-/// `Debug` prints only the method and the host: paths, headers and bodies can hold addresses and secrets.
+/// `Debug` prints only the method and the host: paths, headers and bodies can contain addresses and secrets.
 impl fmt::Debug for TransportRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.url.host_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The value types that all resources share: identifiers, open enumerations, timestamps, secrets, addresses.
+//! Value types shared by all resources: identifiers, open enumerations, timestamps, secrets, addresses.
 
 #[macro_use]
 pub(crate) mod lenient;

@@ -1,4 +1,4 @@
-//! The metrics that a client exports. A program of its own, since the meter provider is the process's.
+//! The metrics that a client exports. This is a separate test binary, since the meter provider is global to the process.
 
 #![cfg(feature = "otel")]
 
@@ -16,7 +16,7 @@ use opentelemetry_sdk::metrics::{
     data::{AggregatedMetrics, Histogram, MetricData, ResourceMetrics, ScopeMetrics},
 };
 
-/// How often each set of attributes was recorded, by the name of the instrument.
+/// How often each set of attributes was recorded, by instrument name.
 type Counts = BTreeMap<(String, String), u64>;
 
 fn text<'a>(attributes: impl Iterator<Item = &'a KeyValue>) -> String {

@@ -1,4 +1,4 @@
-//! The program at a terminal, with a person who reads and types.
+//! The program at a terminal, with a user who reads and types.
 
 use std::process::Stdio;
 

@@ -56,7 +56,7 @@ impl Login {
         format!("{}:{}", back.host_str().unwrap(), back.port().unwrap())
     }
 
-    /// The person allows or denies access, and the browser is redirected.
+    /// The user allows or denies access, and the browser is redirected.
     fn decided(self, person: &Person, allows: bool) -> Ran {
         let page = self.page.as_str();
         let back = runtime()
@@ -82,7 +82,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A browser visits an address on this machine and follows redirects.
+/// A browser visits a URL on this machine and follows redirects.
 fn visit(address: &str) {
     let address = Url::parse(address).unwrap();
     let host = format!("{}:{}", address.host_str().unwrap(), address.port().unwrap());
@@ -318,7 +318,7 @@ fn the_store_is_tested_before_the_browser_opens() {
     // C-15
     let service = service();
     let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("BROWSER", "false");
-    // Without a bus there is no keyring; and without a terminal the file store can't be confirmed.
+    // Without a bus, there is no keyring; without a terminal, the file store can't be confirmed.
     let message = idempost.run(&["auth", "login"]).fails(2);
     assert!(message.contains("--store file"), "{message}");
     let message = idempost.run(&["auth", "login", "--store", "keyring"]).fails(1);

@@ -27,7 +27,7 @@ impl Stage {
         Self { service, segment }
     }
 
-    /// `broadcasts create` with the required flags, and more.
+    /// `broadcasts create` with the required flags and further ones.
     fn create<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
         let least = ["broadcasts", "create", "--segment-id", &self.segment, "--from", "news@acme.test"];
         least
@@ -148,7 +148,7 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
         let stderr = stage.service.idempost().run(&arguments).fails(2);
         assert!(stderr.contains("isn't interactive") && stderr.contains("--yes"), "{stderr}");
-        // Who isn't at a terminal sees what would be sent too.
+        // Without a terminal, what would be sent is shown too.
         assert!(
             stderr.contains("Send \"Your week\" from news@acme.test to 1 contact of segment"),
             "{stderr}"
@@ -261,7 +261,7 @@ fn a_dry_run_shows_the_request_and_does_not_prompt() {
     }
 }
 
-/// The program at a terminal, with a person who reads and types.
+/// The program at a terminal, with a user who reads and types.
 #[cfg(unix)]
 mod at_a_terminal {
     use super::*;

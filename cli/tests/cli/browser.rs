@@ -45,14 +45,14 @@ async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<O
     process
 }
 
-/// Runs `auth login` with this browser; `decide` is the button that the person clicks.
+/// Runs `auth login` with this browser; `decide` is the button that the user clicks.
 pub(crate) async fn log_in(idempost: &Idempost, browser: &Browser, decide: &str) -> Output {
     let process = ask_for_consent(idempost, browser).await;
     let driver = browser.driver();
     driver.find(By::Css(format!("button[value={decide}]"))).await.unwrap().click().await.unwrap();
 
     let output = tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
-    // Neither the address nor the page reveals the code or the decision.
+    // Neither the URL nor the page reveals the code or the decision.
     let ended = driver.current_url().await.unwrap();
     assert!(ended.query().is_none() && ended.host_str() == Some("127.0.0.1"), "{ended}");
     output

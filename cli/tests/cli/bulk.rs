@@ -52,7 +52,7 @@ impl Bench {
         self.idempost.run(&[&["bulk", "send", "people.csv", "--yes"], &MESSAGE[..], flags].concat())
     }
 
-    /// Starts the same without waiting for it.
+    /// Starts the same command without waiting for it.
     fn start(&self, flags: &[&str]) -> Child {
         self.sending(flags).spawn().unwrap()
     }
@@ -63,7 +63,7 @@ impl Bench {
         command
     }
 
-    /// How many emails each recipient got.
+    /// The number of emails that each recipient got.
     fn delivered(&self) -> BTreeMap<String, usize> {
         let mut delivered = BTreeMap::new();
         for mail in self.service.core().mails("sb_test") {
@@ -74,7 +74,7 @@ impl Bench {
         delivered
     }
 
-    /// Asserts that this number of people received an email, and each exactly one.
+    /// Asserts that this number of people received an email each, and none more than one.
     #[track_caller]
     fn each_got_one(&self, people: usize) {
         let delivered = self.delivered();

@@ -163,7 +163,7 @@ const WITHOUT_COMMAND: &[(&str, &str)] = &[
     ("delete_audience_contact", "deprecated: the program only lists audiences; use segments"),
 ];
 
-/// Commands whose examples aren't run: they don't end, or concern this machine.
+/// Commands whose examples aren't run: they don't end, or they affect this machine.
 const NOT_RUN: &[&str] = &[
     "alias",
     "api",
@@ -273,7 +273,7 @@ fn every_command_shows_an_example() {
     assert!(without.is_empty(), "no example in the help (`after_help`) of {without:#?}");
 }
 
-/// The commands without commands below them, as `help --json` describes them.
+/// The commands without subcommands, as `help --json` describes them.
 pub(crate) fn leaves<'a>(command: &'a Value, found: &mut Vec<&'a Value>) {
     let below = command["commands"].as_array().unwrap();
     // Deprecated commands name their replacement.

@@ -1,4 +1,4 @@
-//! Completions: the shell scripts, and the program's answers to them.
+//! Completions: the shell scripts, and the completions that the program returns.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ use idempost_reference_server::faults::{Action, Rule};
 use crate::service::Service;
 use crate::support::{Idempost, SEND};
 
-/// The program's answer to fish for the last word.
+/// The completions that the program returns to fish for the last word.
 fn complete(idempost: Idempost, words: &[&str]) -> (Idempost, Vec<String>) {
     let idempost = idempost.env("IDEMPOST_COMPLETE", "fish");
     let ran = idempost.run(&[&["--", "idempost"], words].concat());

@@ -196,7 +196,7 @@ fn unreadable_consent_is_never_shown_or_exported_as_subscribed() {
     let table = idempost.run(&["contacts", "list", "-o", "human", "--columns", "email,unsubscribed"]).ok();
     let subscribed: Vec<_> = table.lines().filter(|line| line.contains("false")).collect();
     assert!(subscribed.len() == 1 && subscribed[0].contains("ada@x.test"), "{table}");
-    // An import needs a decision about each of them.
+    // An import needs a decision on each of them.
     let stderr = service.idempost().run_with(&["contacts", "import", "-"], &ran.stdout).fails(2);
     assert_eq!(stderr.matches("expected true or false; found").count(), 3, "{stderr}");
 }

@@ -157,7 +157,7 @@ impl Setup {
         events.len()
     }
 
-    /// How often a refresh token was sent, with or without a response.
+    /// The number of times a refresh token was sent, with or without a response.
     fn shown(&self) -> usize {
         let requests = self.service.core().requests();
         requests.iter().filter(|request| request.path == "/oauth/token").count()

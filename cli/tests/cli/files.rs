@@ -96,7 +96,7 @@ fn root_leaves_a_file_to_its_owner() {
     use std::os::unix::fs::{MetadataExt as _, chown};
     let idempost = Idempost::new().config("[defaults]\nretries = 1\n");
     let own = std::fs::metadata(idempost.config_file()).unwrap();
-    // Nobody else can give a file away.
+    // Only root can give a file away.
     let owner = if rustix::process::geteuid().is_root() { (1234, 1234) } else { (own.uid(), own.gid()) };
     chown(idempost.config_file(), Some(owner.0), Some(owner.1)).unwrap();
     idempost.run(&["config", "set", "retries", "2"]).ok();
@@ -215,7 +215,7 @@ fn ctrl_c_ends_an_import_that_waits_for_its_file() {
     let mut command = idempost.command();
     command.args(["contacts", "import", "-"]).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // More than fits in the pipe: once it is written, the program reads it.
+    // More than fits into the pipe: once it is written, the program has started to read.
     let input = format!("email\n{}", "ada@example.com\n".repeat(10_000));
     child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
     let stdin = child.stdin.take();

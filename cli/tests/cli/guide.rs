@@ -122,7 +122,7 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// The words of a command, up to what ends it in a shell.
+/// The words of a command, up to the character that ends it in a shell.
 fn words(command: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in command.chars() {
@@ -369,7 +369,7 @@ fn fits(shown: &[&str], found: &[&str]) -> bool {
     }
 }
 
-/// Runs the sessions of a page in one shell, so that a variable that one command sets is there for the next.
+/// Runs the sessions of a page in one shell, so that variables set by one command are available to the next.
 async fn run(name: &Path, page: &str) {
     let steps = steps(page);
     let server = idempost_sandbox::start(Settings::default()).await;
@@ -430,7 +430,7 @@ fn the_retry_loop_of_the_guide_sends_one_email() {
     let service = crate::service::Service::start();
     let outage = Rule::new(Action::error(503, "internal_server_error", "An outage."));
     service.core().faults().add(outage.on_path("/emails").times(6));
-    // The program's own pauses are as short as possible, and those of the loop take no time.
+    // The program's own delays are as short as possible, and those of the loop take no time.
     let shortened = format!(
         "sleep() {{ :; }}\nidempost() {{ {} --retries 1 \"$@\"; }}\n{script}",
         env!("CARGO_BIN_EXE_idempost")
@@ -581,7 +581,7 @@ fn every_page_that_names_the_oldest_supported_rust_is_right() {
     assert!(named >= 5, "{named} pages");
 }
 
-/// crates.io shows a README.md without the repository around it.
+/// crates.io shows a README.md without the rest of the repository.
 #[test]
 fn the_readme_of_a_crate_has_no_relative_links() {
     for folder in CRATES {

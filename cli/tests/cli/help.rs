@@ -72,7 +72,7 @@ fn no_flag_takes_a_credential() {
     }
     let mut found = Vec::new();
     collect(&Idempost::new().run(&["help", "--json"]).json(), &mut found);
-    // The password of a sandbox, which can also come from its variable.
+    // The password of a sandbox, which can also be set in its variable.
     assert_eq!(found, ["idempost sandbox serve --auth"]);
 }
 
@@ -155,7 +155,7 @@ fn every_example_can_be_pasted_at_80_columns() {
         for flag in if page == "idempost emails send" { &["-h", "--help"][..] } else { &["--help"] } {
             let path: Vec<_> = page.split(' ').skip(1).chain([*flag]).collect();
             let help = idempost.run(&path).ok();
-            // The last part of a page, of which an example is an indented line with those that a backslash continues.
+            // The last part of a page. An example in it is an indented line, with the lines that a backslash continues.
             let start = ["\nExample:\n", "\nExamples:\n"].iter().find_map(|start| help.find(start));
             let lines =
                 help[start.unwrap_or(help.len())..].lines().skip(2).take_while(|line| line.starts_with("  "));

@@ -222,7 +222,7 @@ fn no_command_prints_the_key() {
             let by_file = idempost.run(&arguments);
             let by_env = idempost.env("IDEMPOST_API_KEY", KEY).run(&arguments[..arguments.len() - 2]);
             for ran in [by_file, by_env] {
-                // A misplaced key is shown only to the person who typed it there.
+                // A misplaced key is shown only to the user who typed it there.
                 let stderr = ran.stdout.clone() + ran.stderr.as_str();
                 assert!(!stderr.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
             }

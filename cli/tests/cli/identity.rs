@@ -1,4 +1,4 @@
-//! Who a command acts as: `whoami`, what plans and prompts name, and the account that each kind of command reaches.
+//! Who a command acts as: `whoami`, the names in plans and prompts, and the account that each kind of command uses.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::bulk::distributed::Queue;
 use crate::service::Service;
 use crate::support::{Finish as _, Idempost, Ran, SEND, exit_code, signal};
 
-/// A service for each source of an account; the weaker ones are always set up, too.
+/// A service for each source of an account; sources of lower precedence are always set up too.
 struct Sources {
     flag: Service,
     environment: Service,
@@ -20,7 +20,7 @@ struct Sources {
     idempost: Idempost,
 }
 
-/// The sources, the strongest first.
+/// The sources, in order of precedence.
 const SOURCES: [&str; 4] = ["flag", "environment", "profile", "default"];
 
 impl Sources {
@@ -69,7 +69,7 @@ impl Sources {
         [&self.flag, &self.environment, &self.profile, &self.default]
     }
 
-    /// The number of requests of each service.
+    /// The number of requests that each service received.
     fn asked(&self) -> [usize; 4] {
         self.services().map(Service::asked)
     }

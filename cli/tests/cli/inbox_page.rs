@@ -25,7 +25,7 @@ use tokio::time::sleep;
 
 const KEY: &str = "sb_local";
 
-/// Records on every page what goes wrong: exceptions, unhandled promise rejections, and violations of its own policy.
+/// Records failures on every page: exceptions, unhandled promise rejections, and violations of its own content security policy.
 const WATCH: &str = "
     window.wrong = [];
     addEventListener('error', (event) => wrong.push(`error: ${event.message}`));
@@ -118,7 +118,7 @@ impl InboxPage {
         }
     }
 
-    /// Waits until this condition holds in the page. It doesn't while an element it uses is missing.
+    /// Waits until this condition holds on the page. While an element it uses is missing, it doesn't hold.
     async fn holds(&self, condition: &str) {
         let until = Instant::now() + TIMEOUT;
         let tried = format!("(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()");
@@ -149,7 +149,7 @@ impl InboxPage {
         }
     }
 
-    /// Stops, and fails if anything has gone wrong in the page.
+    /// Stops, and fails if anything has gone wrong on the page.
     async fn end(self) {
         assert_eq!(self.eval("window.wrong").await, json!([]));
         self.browser.stop().await;

@@ -26,7 +26,7 @@ fn with_inbox() -> Service {
     service
 }
 
-/// Receives a mail; returns its thread and its own ID.
+/// Receives an email; returns its thread and its own ID.
 fn received(service: &Service, subject: &str) -> (String, String) {
     let mail = format!("From: ada@example.com\r\nSubject: {subject}\r\n\r\nHow?");
     service.core().receive("sb_test", &[INBOX], mail).unwrap();

@@ -1,4 +1,4 @@
-//! However a command ends, it reports the outcome of its request.
+//! A command reports the outcome of its request, no matter how it ends.
 #![cfg(unix)]
 
 use std::fs::File;
@@ -62,7 +62,7 @@ fn a_signal_ends_every_command_that_reads_standard_input() {
     assert_eq!(service.asked(), 0, "nothing was sent");
 }
 
-/// Starts the program as a shell does in the foreground: Ctrl-C reaches it and all that it starts.
+/// Starts the program as a shell does in the foreground: Ctrl-C reaches it and all processes that it starts.
 fn in_foreground(mut command: std::process::Command) -> (Child, impl Fn()) {
     use std::os::unix::process::CommandExt as _;
     let child = command.process_group(0).spawn().unwrap();
@@ -114,7 +114,7 @@ fn ctrl_c_ends_an_endless_filter_with_the_code_of_an_interrupt() {
     wait_until("the filter runs", || {
         id = filter();
         let status = id.as_ref().and_then(|id| std::fs::read_to_string(format!("/proc/{id}/stat")).ok());
-        // Its time in user mode, in ticks.
+        // The CPU time it has spent in user mode, in ticks.
         burns = status
             .and_then(|stat| stat.split(' ').nth(13)?.parse::<u64>().ok())
             .is_some_and(|ticks| ticks > 20);
@@ -190,7 +190,7 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
     for flags in [&[][..], &["-q"]] {
         let output = to_a_full_disk(flags);
         let stderr = String::from_utf8(output.stderr).unwrap();
-        // The idempotency key makes all of them one email.
+        // With the idempotency key, all of them send one email.
         first = newest_email(&service);
         assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains(&first) && stderr.contains("order-17"), "{stderr}");

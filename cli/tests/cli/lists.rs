@@ -1,4 +1,4 @@
-//! `emails list`, `emails get`, `logs list`: for people, pipes and programs.
+//! `emails list`, `emails get`, `logs list`: output for users, pipes and programs.
 
 use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `idempost mcp`: the tools, what they may do, and the question before a change, as an application sees them.
+//! `idempost mcp`: the tools, what they may do, and the confirmation before a change, as an application sees them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -71,7 +71,7 @@ impl Application {
         self.next
     }
 
-    /// Calls a tool with each of these arguments, several at a time. Returns the arguments with their answers.
+    /// Calls a tool with each of these arguments, several at a time. Returns the arguments with their results.
     fn calls(&mut self, tool: &str, all: Vec<Value>) -> Vec<(Value, Value)> {
         let (mut in_flight, mut answered) = (BTreeMap::new(), Vec::new());
         let mut left = all.into_iter();
@@ -120,7 +120,7 @@ fn data(result: &Value) -> Value {
     serde_json::from_str(data).unwrap()
 }
 
-/// Groups of tools that fit one list.
+/// Groups of tools that fit into one list.
 const GROUPS: [&str; 4] = [
     "emails,received,domains,templates,doctor,usage",
     "contacts,segments,topics,properties,suppressions,logs,api-keys",
@@ -528,7 +528,7 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
     assert!(message.contains("eve@example.com") && message.contains("(16000 characters)"), "{message}");
     application.write(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}));
     assert_eq!(application.read()["result"]["isError"], true);
-    // Reading needs no confirmation, and invalid input no question.
+    // Reading needs no confirmation, and invalid input is rejected without asking.
     assert_eq!(application.call("emails_list", &json!({}))["isError"], false);
     assert_eq!(application.call("emails_send", &json!({"to": "ada@@example.com"}))["isError"], true);
     application.finish();
@@ -585,7 +585,7 @@ fn leaks(text: &str) -> bool {
 /// The content of the file that no tool may read.
 const CONTENT: &str = "the-content-of-a-local-file";
 
-/// Notices that a program opens a file. Only Linux can.
+/// Detects that a program opens a file, which only Linux can do.
 struct Watch {
     #[cfg(target_os = "linux")]
     events: OwnedFd,
@@ -616,8 +616,8 @@ impl Watch {
     }
 }
 
-/// Values in every syntax that names a file, standard input or a command anywhere. The first four are tried in each argument, the others only
-/// where an argument repeats.
+/// Values in every syntax that refers to a file, standard input or a command anywhere. The first four are tried in each argument, the others
+/// only in repeatable arguments.
 fn local_values(file: &Path, marker: &Path) -> Vec<String> {
     let (file, marker) = (file.display(), marker.display());
     vec![

@@ -1,4 +1,4 @@
-//! `idempost mcp --http`, with a client of another implementation, and what a web page could send.
+//! `idempost mcp --http`, with an independent client, and with the requests that a web page could send.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -26,7 +26,7 @@ use crate::support::{Idempost, Limited, exit_code, signal};
 struct Endpoint {
     process: Child,
     url: String,
-    /// The header that a new token is printed as.
+    /// The header in which a new token is printed.
     header: String,
 }
 
@@ -85,7 +85,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// The application's side: what its user answers, and what they were asked.
+/// The application's side: what its user answers, and what the user was asked.
 #[derive(Clone)]
 struct User {
     answer: Option<ElicitationAction>,

@@ -1,4 +1,4 @@
-//! Every exit code, with its message for people and its JSON for programs.
+//! Every exit code, with its human-readable message and its JSON.
 
 use http::Method;
 use idempost_reference_server::faults::{Action, Rule};
@@ -257,12 +257,12 @@ fn a_page_instead_of_an_error_is_not_a_reason_to_log_in() {
     }
 }
 
-/// A command of the table below, and what it does when it is run again.
+/// A command in the table below, and what happens when it is rerun.
 #[derive(Clone, Copy, PartialEq)]
 enum Repeated {
-    /// Acts twice: it isn't idempotent, or its key is random.
+    /// It acts twice: it isn't idempotent, or its key is random.
     ActsTwice,
-    /// Acts once: it is idempotent, or its key is on the command line.
+    /// It acts once: it is idempotent, or its key is on the command line.
     ActsOnce,
     /// A read.
     Reads,
@@ -384,7 +384,7 @@ fn an_unknown_outcome_names_the_command_that_repeats_it_without_secrets() {
     let stdin = idempost.run_with(&[&SEND[..8], &["--text", "-", "--retries", "0", "--json"]].concat(), "Hi");
     let when = stdin.error(9)["next"][0]["when"].as_str().unwrap().to_owned();
     assert!(when.contains("the same standard input"), "{when}");
-    // What wasn't sent, and what can't be repeated safely, has no such command.
+    // If nothing was sent, or a retry isn't safe, there is no such command.
     service.core().faults().add(Rule::new(Action::error(422, "validation_error", "no")).always());
     assert_eq!(idempost.run(&send(&["--json"])).error(3)["next"], Value::Null);
     service.core().faults().clear();
@@ -484,7 +484,7 @@ fn the_service_s_messages_cannot_control_the_terminal() {
 
 #[test]
 fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
-    // B-25: a proxy would receive the key and the mail.
+    // B-25: a proxy would receive the key and the email.
     let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let proxy = format!("http://{}", trap.local_addr().unwrap());
@@ -532,7 +532,7 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
     ]
     .map(proxy);
     let proxies = proxies.into_iter().chain([(refused, std::sync::Arc::default())]);
-    // A missing password is a setting; a refusal isn't retried.
+    // A missing password is a settings error; a denied connection isn't retried.
     for ((address, seen), code) in proxies.zip([2, 4, 4, 4, 7, 7]) {
         let idempost = Idempost::new()
             .env("IDEMPOST_BASE_URL", "https://service.invalid")
@@ -569,7 +569,7 @@ fn a_proxy_is_set_by_flag_variable_or_profile_except_for_no_proxy() {
     let url = format!("http://{address}");
     let remote = || {
         let base = Idempost::new().env("IDEMPOST_BASE_URL", "https://api.service.invalid");
-        // The setting replaces this one, which isn't even checked.
+        // The setting replaces the variable, which isn't even checked.
         base.env("IDEMPOST_API_KEY", "re_x").env("HTTPS_PROXY", "ftp://p")
     };
     let with_password = format!("http://me:sentinel@{address}");

@@ -137,7 +137,7 @@ fn a_killed_process_loses_nothing_older_than_a_second() {
             let emails = ids(&line.all("/emails"), "id");
             let lost = expected.difference(&emails).count();
             assert_eq!(lost, 0, "of {} after {after:?} on {connections} connections", expected.len());
-            // Every mail has its email, and every immediately delivered email has its mail.
+            // Every captured message has its email, and every immediately delivered email has its message.
             assert_eq!(ids(&line.all("/_/messages"), "email_id"), emails);
         }
     }

@@ -1,4 +1,4 @@
-//! Profiles: which exist, and concurrent changes.
+//! Profiles: which ones exist, and concurrent changes.
 
 use serde_json::json;
 
@@ -209,7 +209,7 @@ impl Accounts {
         Self { work, environment, idempost }
     }
 
-    /// How many emails the profile's account has sent, and how many the environment's.
+    /// The number of emails sent by the profile's account, and by the environment's.
     fn sent(&self) -> (usize, usize) {
         let strangers = [(&self.work, "sb_environment"), (&self.environment, "sb_work")];
         assert!(strangers.iter().all(|(service, key)| service.core().mails(key).is_empty()));
@@ -235,7 +235,7 @@ fn an_explicit_profile_wins_over_the_key_in_the_environment() {
     assert_eq!(run(&["auth", "token"]).ok(), "sb_work\n");
     assert_eq!(run(&["auth", "status", "--json"]).json()["profile_source"], "--profile");
     assert!(run(&["doctor"]).stdout.contains("IDEMPOST_API_KEY isn't used"));
-    // A key in a file is named explicitly, too.
+    // A key file is also named explicitly.
     std::fs::write(accounts.idempost.home().join("key"), "sb_file\n").unwrap();
     let sent = accounts.send(&["--profile", "work", "--api-key-file", "key"]);
     assert!(

@@ -84,7 +84,7 @@ fn a_mail_is_composed_from_flags() {
     idempost.run(&["sandbox", "receive", "/nowhere.eml"]).fails(2);
 }
 
-/// A mail with an image in its HTML and a file, both with hostile names.
+/// An email with an image in its HTML and a file, both with hostile names.
 const RICH: &str = concat!(
     "From: Ada <ada@example.com>\r\nTo: support@acme.test, Bob <bob@example.com>\r\nCc: c@example.com\r\n",
     "Reply-To: desk@example.com\r\nSubject: =?utf-8?b?R3LDvMOfZQ==?=\r\nMessage-ID: <m2@example.com>\r\nReferences: <m1@example.com>\r\n",

@@ -19,7 +19,7 @@ use crate::support::{signal, wait_until};
 
 const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
 
-/// Mails with these numbers arrive.
+/// Emails with these numbers arrive.
 fn arrive(core: &Core, numbers: std::ops::Range<usize>) {
     for n in numbers {
         let mail = format!("From: ada@example.com\r\nTo: in@acme.test\r\nSubject: no {n}\r\n\r\nHello\r\n");
@@ -31,7 +31,7 @@ fn subjects(numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|n| format!("no {n}")).collect()
 }
 
-/// The command with these flags. Columns are those of a table.
+/// The command with these flags. The columns are for table output.
 fn watch<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     let columns = if flags.contains(&"ndjson") { 2..2 } else { 2..4 };
     [&WATCH[..2], &WATCH[columns], &WATCH[4..], flags].concat()
@@ -340,7 +340,7 @@ fn a_line_lost_in_a_closed_pipe_is_printed_again() {
     let idempost = service.idempost();
     arrive(service.core(), 0..300);
     let mut child = idempost.command().args([&WATCH[..], &["--from-start"]].concat()).spawn().unwrap();
-    // The reader exits at once.
+    // The reader exits immediately.
     drop(child.stdout.take());
     assert_eq!(exit_code(&mut child), Some(0));
     assert_eq!(printed(look(&idempost, &[])), subjects(0..300));

@@ -1,4 +1,4 @@
-//! The recipient guard: where it is set, that nothing widens it, and that every way to send respects it.
+//! The recipient guard: where it can be set, that nothing widens it, and that every way of sending respects it.
 
 use std::path::Path;
 
@@ -223,7 +223,7 @@ async fn a_redirected_job_stays_redirected_without_the_flag() {
     assert_eq!(reached(&server), ["qa@acme.test", "qa@acme.test"]);
     let mails = server.service().mails("sb_test");
     assert!(mails.iter().any(|mail| mail.subject == "[bob@example.com] Hello"));
-    // A job that was planned without a guard respects that of the command that runs it.
+    // A job that was planned without a guard respects the guard of the command that runs it.
     let open = bulk(&idempost, &file, &["--allow-to", "*@acme.test", "--skip-invalid"]);
     assert!(!open.stderr.contains("panicked"), "{open:?}");
     assert_eq!(reached(&server).len(), 2);

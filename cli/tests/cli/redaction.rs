@@ -1,4 +1,4 @@
-//! Secrets in responses that fail: kept where the user wanted them, and in no message.
+//! Secrets in responses that can't be read: stored where the user wanted them, and shown in no message.
 
 use http::Method;
 use idempost_reference_server::faults::{Action, Rule};

@@ -62,7 +62,7 @@ async fn behind(start: impl FnOnce(&Path, u16, u16) -> Proxy) {
     assert_eq!(login.status.code(), Some(0), "{}", String::from_utf8_lossy(&login.stderr));
     assert_eq!(page.server.service().token_events().len(), 1);
 
-    // The page, without the trailing slash. Its stream isn't held back.
+    // The page, without the trailing slash. Its stream isn't buffered.
     page.driver().goto(format!("{base}/_")).await.unwrap();
     page.find("#live[data-state=on]").await;
     assert_eq!(page.eval("location.href").await, json!(format!("{base}/_/")));
@@ -92,7 +92,7 @@ async fn page_api_and_login_work_behind_nginx_under_a_path() {
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {here}/{kind}; "))
             .concat();
-        // Compresses even event streams.
+        // It even compresses event streams.
         let text = format!(
             "daemon off; master_process off; pid {here}/pid; error_log stderr; events {{}}\n\
              http {{ access_log off; {temporary} gzip on; gzip_min_length 0; gzip_types text/event-stream application/json;\n{}}}\n",

@@ -569,7 +569,7 @@ fn an_interrupted_wait_has_the_signal_s_exit_code() {
     }
 }
 
-/// A proxy that closes each connection without a response after this time; returns its URL and counts what it has cut.
+/// A proxy that closes each connection without a response after this time; returns its URL and counts the connections it has cut.
 fn cutting_proxy(target: String, after: Duration) -> (String, Arc<AtomicUsize>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

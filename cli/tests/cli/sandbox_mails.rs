@@ -3,7 +3,7 @@
 use crate::sandbox::{Sandbox, send};
 use crate::support::{Idempost, words};
 
-/// The subjects that a list has with these arguments.
+/// The subjects listed with these arguments.
 fn subjects(idempost: &Idempost, filter: &[&str]) -> Vec<String> {
     let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], filter].concat();
     idempost.run(&arguments).ok().lines().map(str::to_owned).collect()

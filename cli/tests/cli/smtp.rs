@@ -1,4 +1,4 @@
-//! The sandbox and SMTP: mail sent or received through it, and captured mails forwarded to another server.
+//! The sandbox and SMTP: mail sent or received through it, and captured email forwarded to another server.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;

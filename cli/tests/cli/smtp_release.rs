@@ -1,4 +1,4 @@
-//! Mails that leave the sandbox: forwarded or released to a real server, of which these tests see every command.
+//! Emails that leave the sandbox: forwarded or released to a real server. These tests see every command that it receives.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ struct Seen {
     recipients: Vec<String>,
     /// The messages.
     messages: Vec<String>,
-    /// Commands that are none of a simple session.
+    /// Commands that don't belong to a simple session.
     others: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ fn release(sandbox: &Sandbox, id: &str, to: &Value) -> (u16, Value) {
     ask(sandbox, "POST", &format!("/_/messages/{id}/release"), &json!({ "to": to }))
 }
 
-/// The entries of a mail's timeline about mails that left.
+/// The entries in an email's timeline about forwarding and release.
 fn relayed(sandbox: &Sandbox, id: &str) -> Vec<Value> {
     let (_, timeline) = ask(sandbox, "GET", &format!("/_/messages/{id}/timeline"), &json!({}));
     let events = timeline["events"].as_array().unwrap().iter().filter(|event| event.get("to").is_some());
@@ -154,7 +154,7 @@ fn a_released_mail_reaches_only_the_recipients_of_the_release() {
     assert_eq!(released.stderr, "released to qa@acme.test, QA <qa2@Acme.test>\n");
     let (recipients, messages) = sink.take();
     assert_eq!(recipients, ["<qa2@acme.test>", "<qa@acme.test>"]);
-    // The message is the captured one, with a dot more at the start of a line.
+    // The message is the captured one, with a dot added at the start of a line.
     let raw = idempost.run(&["sandbox", "inbox", "get", &id, "--raw"]).ok();
     assert_eq!(messages[0].replace("\r\n..", "\r\n."), raw + "\r\n.\r\n");
     assert!(messages[0].contains("To: Ada <ada@live.test>") && !messages[0].contains("eve@"), "{messages:?}");
@@ -192,7 +192,7 @@ fn a_received_mail_is_released_without_its_bcc_fields_and_bare_line_ends() {
         .fails(5);
 }
 
-/// The recipients of a release were checked, and those of the mail used: an allow list that let everything through.
+/// If the recipients of a release were checked but those of the email used, the allow list would let everything through.
 #[test]
 fn a_release_is_never_sent_to_the_recipients_of_the_mail_nor_to_those_that_are_not_allowed() {
     let sink = Sink::start();
@@ -320,7 +320,7 @@ fn only_allowed_recipients_of_forwarded_mails_get_them_and_the_timeline_names_th
         relayed(&sandbox, &none),
         [json!(["not_forwarded", ["cust@live.test", "eve@live.test"], refused])]
     );
-    // A mail can be released too, to those who are allowed.
+    // An email can also be released to allowed recipients.
     assert_eq!(release(&sandbox, &none, &json!("cust@live.test")).0, 422);
     assert_eq!(release(&sandbox, &none, &json!("qa@allowed.test")).0, 200);
     assert_eq!(sink.take().0, ["<qa@allowed.test>"]);

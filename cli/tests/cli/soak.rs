@@ -1,5 +1,5 @@
-//! A soak: a persistent sandbox, a webhook listener, a watch of received mail and bulk jobs run together, and are killed and restarted again
-//! and again. `IDEMPOST_SOAK_MINUTES=30 cargo test -p idempost-cli --test cli soak:: -- --ignored --nocapture` prints what it counted.
+//! A soak test: a persistent sandbox, a webhook listener, a watch of received mail and bulk jobs run together, and are repeatedly killed and
+//! restarted. `IDEMPOST_SOAK_MINUTES=30 cargo test -p idempost-cli --test cli soak:: -- --ignored --nocapture` prints what it counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ const RETAINED: usize = 5_000;
 /// Longer than any step takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The greatest and the last resident memory of a process that is restarted now and then, in KiB.
+/// The peak and the last resident memory, in KiB, of a process that is restarted occasionally.
 #[derive(Default)]
 struct Memory {
     greatest: u64,
@@ -42,7 +42,7 @@ impl Memory {
     }
 }
 
-/// The processes of the soak, and where they write.
+/// The processes of the soak test, and where they write.
 struct Soak {
     idempost: Idempost,
     port: String,
@@ -132,7 +132,7 @@ impl Soak {
         std::fs::read_to_string(self.file(&format!("{name}.log"))).unwrap_or_default()
     }
 
-    /// Sends an email to each row of a file, and kills the job before it ends, up to three times.
+    /// Sends an email for each row of a file, and kills the job before it ends, up to three times.
     fn bulk(&mut self, round: usize) {
         let mut rows = "to\n".to_owned();
         for row in 0..ROWS {
@@ -149,7 +149,7 @@ impl Soak {
                     signal(&child, Signal::KILL);
                     child.wait().unwrap();
                     *self.kills.entry("bulk").or_default() += 1;
-                    // A job that was killed before it was planned has to be sent again.
+                    // A job that was killed before it was planned must be started again.
                     let planned = self.idempost.run(&["bulk", "status", "--json"]);
                     let rows = self.idempost.run(&["bulk", "list", "--json"]).stdout;
                     if planned.code == Some(0) && jobs(&rows) > round {
@@ -228,7 +228,7 @@ impl Delivered {
     }
 }
 
-/// The subjects of the received mails that were printed.
+/// The subjects of the received emails that were printed.
 fn received(path: &Path) -> BTreeSet<String> {
     // A killed process may leave half of a line.
     let mails = std::fs::read_to_string(path).unwrap();
@@ -244,7 +244,7 @@ fn soak() {
     let length = Duration::from_mins(minutes);
     let mut soak = Soak::start();
     let (mut sandbox, mut listener, mut watch) = (Memory::default(), Memory::default(), Memory::default());
-    // After the last restart of the sandbox and some time to fill up what it retains.
+    // After the last restart of the sandbox, and some time for its retained data to fill up again.
     let mut settled = None;
     let mut round = 0;
     let mut delivered = Delivered::of(&soak.file("events"));
@@ -281,7 +281,7 @@ fn soak() {
         }
         round += 1;
     }
-    // Deliveries that found no listener are repeated after minutes and hours.
+    // Deliveries that found no listener are retried after minutes and hours.
     let (rows, mails) = (round * ROWS, round * RECEIVED);
     let end = Instant::now() + TIMEOUT;
     loop {

@@ -96,7 +96,7 @@ fn a_result_without_any_of_the_selected_fields_is_an_error() {
         error["message"].as_str().unwrap().starts_with("unknown field `subjct`; the fields are: id, "),
         "{error}"
     );
-    // The change stands, and is reported.
+    // The change took effect and is reported.
     let error = idempost.run(&[&crate::support::SEND[..], &["--json=foo"]].concat()).error(1);
     assert_eq!(
         (&error["outcome"], error["ids"].as_array().unwrap().len()),

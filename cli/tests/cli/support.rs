@@ -142,7 +142,7 @@ fn default_signals() {
     });
 }
 
-/// Whether to search more than each run can afford: `.ci/run models`.
+/// Whether to search more than an ordinary run can afford: `.ci/run models`.
 pub(crate) fn exhaustive() -> bool {
     std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some()
 }
@@ -157,7 +157,7 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A program's exit and output, awaited with a limit.
+/// A program's exit and output, awaited with a timeout.
 pub(crate) trait Finish {
     #[track_caller]
     fn finish(self) -> Output;
@@ -179,7 +179,7 @@ impl Finish for &mut Command {
     }
 }
 
-/// The exit code, awaited with a limit.
+/// The exit code, awaited with a timeout.
 #[track_caller]
 pub(crate) fn exit_code(child: &mut Child) -> Option<i32> {
     let mut status = None;

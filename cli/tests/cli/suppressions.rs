@@ -104,7 +104,7 @@ fn check_answers_by_its_exit_code() {
     let ran = check(&["--json"]);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, &document["suppression"]["id"]), (Some(3), &json!(id)));
-    // A service that can't be reached answers nothing.
+    // A service that can't be reached doesn't respond.
     let unreachable =
         Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
     unreachable.run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);

@@ -29,7 +29,7 @@ struct Front {
     _runtime: Runtime,
 }
 
-/// Who signs a certificate.
+/// The authority that signs a certificate.
 #[derive(Clone, Copy)]
 enum Signer {
     Known,
@@ -211,7 +211,7 @@ fn a_service_that_demands_a_client_certificate_is_refused_without_a_retry() {
     assert_eq!((connections(), front.service.asked()), (before.get() + 1, 0));
 }
 
-/// Sends until the program reads why it is refused. Over TLS 1.3 the refusal arrives after the request was sent; if the connection ends before
+/// Sends until the program reads why it is rejected. Over TLS 1.3, the rejection arrives after the request was sent; if the connection ends before
 /// it is read, the outcome is unknown.
 fn refused(send: impl FnMut() -> Ran) -> Ran {
     std::iter::repeat_with(send).take(20).find(|ran| ran.code == Some(4)).unwrap()

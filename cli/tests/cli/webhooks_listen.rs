@@ -452,7 +452,7 @@ fn a_webhook_that_cannot_be_deleted_is_reported() {
     listener.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert!(stderr.contains(&format!("idempost webhooks delete {id}")), "{stderr}");
 
-    // Deleted by someone else in the meantime: equally fine.
+    // It was deleted by someone else in the meantime, which is fine too.
     service.core().faults().clear();
     idempost.run(&["webhooks", "delete", &id]).ok();
     let mut listener = Listener::start(&idempost, &[]);
@@ -500,7 +500,7 @@ fn the_webhook_of_a_killed_listener_is_deleted_by_the_next_one() {
     let mut killed = Listener::start(&idempost, &[]);
     assert_eq!(endpoints().len(), 2);
     killed.stop(Signal::KILL);
-    // Another account has nothing to do with it.
+    // Another account isn't affected.
     let mut other = idempost.command();
     let mut other = other.env("IDEMPOST_API_KEY", "sb_other").args(["webhooks", "listen"]).spawn().unwrap();
     let mut line = String::new();
@@ -508,7 +508,7 @@ fn the_webhook_of_a_killed_listener_is_deleted_by_the_next_one() {
     signal(&other, Signal::INT);
     assert_eq!(exit_code(&mut other), Some(0));
     assert_eq!(endpoints().len(), 2);
-    // Nor is that of a listener that runs deleted.
+    // The webhook of a running listener isn't deleted either.
     let (mut first, mut second) = (Listener::start(&idempost, &[]), Listener::start(&idempost, &[]));
     let (endpoints_now, dead) = (endpoints(), killed.announced["endpoint"].as_str().unwrap());
     assert!(endpoints_now.len() == 3 && !endpoints_now.contains(&dead.to_owned()), "{endpoints_now:?}");

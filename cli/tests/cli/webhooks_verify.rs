@@ -6,7 +6,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const HEADERS: &str = "POST /hooks HTTP/1.1\r\nhost: acme.test\r\nsvix-id: msg_p5jXN8AQM9LWM0D4loKWxJek\r\n\
      svix-timestamp: 1614265330\r\nsvix-signature: v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=\r\n\r\n";
 const BODY: &str = r#"{"test": 2432232314}"#;
-/// Its time of arrival.
+/// When it arrived.
 const AT: [&str; 2] = ["--at", "2021-02-25T15:02:10Z"];
 
 /// The program in a folder with the secret, the headers and the body.

@@ -17,7 +17,7 @@ use crate::{
     types::{AccessToken, ApiKey, TokenClaims},
 };
 
-/// Without sessions no credential can be refreshed.
+/// Without sessions, no credential can be refreshed.
 #[cfg(not(feature = "oauth"))]
 #[derive(Clone)]
 pub(crate) enum Token {}
@@ -73,9 +73,9 @@ impl Credentials {
         self
     }
 
-    /// Returns the credential for the next attempt. Waits for a refresh until `deadline` at most; the refresh itself continues.
+    /// Returns the credential for the next attempt. Waits for a refresh until `deadline` at the latest; the refresh itself continues.
     ///
-    /// After the first 401 of a call, `rejected` is the rejected token: the result is then another token, or an error with the response.
+    /// After the first 401 of a call, `rejected` is the rejected token; the result is then a different token, or an error with the response.
     #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
     pub(crate) async fn authorize(
         &self,
@@ -115,7 +115,7 @@ impl Credentials {
             Self::Session(session, _) => {
                 let record = session.record().await?.ok_or(AuthError::LoggedOut)?;
                 let token = match record.access_token {
-                    // Even an expired token names its account.
+                    // Even an expired token identifies its account.
                     Some(token) => token,
                     None => session.access_token().await?,
                 };
@@ -135,7 +135,7 @@ impl Credentials {
         let _ = token;
     }
 
-    /// Returns the error for the second 401 of a call: the token was new, so further calls with it request no other refresh.
+    /// Returns the error for the second 401 of a call: the token was new, so further calls with it don't request another refresh.
     pub(crate) fn give_up(&self, rejected: Rejected) -> AuthError {
         match self {
             Self::Fixed(_) => {}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-/// Hashes what identifies an account with a salt, so that the result reveals nothing and can't be compared with that of another salt.
+/// Hashes what identifies an account with a salt, so that the result reveals nothing and can't be compared with one from another salt.
 pub(crate) fn of(salt: &[u8], kind: &str, identity: &str) -> String {
     // HMAC accepts keys of any length.
     let Ok(mut hash) = Hmac::<Sha256>::new_from_slice(salt) else { return String::new() };

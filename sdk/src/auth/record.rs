@@ -14,9 +14,9 @@ use crate::{
     },
 };
 
-/// The longest pause that a token endpoint can ask for.
+/// The longest delay that a token endpoint can request.
 const MAX_THROTTLE: Duration = Duration::from_secs(60 * 60);
-/// The largest difference by which a clock that is kept in time is set back.
+/// The largest step by which a synchronized clock is set back.
 const MAX_CORRECTION: Duration = Duration::from_secs(60);
 
 /// The version of the record format. A record of a later version is rejected and left unchanged.
@@ -36,7 +36,7 @@ pub struct TokenRecord {
     pub generation: u64,
     /// The only origin that the tokens may be sent to, such as `https://api.example.com`.
     pub origin: String,
-    /// The issuer of the tokens, if the server was discovered by its metadata.
+    /// The issuer of the tokens, if the server was discovered through its metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     /// The URL of the token endpoint.
@@ -53,7 +53,7 @@ pub struct TokenRecord {
     /// When these tokens were requested. The lifetime is measured from before the request, so that it is never overestimated.
     #[serde(with = "instant")]
     pub obtained_at: SystemTime,
-    /// The same moment by the server's clock (`Date`), if its response stated it. It counts where the clock that wrote `obtained_at` was ahead.
+    /// The same moment according to the server's clock (`Date`), if its response stated it. It is used if the clock that wrote `obtained_at` was ahead.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "served")]
     pub served_at: Option<SystemTime>,
     /// The lifetime of the access token, from `obtained_at`. The service's is 900 s.
@@ -65,7 +65,7 @@ pub struct TokenRecord {
     /// A refresh that was started and whose outcome is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<RefreshPending>,
-    /// The token endpoint asked not to be asked again for a while.
+    /// The token endpoint asked the client to wait before the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) throttled: Option<Throttled>,
     /// Set when the grant has ended. Its tokens are never sent again.
@@ -95,14 +95,14 @@ pub(crate) struct Throttled {
 }
 
 impl Throttled {
-    /// The rest of the pause. A clock that was set back proves nothing, and no server is taken at its word for longer than [`MAX_THROTTLE`].
+    /// The remaining delay. A clock that was set back proves nothing, and no server's delay is honored for longer than [`MAX_THROTTLE`].
     pub(crate) fn left(&self, now: SystemTime) -> Option<Duration> {
         let elapsed = now.duration_since(self.since).ok()?;
         self.pause.min(MAX_THROTTLE).checked_sub(elapsed).filter(|left| !left.is_zero())
     }
 }
 
-/// An optional time.
+/// Serializes an optional time.
 mod served {
     use std::time::SystemTime;
 
@@ -209,7 +209,7 @@ impl TokenRecord {
                         "it isn't an object with all fields of a login".to_owned()
                     }
                     Category::Data => format!("`{path}` is invalid"),
-                    // The path can end in a name of the damaged JSON, which can be part of a token.
+                    // The path can end in a name from the damaged JSON, which can be part of a token.
                     _ => format!("its JSON is malformed at line {}, column {}", cause.line(), cause.column()),
                 })
             })?;
@@ -226,8 +226,8 @@ impl TokenRecord {
         self.expires_at_by(clock::wall())
     }
 
-    /// Returns the same for a clock that reads `now`. One that is behind `obtained_at` by more than a correction isn't the clock that wrote it,
-    /// so the server's time counts.
+    /// Returns the same for a clock that reads `now`. If it is behind `obtained_at` by more than a correction, it isn't the clock that wrote that
+    /// time, so the server's time is used.
     pub(crate) fn expires_at_by(&self, now: SystemTime) -> SystemTime {
         let is_another = self.obtained_at.duration_since(now).is_ok_and(|behind| behind > MAX_CORRECTION);
         let begun = self.served_at.filter(|_| is_another).unwrap_or(self.obtained_at);

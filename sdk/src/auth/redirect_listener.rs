@@ -1,7 +1,7 @@
 //! A loopback server for the browser's redirect (RFC 8252, 7.3 and 8.3).
 //!
 //! Every program on this machine, and every page in the browser, can send requests to its port. Only a request with the `state` of this
-//! authorization counts: any other changes nothing, and the wait continues.
+//! authorization counts; any other changes nothing, and the wait continues.
 //!
 //! | threat | measure |
 //! |---|---|

@@ -15,7 +15,7 @@ use super::record::TokenRecord;
 /// An implementation sends at most one request over a new connection, follows no redirect, retries nothing, takes at most 30 s and reads
 /// at most 64 KiB.
 pub(crate) trait TokenEndpoint: Send + Sync {
-    /// Asks for `scope`, or for that of the grant.
+    /// Requests `scope`, or that of the grant.
     fn refresh<'a>(
         &'a self,
         record: &'a TokenRecord,
@@ -57,7 +57,7 @@ pub(crate) struct Tokens {
     pub(crate) access_token: Option<AccessToken>,
     /// The response's value if it is valid; else 60 s.
     pub(crate) expires_in: Duration,
-    /// When they were requested, by the server's clock.
+    /// When they were requested, according to the server's clock.
     pub(crate) served_at: Option<SystemTime>,
     /// `None`: unchanged (RFC 6749, 5.1).
     pub(crate) scope: Option<String>,

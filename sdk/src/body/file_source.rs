@@ -44,7 +44,7 @@ pub(super) struct OpenFile {
 }
 
 impl FileSource {
-    /// Reads a file's metadata. The file has to be regular and readable.
+    /// Reads a file's metadata. It must be a regular, readable file.
     pub(crate) async fn inspect(path: PathBuf) -> io::Result<Self> {
         let found = tokio::fs::metadata(&path).await?;
         if !found.is_file() {

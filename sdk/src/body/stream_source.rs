@@ -67,7 +67,7 @@ impl OpenStream {
         Ok((!piece.is_empty()).then_some(piece))
     }
 
-    /// Receives the next bytes. The stream has to have as many as promised: the service can't mistake an incomplete body for a complete one.
+    /// Receives the next bytes. The stream must yield as many as promised: the service can't mistake an incomplete body for a complete one.
     async fn received(&mut self) -> io::Result<Option<Bytes>> {
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
         let Some(bytes) = self.stream.next().await.transpose()? else {

@@ -1,7 +1,7 @@
-//! The door of every request: the client's recipient guard.
+//! The gate for every request: the client's recipient guard.
 //!
-//! Only an [`Admitted`] operation can be executed, and only this module creates one. It looks at method, path and body as they will be sent,
-//! whoever described them, and rejects what it doesn't know: a new operation that sends is rejected until [`reach`] lists it.
+//! Only an [`Admitted`] operation can be executed, and only this module creates one. It inspects the method, path and body as they will be
+//! sent, no matter how the request was built, and rejects what it doesn't know: a new operation that sends is rejected until [`reach`] lists it.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ pub(crate) async fn admit(
     Ok(Admitted(operation))
 }
 
-/// Checks and redirects the recipients in an operation's body. Returns which other ones the service would determine.
+/// Checks and redirects the recipients in an operation's body. Returns which other recipients the service would determine.
 pub(crate) fn screen(guard: &RecipientGuard, operation: &mut Operation) -> Result<Option<Stored>> {
     operation.ready()?;
     let reads = [Method::GET, Method::HEAD].contains(&operation.method) && operation.body.is_empty();
@@ -97,7 +97,7 @@ enum Reach {
     Email(Redirect),
     /// The recipients of each email in its body.
     Batch,
-    /// Those in its body, and others that the service determines.
+    /// The recipients in its body, and others that the service determines.
     Stored(Stored),
 }
 
@@ -107,13 +107,13 @@ enum Redirect {
     Impossible,
 }
 
-/// Where the service takes recipients from. Paths are those of a `GET`.
+/// Where the service gets recipients from. The paths are for a `GET`.
 pub(crate) enum Stored {
     /// An email or a draft, by its path.
     Email(String),
-    /// A draft, which replies to the sender of another email if it has no recipients; the path of its inbox, and its own.
+    /// A draft, which replies to the sender of another email if it has no recipients; the path of its inbox, and its own path.
     Draft { inbox: String, draft: String },
-    /// The sender and the recipients of the email that is answered.
+    /// The sender and the recipients of the email that is replied to.
     Reply(String),
     /// The contacts of a segment in the body, if the broadcast is sent.
     NewBroadcast,
@@ -133,7 +133,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
     let decoded: Vec<_> =
         encoded.iter().map(|one| percent_decode_str(one).decode_utf8().ok()).collect::<Option<_>>()?;
     let segments: Vec<&str> = decoded.iter().map(Cow::as_ref).collect();
-    // A proxy that decodes the path could read another one.
+    // A proxy that decodes the path could see a different one.
     if segments.iter().any(|segment| segment.split(['/', '\\']).any(|part| matches!(part, "." | ".."))) {
         return None;
     }
@@ -156,7 +156,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
         ("POST", ["inboxes", _, "drafts", _, "send"]) => {
             Reach::Stored(Stored::Draft { inbox: first(2), draft: first(4) })
         }
-        // A draft is judged when it is sent.
+        // A draft is checked when it is sent.
         ("POST" | "PATCH" | "DELETE" | "PUT", ["inboxes", rest @ ..])
             if !matches!(rest.last(), Some(&("send" | "reply" | "forward"))) =>
         {
@@ -336,7 +336,7 @@ impl Lookup<'_> {
         Ok(())
     }
 
-    /// Checks the contacts of a segment, page by page, until as many problems are known as an error lists.
+    /// Checks the contacts of a segment, page by page, until there are as many problems as an error lists.
     async fn contacts(&mut self, segment: &str) -> Result<()> {
         #[derive(Deserialize)]
         struct Page {

@@ -43,7 +43,7 @@ impl AnnouncedLimit {
             .min_by(|one, other| one.per_second().total_cmp(&other.per_second()))
     }
 
-    /// Returns the time until the window is reset, if it is used up: `ratelimit-remaining` is 0.
+    /// Returns the time until the window is reset, if it is used up (`ratelimit-remaining` is 0).
     pub(super) fn reset_if_exhausted(headers: &HeaderMap) -> Option<Duration> {
         let exhausted = number(headers, REMAINING) == Some(0);
         exhausted.then(|| number(headers, RESET)).flatten().map(|seconds| Duration::from_secs(seconds.into()))

@@ -14,8 +14,8 @@
 //! | 303, 1xx, and values that are no HTTP status | unknown | no |
 //! | all other statuses | rejected | no |
 //!
-//! The names of errors count only within a 4xx other than 408 ([`ApiError::kind`]): what a proxy or a failing service writes into a 5xx says
-//! nothing about the request.
+//! Error names count only in a 4xx other than 408 ([`ApiError::kind`]): what a proxy or a failing service puts into a 5xx says nothing about
+//! the request.
 //!
 //! A read never has an unknown outcome: where the table says so, its result is not sent (no response) or rejected (a response).
 

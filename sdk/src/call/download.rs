@@ -32,7 +32,7 @@ impl Call<Bytes> {
     /// ```
     ///
     /// # Errors
-    /// Those of the call; [`Error::Write`] if the writer fails. Bytes that have been written stay written.
+    /// The errors of the call; [`Error::Write`] if the writer fails. Bytes that have been written stay written.
     pub async fn write_to<W: AsyncWrite + Unpin + Send>(self, writer: &mut W) -> Result<u64> {
         let (core, mut operation) = self.into_parts();
         // A range counts encoded bytes.

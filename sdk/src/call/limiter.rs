@@ -3,7 +3,7 @@
 //! # Why it neither leaks nor idles
 //!
 //! Nothing is assigned in advance. A waiting call holds a place in a FIFO lock and nothing else; only the head of the
-//! queue asks the pace, and the pace changes only when a request is sent. A dropped future therefore returns nothing but its place,
+//! queue consults the pace, and the pace changes only when a request is sent. A dropped future therefore returns nothing but its place,
 //! which the lock closes in constant time. A [`Permit`] that is dropped before sending returns its slot. The slot of a new call is
 //! that of the head and an interval for each waiting call, so a call whose slot comes after its deadline fails immediately. Memory is
 //! proportional to the waiting calls.
@@ -39,7 +39,7 @@ const MAX_HOLD: Duration = Duration::from_secs(60);
 /// whose slot comes after its deadline fails immediately, and nothing is sent.
 ///
 /// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (at most
-/// 60 s; without one, at most 1 s) and slows the client down for a while.
+/// 60 s; without one, for at most 1 s) and slows the client down for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum RateLimit {
@@ -87,7 +87,7 @@ pub(crate) struct TooLate {
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: RateLimit,
-    /// What the times of the pace count from.
+    /// The origin of the pace's times.
     start: Instant,
     /// Whether calls pass without checking the state, because no limit is known.
     open: AtomicBool,

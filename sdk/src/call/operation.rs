@@ -36,7 +36,7 @@ pub(crate) const RESERVED_HEADERS: [HeaderName; 8] = [
 /// The name of an operation by method and path.
 const RAW: &str = "request";
 
-/// The routes on which the service honors it, for requests by method and path.
+/// The routes on which the service honors the key, for requests by method and path.
 const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
 
 /// A path without its IDs, which can be addresses: `/emails/{id}`.
@@ -70,7 +70,7 @@ pub(crate) struct Operation {
     pub(crate) route: Route,
     /// A URL outside of the service's base URL. The client sends no credential and no default headers to it.
     pub(crate) external_url: Option<Url>,
-    /// The query of a caller's own path, as it was written.
+    /// The query of a path that the caller wrote, unchanged.
     raw_query: Option<String>,
     pub(crate) query: Vec<(Cow<'static, str>, String)>,
     pub(crate) headers: HeaderMap,
@@ -81,7 +81,7 @@ pub(crate) struct Operation {
     pub(crate) problems: Option<Problems>,
     /// Problems of the call itself, which [`Call::unchecked`](super::Call::unchecked) can't skip.
     pub(crate) faults: Vec<Problem>,
-    /// The number of IDs that the response has to contain.
+    /// The number of IDs that the response must contain.
     pub(crate) ids: Option<usize>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: Option<RetryPolicy>,
@@ -157,7 +157,7 @@ impl Operation {
         Self { route, faults, ..Self::new(name, method, path) }
     }
 
-    /// An operation at a URL that the service issued. It has to be https if the client's base URL is.
+    /// An operation at a URL that the service issued. It must be https if the client's base URL is.
     pub(crate) fn external(name: &'static str, url: &str, base: &Url) -> Self {
         let mut operation = Self::get(name, "/");
         let fits = |url: &Url| match url.scheme() {
@@ -247,7 +247,7 @@ impl Operation {
         self.idempotency == Idempotency::Keyed
     }
 
-    /// Sets the number of IDs that the response has to contain.
+    /// Sets the number of IDs that the response must contain.
     pub(crate) fn with_ids(mut self, ids: usize) -> Self {
         self.ids = Some(ids);
         self

@@ -19,7 +19,7 @@ pub(crate) struct Metrics {
     limiter: Histogram<f64>,
 }
 
-/// The boundaries that the convention advises for `http.client.request.duration`, in seconds, and two for calls with retries.
+/// The bucket boundaries that the convention recommends for `http.client.request.duration`, in seconds, plus two for calls with retries.
 const SECONDS: [f64; 16] =
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 30.0, 60.0];
 
@@ -45,7 +45,7 @@ impl Metrics {
     }
 }
 
-/// The figures of one call.
+/// The metrics of one call.
 pub(super) struct Recorder {
     metrics: Metrics,
     operation: KeyValue,

@@ -47,7 +47,7 @@ impl Preview {
     }
 }
 
-/// `Debug` prints only the operation's name: the request can hold private data.
+/// `Debug` prints only the operation's name: the request can contain private data.
 impl fmt::Debug for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Preview").field("operation", &self.operation.name).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! The pace of a sender: when each request may be sent, as far as the service's responses tell. It never reads a clock.
+//! The pace of a sender: when each request may be sent, judging by the service's responses. It never reads a clock.
 //!
 //! # Why it stays within a limit
 //!
@@ -10,12 +10,12 @@
 //!
 //! # How it learns a limit that the service doesn't announce
 //!
-//! A new sender has no limit. The first 429 sets the rate of the last second, which is too low if the requests before it were sent at once: the
+//! A new sender has no limit. The first 429 sets the rate of the last second, which is too low if the requests before it were sent all at the same time: the
 //! rate triples every second until the next 429, and only then is it a measured one. From then on, a 429 lowers the rate to just below the one
 //! that failed. The rate then stays the same for some time, and increases until the next 429: slowly at first, so that few requests exceed
 //! the limit, then faster, so that a raised limit is soon used. The wait doubles with every 429 that comes after it, up to as many requests as
 //! make a 429 rare. An earlier one shows that the rate is wrong: it is lowered further, to what the service accepted in the last second. A rate
-//! that increases without end shows that there is no limit any more.
+//! that increases without end shows that there is no limit anymore.
 
 use std::time::Duration;
 
@@ -42,14 +42,14 @@ const FLOOR: f64 = 0.05;
 
 /// The pause after a 429 without `Retry-After`.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The same while the rate triples.
+/// The pause after such a 429 while the rate triples.
 const SHORT_PAUSE: Duration = Duration::from_millis(300);
 
 /// The rate in requests per second at which a slow start begins.
 const START: f64 = 5.0;
-/// How much faster the rate becomes every second in a slow start, and between the first two 429s.
+/// The factor by which the rate grows every second during a slow start, and between the first two 429s.
 const GROWTH: f64 = 3.0;
-/// Where that begins at least, in requests per second.
+/// The minimum rate at which that growth begins, in requests per second.
 const MIN_START: f64 = 3.0;
 /// How far the first 429 lowers the rate: that of the last second can be two windows' limit.
 const BELOW_FIRST: f64 = 0.9;
@@ -68,7 +68,7 @@ const STEP: f64 = 0.01;
 /// The time in which the increase doubles, in seconds.
 const DOUBLING: f64 = 4.0;
 
-/// What a response says about the rate of requests.
+/// What a response says about the request rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RateVerdict {
@@ -83,7 +83,7 @@ pub enum RateVerdict {
     Unrelated,
 }
 
-/// A response, as far as it concerns the pace.
+/// The parts of a response that affect the pace.
 #[derive(Clone, Copy, Debug)]
 pub struct RateSignal {
     sent_at: Duration,
@@ -196,7 +196,7 @@ impl RateLimiter {
         later(self.base(head), wait)
     }
 
-    /// Takes the slot of a request that is sent now.
+    /// Takes a slot for a request that is sent now.
     ///
     /// # Errors
     /// No request may be sent: returns when to try again.
@@ -213,7 +213,7 @@ impl RateLimiter {
         Ok(RateSlot(Some((before, after))))
     }
 
-    /// Returns a slot that wasn't used. If a later request was sent, it is in the past, and using it as well would be a burst.
+    /// Returns a slot that wasn't used. If a later request has been sent, the slot is in the past, and using it as well would cause a burst.
     pub fn give_back(&mut self, slot: RateSlot) {
         if let RateSlot(Some((before, after))) = slot
             && self.next == Some(after)
@@ -229,7 +229,7 @@ impl RateLimiter {
             && self.announce(limit, in_flight, now)
             && let Some(reset) = signal.exhausted
         {
-            // Only here: once the sender paces itself, an exhausted window is what a full one ends with.
+            // Only here: once the sender paces itself, a fully used window always ends exhausted.
             self.pause_until(later(now, reset.min(limit.window())));
         }
         match signal.verdict {
@@ -249,7 +249,7 @@ impl RateLimiter {
         [self.max, self.announced.map(paced)].into_iter().flatten().reduce(f64::min)
     }
 
-    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance.
+    /// The time at which a request sent at `at` counts: when it was due, unless that is longer ago than the tolerance.
     fn base(&self, at: Duration) -> Duration {
         self.next.map_or(at, |next| next.max(at.saturating_sub(TOLERANCE)))
     }
@@ -263,7 +263,7 @@ impl RateLimiter {
         let before = std::mem::replace(&mut self.announced, announced);
         self.learned = None;
         if announced.is_some() {
-            // Requests sent before count in the service's window, which admits no more than the limit.
+            // Earlier requests also count toward the service's window, which admits no more than the limit.
             let lowered = before.is_some_and(|before| before.per_second() > limit.per_second());
             let sent = if lowered { limit.requests() } else { in_flight.clamp(1, limit.requests()) };
             let next = later(now, interval(paced(limit)).saturating_mul(sent));

@@ -22,9 +22,9 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// The number of attempts of a call, and the delays between them.
 ///
 /// The delay before attempt n + 1 is a random part of min(`max_delay`, `base_delay` · 2ⁿ) ("full jitter"). A longer `Retry-After` of the service takes
-/// precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) has it.
+/// precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) returns the delay.
 ///
-/// [`decide_by`](Self::decide_by) adds rules of the application.
+/// [`decide_by`](Self::decide_by) adds the application's own rules.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
     max_attempts: u32,
@@ -45,7 +45,7 @@ impl fmt::Debug for Decider {
     }
 }
 
-/// A failed attempt that can be repeated: see [`RetryPolicy::decide_by`].
+/// A failed attempt that can be retried: see [`RetryPolicy::decide_by`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FailedAttempt<'a> {
@@ -53,7 +53,7 @@ pub struct FailedAttempt<'a> {
     pub attempt: u32,
     /// The time since the call started.
     pub elapsed: Duration,
-    /// The error that the call ends with if it isn't repeated.
+    /// The error with which the call ends if it isn't retried.
     pub error: &'a Error,
     /// What the policy's own rules decide: the delay, or `None` after [`max_attempts`](RetryPolicy::max_attempts) and before a long
     /// `Retry-After`.
@@ -61,7 +61,7 @@ pub struct FailedAttempt<'a> {
 }
 
 impl Default for RetryPolicy {
-    /// Three attempts, with a delay of at most 0.5 s at first and 20 s later, and a budget of 500 retries.
+    /// Three attempts, with delays of at most 0.5 s at first and 20 s later, and a budget of 500 retries.
     fn default() -> Self {
         Self {
             max_attempts: 3,
@@ -112,11 +112,11 @@ impl RetryPolicy {
         self
     }
 
-    /// Lets a function decide about each retry: it returns the delay before the next attempt, or `None` to end the call with the error.
+    /// Lets a function decide on each retry: it returns the delay before the next attempt, or `None` to end the call with the error.
     ///
-    /// It is asked only about attempts whose repetition is safe and can succeed, so it can't make an email be sent twice. The call's timeout
-    /// and the client's [`budget`](Self::budget) still apply. Another attempt after a token refresh is no retry in this sense, nor is the
-    /// resumption of a download.
+    /// It is called only if a retry is safe and can succeed, so it can't cause an email to be sent twice. The call's timeout
+    /// and the client's [`budget`](Self::budget) still apply. Another attempt after a token refresh isn't a retry in this sense, nor is
+    /// resuming a download.
     ///
     /// ```
     /// use std::time::Duration;
@@ -188,7 +188,7 @@ pub(crate) struct Cause {
     retry_after: Option<Duration>,
     /// The minimum delay below which a retry is pointless.
     minimum: Duration,
-    /// How many retries of the budget it costs.
+    /// How many retries it takes from the budget.
     cost: u32,
     /// Whether delay and budget don't apply.
     pub(crate) immediate: bool,
@@ -252,7 +252,7 @@ impl Budget {
         Self { left: AtomicI64::new(full), full }
     }
 
-    /// Withdraws the cost of one retry, and returns what was withdrawn; `None` if the budget doesn't cover it.
+    /// Withdraws the cost of one retry, and returns the amount; `None` if the budget doesn't cover it.
     pub(crate) fn take(&self, cause: &Cause) -> Option<i64> {
         let cost = i64::from(cause.cost) * SUCCESSES_PER_RETRY;
         let spend = |left| (left >= cost).then(|| left - cost);

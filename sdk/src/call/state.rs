@@ -76,7 +76,7 @@ impl CallState {
         self.is_retryable()
     }
 
-    /// Returns whether the operation was executed, as far as is known.
+    /// Returns whether the operation was executed, as far as the client knows.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
     }

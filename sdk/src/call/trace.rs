@@ -1,6 +1,6 @@
 //! The spans of a call and of its attempts, named as OpenTelemetry's semantic conventions for HTTP clients do.
 //!
-//! They contain no path, no ID of a record and no header, since each can hold an address or a credential. Numbers are `i64`, the integers of
+//! They contain no path, record ID or header, since each of these can contain an address or a credential. Numbers are `i64`, the integers of
 //! OpenTelemetry.
 
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ fn failed(span: &Span, error_type: &str) {
     span.record("otel.status_code", "ERROR");
 }
 
-/// What a running call records of itself.
+/// What a running call records about itself.
 pub(super) struct Trace {
     /// The span of the running attempt.
     attempt: Span,
@@ -160,7 +160,7 @@ impl Drop for Trace {
     }
 }
 
-/// The convention's `error.type`: one of few values, and the status of an error response.
+/// The convention's `error.type`: one of a few values, or the status of an error response.
 fn error_type(error: &Error) -> Cow<'static, str> {
     match error {
         Error::Api(error) => return error.status.as_str().to_owned().into(),

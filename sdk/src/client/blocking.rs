@@ -101,7 +101,7 @@ impl Drop for InCall {
 
 /// Blocks the thread until an async function of this crate completes, in programs without an async runtime (feature `blocking`).
 ///
-/// [`Call`], [`List`] and [`Wait`] have the method without the trait. With it, every other future of this crate has it, too:
+/// [`Call`], [`List`] and [`Wait`] have the method without the trait. The trait adds it to every other future of this crate:
 ///
 /// ```no_run
 /// # fn example() -> idempost::Result<()> {
@@ -121,7 +121,7 @@ pub trait Blocking<T>: IntoFuture<Output = Result<T>> {
     /// Runs the future, and blocks the thread until it completes.
     ///
     /// # Errors
-    /// Those of the future; [`Error::Settings`] in a callback of another blocking call, which would wait for itself.
+    /// The errors of the future; [`Error::Settings`] in a callback of another blocking call, which would wait for itself.
     fn blocking(self) -> Result<T>;
 }
 
@@ -148,7 +148,7 @@ impl<T: Send + 'static> Call<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of the call.
+    /// The errors of the call.
     pub fn blocking(self) -> Result<T> {
         settled(self.into_future())
     }
@@ -158,7 +158,7 @@ impl<T: Item> List<T> {
     /// Requests one page and blocks the thread until it arrives (feature `blocking`).
     ///
     /// # Errors
-    /// Those of the call.
+    /// The errors of the call.
     pub fn blocking(self) -> Result<Page<T>> {
         settled(self.into_future())
     }
@@ -181,7 +181,7 @@ impl Call<Bytes> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`write_to`](Self::write_to).
+    /// The errors of [`write_to`](Self::write_to).
     pub fn blocking_write_to(self, writer: &mut (impl Write + Send)) -> Result<u64> {
         settled(self.write_to(&mut BlockingWriter(writer)))
     }
@@ -213,7 +213,7 @@ impl<T: Send + 'static> Wait<T> {
     /// Blocks the thread until the wait ends (feature `blocking`).
     ///
     /// # Errors
-    /// Those of the wait.
+    /// The errors of the wait.
     pub fn blocking(self) -> Result<T> {
         settled(self.into_future())
     }

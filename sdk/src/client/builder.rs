@@ -19,7 +19,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
 /// The default of [`ClientBuilder::connect_timeout`].
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Headers that a single call can set, but not all of them.
+/// Headers that can be set for a single call, but not for all calls.
 const PER_CALL_HEADERS: [HeaderName; 3] = [header::USER_AGENT, header::CONTENT_TYPE, IDEMPOTENCY_KEY];
 
 impl Client {
@@ -107,7 +107,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Authenticates with an OAuth session, whose access token is refreshed when a call needs it. The session must belong to the origin of the base URL: its
+    /// Authenticates with an OAuth session, whose access token is refreshed on demand. The session must belong to the origin of the base URL: its
     /// tokens are sent nowhere else ([`AuthError::OriginMismatch`](crate::auth::AuthError::OriginMismatch)). It refreshes over the client's
     /// [transport](Self::transport), unless it [has its own](crate::auth::SessionBuilder::transport) or that of an earlier client.
     #[cfg(feature = "oauth")]
@@ -143,7 +143,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the timeout for connecting. Default: 5 s. Beside [`transport`](Self::transport) it is an error: the transport has its own.
+    /// Sets the timeout for connecting. Default: 5 s. Can't be combined with [`transport`](Self::transport), which has its own.
     #[cfg(not(target_family = "wasm"))]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = Some(limit);

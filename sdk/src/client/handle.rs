@@ -30,10 +30,10 @@ impl Client {
 
     /// Returns a fingerprint of the account that the client's credential belongs to: 32 hexadecimal digits, a hash keyed with `salt`.
     /// A program can store it with unfinished work, with a random salt of at least 16 bytes, to continue that work only from the same
-    /// account. It reveals neither the credential nor the account, and it can't be compared with one of another salt.
+    /// account. It reveals neither the credential nor the account, and it can't be compared with a fingerprint from another salt.
     ///
     /// An access token is identified by its subject (the claim `sub` of RFC 9068), which a refresh or another login doesn't change. An API key
-    /// names no account, so the fingerprint is that of the key itself: another key of the same account has another one. `None` if a session's
+    /// doesn't identify its account, so the fingerprint is that of the key itself: another key of the same account has a different fingerprint. `None` if a session's
     /// access token has no subject.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Lists: awaited for one page, or streamed for all items.
 //!
-//! Items are listed newest first. `after` pages towards older items, `before` towards newer ones, and `has_more` refers to the requested
+//! Items are listed newest first. `after` pages toward older items, `before` toward newer ones, and `has_more` refers to the requested
 //! direction. (The specification is silent on the order.)
 
 mod position;
@@ -50,9 +50,9 @@ impl Item for serde_json::Value {
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,
-    /// Whether more items follow in the requested direction. Every list response has this field by the specification. If a service leaves it out,
-    /// a full page counts as one that more items follow: of as many items as requested, or of 20 if the request has no
-    /// [`page_size`](List::page_size).
+    /// Whether more items follow in the requested direction. Every list response has this field by the specification. If a service omits it, a
+    /// full page is taken to mean that more items follow. A page is full if it has as many items as requested, or 20
+    /// if the request has no [`page_size`](List::page_size).
     pub has_more: bool,
     /// Whether the response has `has_more`.
     #[serde(skip)]
@@ -100,7 +100,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PageVisitor<T> {
 }
 
 impl<T> Page<T> {
-    /// Without `has_more` in the response, lets more items follow a full page, so that no part of a list passes for the whole.
+    /// Without `has_more` in the response, assumes that more items follow a full page, so that a part of a list is never mistaken for the whole.
     fn checked(mut self, page_size: Option<u8>) -> Self {
         let full = usize::from(page_size.unwrap_or(limits::PAGE_SIZE_DEFAULT));
         self.has_more |= !self.announces_more && self.data.len() == full;
@@ -142,7 +142,7 @@ pub struct List<T> {
     operation: Operation,
     page_size: Option<u8>,
     cursor: Option<Cursor>,
-    /// The list that the position belongs to from which it continues.
+    /// The list to which the position belongs from which this one continues.
     resumed: Option<String>,
     item: PhantomData<fn() -> T>,
 }
@@ -165,20 +165,20 @@ impl<T: Item> List<T> {
         self
     }
 
-    /// Sets the maximum number of items per page, 1 to 100. Default when awaited: the service's own, 20 or on some lists all items. Default when
-    /// streamed: 100.
+    /// Sets the maximum number of items per page, 1 to 100. Default when awaited: the service's default, which is 20 or, for some lists, all items.
+    /// Default when streamed: 100.
     pub fn page_size(mut self, items: u8) -> Self {
         self.page_size = Some(items);
         self
     }
 
-    /// Starts after this item, towards older ones, and excludes it. Replaces [`before`](Self::before).
+    /// Starts after this item, toward older ones, and excludes it. Replaces [`before`](Self::before).
     pub fn after(mut self, id: impl AsRef<str>) -> Self {
         self.cursor = Some(Cursor::After(id.as_ref().to_owned()));
         self
     }
 
-    /// Starts before this item, towards newer ones, and excludes it. Replaces [`after`](Self::after).
+    /// Starts before this item, toward newer ones, and excludes it. Replaces [`after`](Self::after).
     pub fn before(mut self, id: impl AsRef<str>) -> Self {
         self.cursor = Some(Cursor::Before(id.as_ref().to_owned()));
         self
@@ -187,7 +187,7 @@ impl<T: Item> List<T> {
     /// Continues after the items that another stream of the same list has yielded, in its direction and even in another process; `None` changes
     /// nothing. Replaces [`after`](Self::after) and [`before`](Self::before).
     ///
-    /// The call fails with [`Error::Invalid`], and nothing is sent, if the position is that of another list, base URL or filters, or if
+    /// The call fails with [`Error::Invalid`], and nothing is sent, if the position belongs to another list, base URL or set of filters, or if
     /// `after` or `before` was set for the other direction.
     pub fn resume(mut self, position: impl Into<Option<ListPosition>>) -> Self {
         let Some(ListPosition { list, cursor }) = position.into() else { return self };
@@ -200,7 +200,7 @@ impl<T: Item> List<T> {
         self
     }
 
-    /// Returns the URL of the list with its filters, in the same order for each of their orders.
+    /// Returns the URL of the list with its filters, which are sorted so that their order doesn't matter.
     fn url(&self) -> String {
         let mut operation = self.operation.clone();
         operation.query.sort();
@@ -231,7 +231,7 @@ impl<T: Item> List<T> {
         }
     }
 
-    /// Returns the call that requests one page, to set its other options. In its page, a missing `has_more` is false.
+    /// Returns the call that requests one page, to set other options. In the page that it returns, a missing `has_more` is false.
     pub fn call(&self) -> Call<Page<T>> {
         let mut operation = self.operation.clone();
         if let Some(limit) = self.page_size {
@@ -258,7 +258,7 @@ impl<T: Item> List<T> {
     /// Returns all items, page by page, as one stream. It requests pages of 100 items unless [`page_size`](Self::page_size) is set, and the next
     /// page only when all items of the last have been yielded.
     ///
-    /// From [`before`](Self::before) the stream goes towards newer items, beginning with the oldest of them.
+    /// With [`before`](Self::before), the stream continues toward newer items, starting with the oldest of them.
     ///
     /// An error ends the stream. The items before it were yielded, and [`resume`](Self::resume) from the [position](Paginator::position) after them
     /// continues without a gap.
@@ -354,7 +354,7 @@ impl<T: Item> Pages<T> {
     }
 }
 
-/// The cursors of the last 10,000 pages, so that a list with repeating pages ends with an error. Longer cycles go unnoticed: memory is bounded.
+/// The cursors of the last 10,000 pages, so that a list with repeating pages ends with an error. Longer cycles aren't detected, since memory is bounded.
 #[derive(Default)]
 struct RecentCursors {
     hasher: RandomState,

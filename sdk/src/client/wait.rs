@@ -20,7 +20,7 @@ use crate::{
 const MAX_WAIT: Duration = Duration::from_secs(2 * 60);
 /// The first interval.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
-/// The least of [`Wait::max_interval`]: without a pause, a wait would load the service.
+/// The minimum for [`Wait::max_interval`]: polling without a pause would put load on the service.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// The default of [`Wait::max_interval`].
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
 /// The state of the record after a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Terminal: it no longer changes by itself.
+    /// Terminal: it no longer changes on its own.
     Settled,
     /// Not terminal; its status as the service spells it, if there is one.
     Open(Option<String>),

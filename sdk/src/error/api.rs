@@ -181,7 +181,7 @@ impl ApiError {
     }
 }
 
-/// `Debug` leaves out the body: it can repeat the request.
+/// `Debug` leaves out the body: it can contain parts of the request.
 impl fmt::Debug for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiError")

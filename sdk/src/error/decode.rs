@@ -19,13 +19,13 @@ const MAX_SAMPLE: usize = 512;
 
 /// A successful response that is incomplete or doesn't match the specification.
 ///
-/// A 2xx alone doesn't say that the service accepted: a captive portal, a maintenance page and another service at a wrong base URL return it, too.
+/// A 2xx alone doesn't say that the service accepted: a captive portal, a maintenance page or, with a wrong base URL, another service returns one too.
 /// So [`Error::outcome`](crate::Error::outcome) is
 ///
 /// - [`Accepted`](Outcome::Accepted) if the body is visibly the API's: a JSON object with an ID, or JSON (by its media type) that was cut off;
 /// - otherwise [`Unknown`](Outcome::Unknown) for a change, and [`Rejected`](Outcome::Rejected) for a read, which changes nothing.
 ///
-/// A change with an idempotency key is requested once more in both cases, which can't act twice. After `Accepted`, the email is on its way, but its
+/// In both cases, a change with an idempotency key is requested once more, which can't act twice. After `Accepted`, the email is on its way, but its
 /// ID may be missing: see [`id`](Self::id).
 #[derive(thiserror::Error)]
 #[error("{}", self.line())]
@@ -37,7 +37,7 @@ pub struct DecodeError {
     pub headers: HeaderMap,
     /// The path of the field that could not be read, such as `data[3].id`; empty for the whole body.
     pub path: String,
-    /// The start of the body, at most 512 bytes, with control characters escaped. It can hold private text, so `Debug` leaves it out.
+    /// The start of the body, at most 512 bytes, with control characters escaped. It can contain private text, so `Debug` omits it.
     pub sample: String,
     /// The number of attempts.
     pub attempts: u32,
@@ -113,8 +113,8 @@ impl DecodeError {
         self.id.as_deref().filter(|_| self.outcome == Outcome::Accepted)
     }
 
-    /// Returns the secret that the service created, of an API key or a webhook, if it is in the part of the response that could be read. The
-    /// service doesn't return the key of an API key again.
+    /// Returns the secret that the service created for an API key or a webhook, if it is in the part of the response that could be read. The
+    /// service never returns the secret of an API key again.
     pub fn secret(&self) -> Option<&str> {
         self.secret.as_ref().map(ExposeSecret::expose_secret)
     }
@@ -159,7 +159,7 @@ impl DecodeError {
     }
 }
 
-/// What can be read of a JSON object, even if the object is cut off or malformed after it.
+/// The readable beginning of a JSON object that is cut off or malformed after it.
 #[derive(Default)]
 struct Readable {
     id: Option<String>,
@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for &mut Readable {
     }
 }
 
-/// `Debug` leaves out the sample and the headers: they can hold private text and secrets.
+/// `Debug` omits the sample and the headers, which can contain private text and secrets.
 impl fmt::Debug for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecodeError")

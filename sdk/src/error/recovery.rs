@@ -6,25 +6,25 @@ use super::{ApiError, ApiErrorKind, Error, Outcome};
 
 /// What has to happen before a failed call can succeed, with the same message and the same idempotency key: [`Error::recovery`].
 ///
-/// A queue drops a message at [`Never`](Self::Never), schedules it again at [`Wait`](Self::Wait), and stops and calls an operator at
-/// [`Act`](Self::Act), since its other messages fail alike. Treat an answer that a later version adds as [`Act`](Self::Act).
+/// A queue drops a message at [`Never`](Self::Never), schedules it again at [`Wait`](Self::Wait), and stops and notifies an operator
+/// at [`Act`](Self::Act), since its other messages would fail too. Treat values added in later versions like [`Act`](Self::Act).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Recovery {
     /// Nothing: the message is invalid or was accepted, or it may have been executed and could be executed again.
     Never,
-    /// Time alone: the service, the network, a rate limit or a quota recovers by itself.
+    /// Only time: the service, the network, a rate limit or a quota recovers on its own.
     Wait,
-    /// An operator has to change the account, its domain, the credential or the settings. So it is after a response that isn't the API's, such
-    /// as an HTML page, and if a send finds no route or template: the base URL may be wrong.
+    /// An operator has to change the account, its domain, the credential or the settings. The same applies after a response that doesn't come
+    /// from the API, such as an HTML page, and if the route or template of a send isn't found: the base URL may be wrong.
     Act,
 }
 
 impl Error {
     /// Returns what has to happen before the same call can succeed.
     ///
-    /// Unlike [`is_retryable`](Self::is_retryable), which says whether to repeat the call now, it tells a quota that will be reset and a domain
-    /// that can be verified from a message that is invalid.
+    /// Unlike [`is_retryable`](Self::is_retryable), which says whether to repeat the call now, it distinguishes a quota that will be reset and
+    /// a domain that can be verified from an invalid message.
     pub fn recovery(&self) -> Recovery {
         let may_act_twice =
             self.outcome() == Outcome::Unknown && self.idempotency_key().is_none() && !self.is_retryable();
@@ -56,11 +56,11 @@ fn of_response(error: &ApiError) -> Recovery {
         (_, StatusCode::FORBIDDEN) => Recovery::Act,
         (ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded, _) => Recovery::Wait,
         _ if error.retryable => Recovery::Wait,
-        // Whoever wrote it, a smaller message may pass.
+        // Whether the service or a proxy sent it, a smaller message may be accepted.
         (_, StatusCode::PAYLOAD_TOO_LARGE) => Recovery::Never,
         _ if error.is_html() => Recovery::Act,
         (_, StatusCode::NOT_IMPLEMENTED) => Recovery::Act,
-        // All sends have the same route, so it is the base URL's, or that of a template.
+        // All sends use the same route, so the base URL is wrong or a template is missing.
         (_, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) if is_send => Recovery::Act,
         _ => Recovery::Never,
     }

@@ -40,7 +40,7 @@ impl fmt::Display for Mailbox {
 }
 
 /// Returns the mailbox that `email` or `Name <email>` names; `None` unless every mail server reads the same one. Quoted local parts, comments,
-/// routes, domain literals and names that could be addresses are left to none of their readings.
+/// routes, domain literals and display names that could be addresses are ambiguous, so they yield `None`.
 pub(crate) fn mailbox(text: &str) -> Option<Mailbox> {
     if fault(text).is_some() {
         return None;
@@ -65,7 +65,7 @@ pub(crate) fn mailbox(text: &str) -> Option<Mailbox> {
 /// Splits `Name <email>`.
 fn named(text: &str) -> Option<(&str, &str)> {
     let named = text.strip_suffix('>')?;
-    // A quote that nothing closes belongs to the name.
+    // An unclosed quote belongs to the name.
     let open = if !named.contains('"') || is_unclosed(named) {
         named.rfind('<')?
     } else {
@@ -74,7 +74,7 @@ fn named(text: &str) -> Option<(&str, &str)> {
     Some((&named[..open], &named[open + 1..]))
 }
 
-/// Letters beyond ASCII are those of RFC 6532.
+/// Non-ASCII letters are allowed by RFC 6532.
 fn is_atom_or_space(c: char) -> bool {
     !c.is_ascii() || c.is_ascii_alphanumeric() || " \t!#$%&'*+-/=?^_`{|}~".contains(c)
 }

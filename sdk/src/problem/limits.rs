@@ -30,7 +30,7 @@ mod inboxes {
     pub const INBOX_RECIPIENTS: usize = 50;
     /// The maximum number of attachments of an email from an inbox.
     pub const INBOX_ATTACHMENTS: usize = 10;
-    /// The maximum size of these attachments, in bytes: 25 MB in its larger reading.
+    /// The maximum size of these attachments, in bytes: the larger reading of "25 MB".
     pub const INBOX_ATTACHMENT_BYTES: u64 = 25 << 20;
 }
 /// The maximum number of addresses in `to`. The specification is silent on `cc` and `bcc`.
@@ -50,7 +50,7 @@ pub const IDEMPOTENCY_KEY_SECONDS: u64 = 24 * 60 * 60;
 pub const TAGS_ADVISED: usize = 75;
 /// How far ahead an email can be scheduled without a warning, in seconds: 30 days. The specification is silent on it.
 pub const SCHEDULE_SECONDS_ADVISED: u64 = 30 * 24 * 60 * 60;
-/// The endings of the file names of attachments that cause a warning, since Resend rejects them. The specification is silent on
+/// The file extensions of attachments that cause a warning, since Resend rejects them. The specification is silent on
 /// them.
 pub const REFUSED_ATTACHMENT_ENDINGS: [&str; 89] = [
     "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",
@@ -67,7 +67,7 @@ pub const TAG_CHARS: usize = 256;
 pub const VARIABLE_KEY_CHARS: usize = 50;
 /// The maximum length of a template variable's string value when sending, in characters (Unicode scalar values).
 pub const VARIABLE_VALUE_CHARS: usize = 2_000;
-/// The maximum number value of a template variable: 2^53 − 1. The specification states no minimum.
+/// The maximum numeric value of a template variable: 2^53 − 1. The specification states no minimum.
 pub const VARIABLE_VALUE_MAX: u64 = (1 << 53) - 1;
 /// The maximum page size of a list; the minimum is 1.
 pub const PAGE_SIZE_MAX: u8 = 100;

@@ -10,14 +10,14 @@ use super::{Problem, Problems, address, limits, pointer::push_token};
 ///
 /// Every input type also has an inherent `check`, so only generic code needs to import the trait.
 pub trait Validate {
-    /// Validates the input against the rules of the specification, as far as they don't depend on the service's data.
+    /// Validates the input against those rules of the specification that don't depend on the service's data.
     ///
     /// # Errors
-    /// All problems at once, in the order of the fields.
+    /// All problems together, in the order of the fields.
     fn check(&self) -> Result<(), Problems>;
 }
 
-/// Implements [`Validate`], and an inherent `check`, by a method `validate(&self, &mut Validator)`. A `private` type has the trait only.
+/// Implements [`Validate`] and an inherent `check` with a method `validate(&self, &mut Validator)`. A `private` type implements only the trait.
 macro_rules! validate {
     (private $input:ty) => {
         impl $crate::problem::Validate for $input {
@@ -29,10 +29,10 @@ macro_rules! validate {
     ($(#[$doc:meta])* $input:ty) => {
         impl $input {
             $(#[$doc])*
-            /// Validates the input against the rules of the specification, as far as they don't depend on the service's data.
+            /// Validates the input against those rules of the specification that don't depend on the service's data.
             ///
             /// # Errors
-            /// All problems at once, in the order of the fields.
+            /// All problems together, in the order of the fields.
             pub fn check(&self) -> Result<(), $crate::problem::Problems> {
                 $crate::problem::Validate::check(self)
             }
@@ -152,7 +152,7 @@ impl Validator {
         }
     }
 
-    /// Checks the time of a schedule.
+    /// Checks a scheduled time.
     pub(crate) fn schedule(&mut self, when: Option<&str>) {
         self.not_blank("scheduled_at", when);
     }

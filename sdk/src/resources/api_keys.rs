@@ -31,7 +31,7 @@ input! {
     }
 }
 
-/// What a key may do; another name is rejected by the check.
+/// What a key may do; the check rejects other names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 struct Permission(Cow<'static, str>);

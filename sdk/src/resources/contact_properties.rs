@@ -28,9 +28,9 @@ keyed_input! {
     /// # let _ = (city, orders);
     /// ```
     pub struct NewContactProperty(PropertyType);
-    /// Creates a string property. The key has ASCII letters, digits and `_`, at most 50 characters.
+    /// Creates a string property. The key consists of ASCII letters, digits and `_`, at most 50 characters.
     string StringProperty;
-    /// Creates a number property. The key has ASCII letters, digits and `_`, at most 50 characters.
+    /// Creates a number property. The key consists of ASCII letters, digits and `_`, at most 50 characters.
     number NumberProperty;
 }
 

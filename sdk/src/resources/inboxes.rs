@@ -1,7 +1,7 @@
-//! Inboxes, **in beta**: the mail of an address in threads, with replies, drafts and labels. Needs the feature `beta`.
+//! Inboxes, **in beta**: the mail of an address, grouped into threads, with replies, drafts and labels. Needs the feature `beta`.
 //!
 //! Resend has inboxes in private beta and still changes them, so this module isn't covered by semantic versioning. (The
-//! specification doesn't have them; the shapes are Resend's.) The sandbox serves them with `--beta`.
+//! specification doesn't define them; the shapes are Resend's.) The sandbox serves them with `--beta`.
 
 mod draft;
 mod message;

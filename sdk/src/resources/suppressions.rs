@@ -1,4 +1,4 @@
-//! The suppression list: addresses that the service sends no emails to. (The specification doesn't have it; the shapes are Resend's.)
+//! The suppression list: addresses that the service doesn't send to. (The specification doesn't define it; the shapes are Resend's.)
 
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ fn check_address(v: &mut Validator, text: &str) {
     }
 }
 
-/// The addresses or the IDs of a batch.
+/// The addresses or IDs in a batch.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Batch {
@@ -96,7 +96,7 @@ items!(Suppression);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AddedSuppressions {
-    /// The entries in the order of the request. An address that was on the list before keeps its entry.
+    /// The entries in the order of the request. An address that was already on the list keeps its entry.
     pub data: Vec<Reference<SuppressionId>>,
 }
 
@@ -104,14 +104,14 @@ pub struct AddedSuppressions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RemovedSuppressions {
-    /// The removed entries, without those that weren't on the list.
+    /// The removed entries; addresses that weren't on the list are omitted.
     pub data: Vec<Deleted<SuppressionId>>,
 }
 
 operations! {
     /// The operations on the suppression list: [`Client::suppressions`](crate::Client::suppressions).
     ///
-    /// The list fills itself: a permanent bounce and a spam complaint add the address. The service drops recipients on the list from every
+    /// The list is filled automatically: permanent bounces and spam complaints add the address. The service drops recipients on the list from every
     /// email, single, batch or broadcast, whichever domain sends it.
     ///
     /// ```
@@ -131,7 +131,7 @@ operations! {
     /// Returns the operations on the suppression list.
     accessor suppressions;
 
-    /// Lists the suppression list, newest first: `GET /suppressions`, 20 per page by default. [`List::origin`] filters it.
+    /// Lists the entries, newest first: `GET /suppressions`, 20 per page by default. [`List::origin`] filters it.
     fn list() -> List<Suppression> = GET["/suppressions"];
 
     /// Gets an entry by its ID or its address: `GET /suppressions/{id_or_email}`. An address that isn't on the list is not found.
@@ -142,7 +142,7 @@ operations! {
 }
 
 impl Suppressions<'_> {
-    /// Adds an address: `POST /suppressions`. An address on the list keeps its entry, so the client retries when the outcome is unknown.
+    /// Adds an address: `POST /suppressions`. An address that is already on the list keeps its entry, so the client retries when the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if it isn't an address, before anything is sent.
@@ -164,7 +164,7 @@ impl Suppressions<'_> {
 
     /// Removes 1 to 100 addresses: `POST /suppressions/batch/remove`. Addresses that aren't on the list are ignored.
     ///
-    /// The client retries it when its outcome is unknown; the response then lacks what an earlier attempt has removed.
+    /// The client retries it when its outcome is unknown; the response then omits entries that an earlier attempt has removed.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one isn't an address, before anything is sent.

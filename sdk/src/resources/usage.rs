@@ -1,4 +1,4 @@
-//! Usage and quotas of the account. (The specification doesn't have them; the shapes are Resend's.)
+//! Usage and quotas of the account. (The specification doesn't define them; the shapes are Resend's.)
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ record! {
 }
 
 record! {
-    /// A quota of emails, which sent and received ones use up.
+    /// An email quota, which both sent and received emails count against.
     #[derive(PartialEq, Eq)]
     pub struct EmailQuota {
         /// The sent and received emails.
@@ -117,8 +117,8 @@ impl RateLimitPolicy {
         }
     }
 
-    /// Returns this limit as a setting of a client: a new client with it keeps to the limit from its first request on, before a response has
-    /// announced one. `None` if the limit or its window is missing or zero.
+    /// Returns this limit as a client setting: a new client with this setting respects the limit from its first request on, even before a
+    /// response announces one. `None` if the limit or its window is missing or zero.
     ///
     /// ```
     /// # async fn example(client: idempost::Client) -> Result<idempost::Client, Box<dyn std::error::Error>> {
@@ -169,7 +169,7 @@ operations! {
     /// Returns the operation on the account's usage.
     accessor usage;
 
-    /// Gets the usage and the quotas of the account: `GET /usage`. Any API key may, also one that may only send; access tokens need `full_access`.
+    /// Gets the usage and the quotas of the account: `GET /usage`. Any API key may call it, even one limited to sending; access tokens need `full_access`.
     fn get() -> Call<Usage> = GET["/usage"];
 }
 

@@ -43,7 +43,7 @@ pub fn record<T: DeserializeOwned + Serialize>(json: impl Into<Value>) -> T {
     }
 }
 
-/// Adds the fields that were given, but aren't part of the record. Each object of the service may have its type as `object`.
+/// Collects the given fields that aren't part of the record. Every object of the service may contain its type as `object`.
 fn unknown(given: &Value, written: &Value, path: &str, problems: &mut Vec<String>) {
     match (given, written) {
         (Value::Object(given), Value::Object(written)) => {

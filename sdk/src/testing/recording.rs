@@ -18,8 +18,8 @@ const REDACTED: &str = "redacted";
 /// Exchanges between a client and a service, recorded by a [`Recorder`](super::Recorder) and replayed by
 /// [`ScriptedTransport::replay`](super::ScriptedTransport::replay).
 ///
-/// No secret is recorded: no request header; of the response headers only those that the client reads; tokens, secrets and codes in JSON and
-/// queries are replaced by `redacted`, and so is the query of signed URLs. What an application writes into its emails is recorded unchanged.
+/// Secrets aren't recorded: request headers are omitted; response headers are recorded only if the client reads them; tokens, secrets and codes in JSON and
+/// queries are replaced by `redacted`, and so is the query of signed URLs. The content of an application's emails is recorded unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Recording {
     exchanges: Vec<Exchange>,
@@ -88,7 +88,7 @@ impl Recording {
         self.exchanges.push(Exchange { request, result });
     }
 
-    /// Adds an exchange with a response, whose body may have been cut.
+    /// Adds an exchange with a response, whose body may have been cut off.
     pub(super) fn answered(
         &mut self,
         request: Expected,

@@ -112,14 +112,14 @@ impl Reply {
         self.ends(End::Stalls)
     }
 
-    /// Delays the reply, by the clock of tokio.
+    /// Delays the reply, using Tokio's clock.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Replies to all later requests too.
+    /// Uses this reply for all later requests too.
     #[must_use]
     pub fn repeated(mut self) -> Self {
         self.repeated = true;
@@ -137,7 +137,7 @@ impl Reply {
         self
     }
 
-    /// Carries the reply out, for a request whose body has this length.
+    /// Produces the reply to a request whose body has this length.
     pub(super) async fn perform(
         self,
         request: &TransportRequest,
@@ -179,7 +179,7 @@ fn ended(body: Bytes, end: End) -> ResponseBody {
     }
 }
 
-/// `Debug` leaves out headers and body: they can hold secrets.
+/// `Debug` omits headers and body, which can contain secrets.
 impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.action {

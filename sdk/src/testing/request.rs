@@ -25,7 +25,7 @@ pub struct RecordedRequest {
     pub headers: HeaderMap,
     /// The whole body.
     pub body: Bytes,
-    /// When the request was sent, by the clock of tokio.
+    /// When the request was sent, by Tokio's clock.
     pub at: Instant,
     /// Whether the request asked for a new connection.
     pub new_connection: bool,
@@ -75,7 +75,7 @@ impl RecordedRequest {
     }
 }
 
-/// `Debug` masks the credential, and prints only the length of the body: token requests hold secrets in it.
+/// `Debug` masks the credential, and prints only the length of the body, which contains secrets in token requests.
 impl fmt::Debug for RecordedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordedRequest")

@@ -33,7 +33,7 @@ struct Script {
 }
 
 struct Rule {
-    /// The requests that it replies to; `None` for those that no other rule replies to.
+    /// The requests that it replies to; `None` for those that match no other rule.
     expected: Option<Expected>,
     source: Source,
 }
@@ -57,8 +57,8 @@ impl ScriptedTransport {
         Self(Arc::default()).with(None, Source::Function(Arc::new(Mutex::new(reply))))
     }
 
-    /// Creates a script of recorded exchanges. Each request gets the recorded response of the first exchange that is left with the same method,
-    /// path, query and JSON body.
+    /// Creates a script of recorded exchanges. Each request gets the recorded response of the first unused exchange with the same method, path,
+    /// query and JSON body.
     pub fn replay(recording: &Recording) -> Self {
         let script = Self(Arc::default());
         let rules = recording.exchanges().map(|(expected, reply)| (Some(expected), Source::queue([reply])));

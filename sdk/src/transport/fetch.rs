@@ -11,13 +11,13 @@ use super::{
 };
 use crate::clock::timeout;
 
-/// The slowest network that sends a body within the time limit.
+/// The slowest network on which a body can be sent within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 
 /// The default transport: reqwest, which in WebAssembly calls the host's `fetch`.
 ///
-/// The host has the connections, TLS and proxies, and doesn't say how far a request got: a failed one counts as
-/// [`RequestDelivery::Unknown`], also if the host found no connection. `fetch` follows redirects, and may repeat the body at the other address; the call fails afterwards.
+/// The host provides connections, TLS and proxies, and doesn't report how far a request got: a failed one counts
+/// as [`RequestDelivery::Unknown`], even if the host couldn't connect. `fetch` follows redirects, and may resend the body to the new URL; the call fails afterwards.
 /// A body is held in memory while it is sent.
 #[derive(Debug, Default)]
 pub struct ReqwestTransport {
@@ -48,7 +48,7 @@ impl Transport for ReqwestTransport {
         &self,
         request: TransportRequest,
     ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
-        // Values of JavaScript stay in their thread, the only one there is unless the application starts others.
+        // JavaScript values stay on their thread, the only one there is unless the application starts others.
         Box::pin(SendWrapper::new(send(&self.client, request)))
     }
 }

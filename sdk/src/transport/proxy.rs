@@ -16,7 +16,7 @@ const RULE: &str = if cfg!(feature = "socks") {
     "must be the URL of an HTTP proxy, such as http://proxy.example.com:3128"
 };
 
-/// The proxy variables of the environment, read as reqwest reads them: an upper-case name precedes its lower-case one, and `ALL_PROXY` applies
+/// The proxy variables of the environment, read as reqwest reads them: an uppercase name takes precedence over its lowercase form, and `ALL_PROXY` applies
 /// where the variable of the scheme is unset or empty.
 pub(super) struct ProxyVariables {
     all: Variable,
@@ -26,7 +26,7 @@ pub(super) struct ProxyVariables {
     proxied: Matcher,
     /// The same for each entry that reqwest doesn't know, and its port if it has one: `example.com:8443`, `*.example.com`.
     further: Vec<(Matcher, Option<u16>)>,
-    /// The environment of a CGI script: `HTTP_PROXY` may be a header of the request, so that no variable counts.
+    /// The environment of a CGI script: `HTTP_PROXY` may be a header of the request, so the variables are ignored.
     is_cgi: bool,
 }
 
@@ -53,7 +53,7 @@ impl ProxyVariables {
         let all_but = |hosts: String| Matcher::builder().all("http://proxy.invalid").no(hosts).build();
         let further = no_proxy.split(',').map(str::trim).filter_map(|entry| {
             let (host, port) = match entry.rsplit_once(':') {
-                // An address of IPv6 without brackets has no port.
+                // An IPv6 address without brackets has no port.
                 Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                     (host, Some(port.parse().ok()?))
                 }
@@ -127,7 +127,7 @@ fn is_usable(value: &str) -> bool {
         .is_some_and(|proxy| proxy.uri().host().is_some_and(|host| !host.is_empty()))
 }
 
-/// The value without user, password and whatever may be a password.
+/// The value without the user, the password, and anything that may be a password.
 fn masked(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (&value[..scheme.len() + 3], rest),

@@ -18,18 +18,18 @@ use super::{
 
 /// The default transport: reqwest with its connection pool.
 ///
-/// Three of reqwest's defaults are off: redirects (a 307 would repeat the body at another origin), its own retries (only the call knows whether
+/// Three of reqwest's defaults are off: redirects (a 307 would resend the body to another origin), its own retries (only the call knows whether
 /// a retry is safe), and the environment's proxy for loopback addresses (it would leak a local service's credential).
 ///
-/// A connection over HTTP/2 is checked by pings while requests are in flight. One on which a request got no response until its time limit is
-/// not used again.
+/// A connection over HTTP/2 is checked by pings while requests are in flight. A connection on which a request got no response within its time
+/// limit isn't used again.
 ///
-/// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, also in lower case; `NO_PROXY` lists the exceptions: domains with their
-/// subdomains (also as `*.example.com`) and addresses, both also with a port, networks, or `*`. If the value that applies to a request isn't the URL of an HTTP proxy (with
+/// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, or their lowercase forms; `NO_PROXY` lists the exceptions: domains with
+/// their subdomains (also as `*.example.com`) and addresses, both optionally with a port, networks, or `*`. If the value that applies to a request isn't the URL of an HTTP proxy (with
 /// the feature `socks`, or of a SOCKS proxy), or the proxy requires a password that the value lacks, the request isn't sent and its call fails with
 /// [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call isn't retried.
 ///
-/// One transport can serve a client with its session, and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to
+/// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to
 /// each.
 ///
 /// ```
@@ -61,7 +61,7 @@ pub struct ReqwestTransport {
     given: Option<reqwest::Client>,
 }
 
-/// The interval of pings over HTTP/2, and the time that a peer has for its reply.
+/// The interval of pings over HTTP/2, and the time in which a peer has to reply.
 const PING: Duration = Duration::from_secs(10);
 
 type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
@@ -102,7 +102,7 @@ impl ReqwestTransport {
     }
 
     /// Uses this proxy instead of those of the environment: `http://`, `https://` or, with the feature `socks`, `socks5://`. Loopback addresses
-    /// and the exceptions of `NO_PROXY` stay direct. A malformed URL fails the calls with [`Error::Settings`](crate::Error::Settings).
+    /// and the exceptions in `NO_PROXY` are still reached directly. A malformed URL fails the calls with [`Error::Settings`](crate::Error::Settings).
     #[must_use]
     pub fn proxy(self, url: impl Into<String>) -> Self {
         let url = url.into();
@@ -111,7 +111,7 @@ impl ReqwestTransport {
     }
 
     /// Returns the proxy that requests to this URL use, without its password, and the variable or setting that it comes from. `None` if they
-    /// are direct.
+    /// are sent directly.
     ///
     /// Proxies that [`configured`](Self::configured) sets are unknown here.
     pub fn proxy_of(&self, url: &url::Url) -> Option<(String, &'static str)> {
@@ -194,7 +194,7 @@ impl ReqwestTransport {
 #[cfg(feature = "rustls")]
 pub fn install_crypto_provider() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails only if another thread was faster, which is as good.
+        // Fails only if another thread was faster, which is just as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

@@ -18,7 +18,7 @@ enum Source {
 }
 
 impl ResponseBody {
-    /// Creates a body from chunks, without trailers. An error ends it; its delivery has to be
+    /// Creates a body from chunks, without trailers. An error ends it; its delivery must be
     /// [`RequestDelivery::Unknown`], since the response head has already arrived.
     pub fn stream(chunks: impl Stream<Item = Result<Bytes, TransportError>> + Send + 'static) -> Self {
         Self(Source::Stream(Box::pin(chunks)))
@@ -105,7 +105,7 @@ impl From<&'static str> for ResponseBody {
     }
 }
 
-/// `Debug` leaves out the body: it can hold private text.
+/// `Debug` omits the body, which can contain private text.
 impl fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ResponseBody")

@@ -1,6 +1,6 @@
-//! What the declaration of an input says about its fields, and how JSON sets them.
+//! The declared fields of an input, and how JSON sets them.
 //!
-//! For programs that build an input from flags or a form: the program `idempost` makes its flags from it. Not part of the stable API.
+//! For programs that build an input from flags or a form: the program `idempost` derives its flags from it. Not part of the stable API.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::problem::{Problems, Validate, Validator, present};
 pub struct Field {
     /// Its name on the wire.
     pub name: &'static str,
-    /// The JSON that it takes.
+    /// The JSON that it accepts.
     pub kind: Kind,
-    /// Whether the input needs it.
+    /// Whether it is required.
     pub required: bool,
     /// Whether `null` removes the stored value.
     pub clearable: bool,
 }
 
-/// The JSON that a field takes.
+/// The JSON that a field accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -39,7 +39,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// An array.
     List(&'static Kind),
-    /// An object or another value with rules of its own.
+    /// An object or another value with its own rules.
     Json,
 }
 
@@ -104,7 +104,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads an input, of which `read` makes the fields.
+    /// Reads an input, whose fields `read` produces.
     pub(crate) fn input<T: Input>(
         json: &Value,
         read: impl FnOnce(&mut Reader<'_>) -> T,
@@ -119,7 +119,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the object at the current location, which has these fields.
+    /// Reads the object at the current location, which must have only these fields.
     pub(crate) fn object<T>(
         v: &mut Validator,
         json: &Value,

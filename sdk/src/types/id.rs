@@ -1,4 +1,4 @@
-//! Identifiers: one newtype per resource, so that the ID of one resource can't be passed for that of another.
+//! Identifiers: one newtype per resource, so that the ID of one resource can't be passed where another resource's ID is expected.
 
 /// Defines one identifier: a newtype over `String` that is opaque to the client.
 macro_rules! id {

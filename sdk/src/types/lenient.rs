@@ -1,4 +1,4 @@
-//! Tolerant decoding: a value of another type than documented never fails its record or page.
+//! Tolerant decoding: a value whose type differs from the documented one never makes its record or page fail.
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData, vec};
 
@@ -397,7 +397,7 @@ impl Malformed {
     }
 }
 
-/// `Debug` prints only the names: a malformed field can hold a secret.
+/// `Debug` prints only the names: a malformed field can contain a secret.
 impl fmt::Debug for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -611,7 +611,7 @@ pub(crate) fn null_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Defa
 /// `pub struct Detail: Summary { … }` has all fields of the first record and its own.
 ///
 /// `direct pub struct Summary { … }` decodes fields of the documented type straight from the JSON: a fifth faster, for records in long
-/// lists, at the price of more code. Its fields have one name each.
+/// lists, at the cost of more code. Its fields have one name each.
 macro_rules! record {
     (
         direct $(#[$meta:meta])*

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A value that this version of the client doesn't know, as the service sent it.
 ///
-/// It can't be constructed by applications, so a match on its text never shadows a variant that a later version adds.
+/// Applications can't construct it, so a match on its text never shadows a variant that a later version adds.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnknownValue {
     text: Box<str>,

@@ -15,7 +15,7 @@ const RECIPIENT_HEADERS: [&str; 6] = ["to", "cc", "bcc", "resent-to", "resent-cc
 /// The maximum number of patterns in a message.
 const MAX_SHOWN: usize = 5;
 
-/// A guard against mail to the wrong people: a client that has one sends to no other recipients.
+/// A guard against email to the wrong people: a client with a guard sends only to the recipients it allows.
 ///
 /// ```
 /// use idempost::{Client, types::RecipientGuard};
@@ -31,15 +31,15 @@ const MAX_SHOWN: usize = 5;
 /// # }
 /// ```
 ///
-/// It applies to every request of the client, also to those by [method and path](crate::Client::request): nothing is sent unless all
+/// It applies to every request of the client, including those by [method and path](crate::Client::request): nothing is sent unless all
 /// recipients are allowed. Recipients that the service determines, such as those of a reply or a broadcast, are read first, with the same
 /// credential; if they can't be, the request is rejected. So are schedules of broadcasts, whose recipients can change until then, and
 /// requests to operations that this version doesn't know.
 ///
-/// A guard only becomes narrower: each call of [`allow_to`](Self::allow_to) and [`redirect_to`](Self::redirect_to) adds a condition.
+/// A guard can only become narrower: each call of [`allow_to`](Self::allow_to) and [`redirect_to`](Self::redirect_to) adds a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecipientGuard {
-    /// Lists of patterns. A recipient has to match one of each.
+    /// Lists of patterns. A recipient must match a pattern in each list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allow_to: Vec<Vec<Pattern>>,
     /// The addresses that receive everything.
@@ -65,7 +65,7 @@ impl RecipientGuard {
 
     /// Allows only these recipients: whole addresses, or `*@` and a domain. Of several calls, each must allow a recipient.
     ///
-    /// Domains are compared as IDNA does, without regard to case; local parts, exactly. A domain doesn't include its subdomains.
+    /// Domains are compared as IDNA does, ignoring case; local parts, exactly. A domain doesn't include its subdomains.
     ///
     /// # Errors
     /// A pattern is malformed, or the guard redirects to an address that isn't allowed.
@@ -79,10 +79,10 @@ impl RecipientGuard {
     }
 
     /// Sends every email to these addresses instead. The original recipients are kept in the headers `X-Original-To`, `X-Original-Cc` and
-    /// `X-Original-Bcc`, and the first one in the subject. Of several calls, the addresses that all have in common count.
+    /// `X-Original-Bcc`, and the first one in the subject. If it is called several times, only the addresses common to all calls are used.
     ///
-    /// What can't be redirected, such as a reply in an inbox or a broadcast, is rejected, unless it has no other recipients. The service judges topics
-    /// and suppressions for the new recipients, not for the original ones.
+    /// What can't be redirected, such as a reply in an inbox or a broadcast, is rejected, unless it has no other recipients. The service applies topics
+    /// and suppressions to the new recipients, not to the original ones.
     ///
     /// # Errors
     /// An address is malformed or not allowed, or several calls have no address in common.
@@ -326,7 +326,7 @@ impl FromStr for Pattern {
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let domain = text.strip_prefix("*@");
         let address = domain.map_or_else(|| text.to_owned(), |domain| format!("any@{domain}"));
-        // A display name would suggest that it counts.
+        // A display name would suggest that it matters.
         let Some(mailbox) = mailbox(&address).filter(|_| !address.contains(['<', '*'])) else {
             let rule = "must be an address such as qa@example.com, or *@ and a domain";
             return Err(SettingsError::new("recipient_guard", rule).found(format!("{text:?}")));

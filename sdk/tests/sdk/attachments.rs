@@ -38,7 +38,7 @@ async fn a_stream_is_opened_again_for_each_attempt_and_sent_as_base64() {
     assert_eq!(report, report.clone());
     script.client().emails().send(&email).await.unwrap();
     let seen = script.seen();
-    // The check against the contract reads each body, too.
+    // The check against the contract also reads each body.
     assert_eq!((seen.len(), opened.load(Ordering::Relaxed)), (3, 2 * 3));
     for sent in &seen {
         assert_eq!(sent.body, seen[0].body);

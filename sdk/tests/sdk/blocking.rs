@@ -202,7 +202,7 @@ fn a_blocking_call_returns_once_the_refresh_that_it_started_is_saved() {
     // D-14
     let (runtime, server, store, session) = refreshing();
     let client = Client::builder().base_url(server.base_url()).session(session).build().unwrap();
-    // The call itself is over long before.
+    // The call itself has ended long before.
     let _ = client.emails().list().timeout(Duration::from_millis(100)).blocking();
     assert_eq!(runtime.block_on(store.read()).unwrap().unwrap().generation, 2);
 }

@@ -192,7 +192,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
     }
     assert_eq!((script.seen().len(), exhausted), (110, 95));
 
-    // A response that can't be read, too.
+    // This also applies to a response that can't be read.
     let script = Script::of([Reply::bytes(200, "{")]);
     let client = script.builder().retry(RetryPolicy::default().budget(0)).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
@@ -200,7 +200,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("the client's retry budget is exhausted"), "{cause}");
 
-    // A proxy's page has the status of a success, and gives no retry back.
+    // A proxy's page has a success status, but doesn't give the retries back.
     let script = Script::of([refusal(503, "service_unavailable"), Reply::bytes(200, "<html>")]);
     let client = script.builder().retry(RetryPolicy::default().budget(1)).build().unwrap();
     let error = client.emails().send(&email()).await.unwrap_err();
@@ -209,7 +209,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
 
 #[tokio::test(start_paused = true)]
 async fn a_short_outage_or_a_rate_limit_doesn_t_exhaust_the_retry_budget_of_many_calls() {
-    // As many failures as two attempts of each call.
+    // The number of failures equals two attempts per call.
     let outage = (0..200).map(|_| refusal(503, "service_unavailable"));
     let script = Script::of(outage.chain((0..200).map(|_| accepted())));
     let client = script.client();
@@ -289,7 +289,7 @@ async fn a_change_without_a_response_of_the_api_is_never_a_success() {
         for error in errors {
             assert_eq!(error.outcome(), Outcome::Unknown, "{status} {text}: {error:?}");
         }
-        // A read changes nothing, and the response to any other request of the caller's own may have any shape.
+        // A read changes nothing, and the response to any other custom request may have any shape.
         let error = client.emails().get("e1").await.unwrap_err();
         assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Rejected, false), "{error:?}");
         let raw = client.request(http::Method::POST, "/x").await;

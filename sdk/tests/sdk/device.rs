@@ -109,7 +109,7 @@ async fn a_login_on_another_device_polls_at_the_interval_until_it_is_allowed() {
     assert_eq!(form(&requests[1]), expected);
     assert!(requests.iter().all(|request| request.new_connection) && !requests.is_empty());
 
-    // The record is that of any login.
+    // The record is the same as for any other login.
     assert_eq!((record.origin.as_str(), record.scope.as_str()), ("https://api.example.com", "emails:send"));
     assert_eq!(record.issuer.as_deref(), Some("https://login.example.com"));
     assert_eq!(record.revocation_endpoint.as_deref(), Some("https://login.example.com/revoke"));
@@ -132,7 +132,7 @@ async fn each_end_of_the_device_flow_has_its_error() {
     assert!(matches!(error, AuthError::DeviceCodeExpired), "{error:?}");
     script.finish();
 
-    // The client's own clock ends it too.
+    // The client's own clock also ends it.
     let (server, device, script) = begun([pending().repeated()]).await;
     let start = Instant::now();
     for _ in 0..2 {
@@ -240,7 +240,7 @@ async fn an_unusable_device_authorization_response_is_rejected_with_its_reason()
         assert!(error.contains(reason), "{shown}: {error}");
         assert!(!error.contains("the-device-code") && !error.contains('\u{1b}'), "{error:?}");
     }
-    // What may be missing, or is out of bounds.
+    // Values that may be missing or out of bounds.
     let (server, script) = server(with("interval", json!(0)), [tokens()]).await;
     let device = server.authorize_device("c").send().await.unwrap();
     server.exchange_device(&device).await.unwrap();

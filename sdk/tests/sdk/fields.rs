@@ -15,7 +15,7 @@ use idempost::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The path and the code of each problem of shape.
+/// The path and the code of each shape error.
 fn problems<I: Input>(json: &Value) -> Vec<(String, &'static str)> {
     let found = I::read(json).1.err().map(Problems::into_vec).unwrap_or_default();
     found.into_iter().map(|problem| (problem.path, problem.code)).collect()
@@ -25,7 +25,7 @@ fn at(paths: &[&str], code: &'static str) -> Vec<(String, &'static str)> {
     paths.iter().map(|path| ((*path).to_owned(), code)).collect()
 }
 
-/// The request that JSON becomes.
+/// The request built from JSON.
 fn sent<I: Input + Serialize>(json: &Value) -> Value {
     let (input, shape) = I::read(json);
     assert!(shape.is_ok(), "{shape:?}");

@@ -21,6 +21,6 @@ const LAYERS: [&str; 12] = [
 #[test]
 fn no_file_imports_from_a_higher_layer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    // The root file may import everything, and `guide` has only documentation.
+    // The root file may import everything, and `guide` contains only documentation.
     idempost_conformance::layers::check(&root, &LAYERS, &["lib", "guide"], 300);
 }

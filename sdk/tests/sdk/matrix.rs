@@ -1,5 +1,5 @@
 //! What each response of a token endpoint means for a login: logins and refreshes, at servers that replace refresh tokens, keep them or issue
-//! none, with clocks that differ by an hour. `docs/oauth.md` has the table; `SNAPSHOTS=overwrite` writes it.
+//! none, with clocks that differ by an hour. `docs/oauth.md` contains the table; `SNAPSHOTS=overwrite` updates it.
 
 use std::{
     collections::BTreeMap,
@@ -113,7 +113,7 @@ struct Server {
     /// Its clock at the start.
     clock: SystemTime,
     serial: u32,
-    /// The refresh token that is valid; none once the grant is revoked.
+    /// The valid refresh token; none once the grant is revoked.
     refresh: Option<String>,
     /// The access tokens, and when they expire.
     access: BTreeMap<String, SystemTime>,
@@ -264,7 +264,7 @@ async fn login(fault: &'static Fault, issues: Issues, ahead: i64) -> String {
     }
     assert_eq!(requests, 1, "{}: a code is sent once", fault.name);
     if outcome.is_err() {
-        // Nothing is left of it: another login succeeds.
+        // It leaves nothing behind: another login succeeds.
         let record = world.login().await.unwrap();
         send(&world.client(&record).await).await.unwrap();
     }
@@ -363,7 +363,7 @@ async fn a_clock_that_is_wrong_or_corrected_causes_no_further_refreshes() {
             world.set(None);
             world.script.take_requests();
             for _ in 0..60 {
-                // Another process each time, as with a program.
+                // A new process each time, as with a command-line program.
                 let client = world.process(store.clone(), if is_corrected { -ahead } else { 0 });
                 send(&client).await.unwrap();
                 tokio::time::advance(Duration::from_secs(60)).await;

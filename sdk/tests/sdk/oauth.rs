@@ -263,12 +263,12 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
 
 #[tokio::test(start_paused = true)]
 async fn an_exchange_whose_caller_was_dropped_returns_its_tokens_to_the_next() {
-    // TOK-01: a code is valid for one use.
+    // TOK-01: a code can be used only once.
     let tokens = json!({"access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": "emails:send"});
     let script = Script::of([Reply::refused(), Reply::json(200, tokens).after(Duration::from_secs(2))]).odd();
     let server = server(&script);
     let (authorization, code) = authorized(&server);
-    // A request that wasn't sent leaves the code as it is.
+    // A request that wasn't sent doesn't use up the code.
     let error = auth_error(server.exchange(&authorization, &code).await.unwrap_err());
     assert!(matches!(error, AuthError::Unreachable(_)), "{error:?}");
     let limited = tokio::time::timeout(Duration::from_secs(1), server.exchange(&authorization, &code)).await;

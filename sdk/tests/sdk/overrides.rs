@@ -34,7 +34,7 @@ async fn a_json_body_replaces_the_input_of_a_typed_call() {
     let script = Script::of([Reply::json(503, json!({})), accepted()]).odd();
     let mut body = serde_json::to_value(email()).unwrap();
     body["new"] = json!({"deep": true});
-    // Neither its problems nor its attachments matter any more.
+    // Its problems and attachments no longer matter.
     let input = Email::default().attach(Attachment::from_bytes("a.txt", "abc"));
     let call = script.client().emails().send(&input).json(&body);
     let key = call.key().unwrap().clone();

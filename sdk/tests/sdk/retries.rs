@@ -1,4 +1,4 @@
-//! Rules of the application about retries.
+//! An application's own retry rules.
 
 use std::{
     sync::{
@@ -35,7 +35,7 @@ fn accepted() -> Reply {
     Reply::json(200, json!({"id": "e1"}))
 }
 
-/// A policy that repeats every attempt it is asked about.
+/// A policy that retries every attempt it is called for.
 fn insistent() -> RetryPolicy {
     RetryPolicy::default().decide_by(|_| Some(PAUSE))
 }

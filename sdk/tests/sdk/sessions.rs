@@ -1,4 +1,4 @@
-//! Sessions against the strict server: each refresh token is valid once, and reuse revokes the grant. Time is moved, never awaited:
+//! Sessions against the strict server: each refresh token is valid once, and reuse revokes the grant. Time is advanced, never awaited:
 //! a session's wall clock is the server's, or a stopped one.
 
 mod answers;
@@ -35,7 +35,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// With an expired access token: a call has to refresh first.
+    /// With an expired access token: a call must refresh first.
     async fn expired() -> Self {
         let fixture = Self::fresh().await;
         fixture.pass(901);
@@ -70,7 +70,7 @@ impl Fixture {
         Session::builder().wall_clock(move || service.clock().now().into()).max_wait(Duration::from_secs(20))
     }
 
-    /// A session that never waits, but reports how long it would have to.
+    /// A session that never waits, but reports how long it would have waited.
     fn impatient(&self) -> Session {
         self.builder().max_wait(Duration::ZERO).open(self.store.clone())
     }

@@ -33,7 +33,7 @@ impl Exported {
         Self { spans, provider, _default: tracing::subscriber::set_default(subscriber) }
     }
 
-    /// The spans by the order of their beginning.
+    /// The spans, in the order in which they began.
     fn spans(&self) -> Vec<SpanData> {
         self.provider.force_flush().unwrap();
         let mut spans = self.spans.get_finished_spans().unwrap();
@@ -135,7 +135,7 @@ async fn each_attempt_continues_the_trace_of_its_span() {
     let exported = Exported::new();
     let (ok, page) = (json!({"object": "list", "has_more": false, "data": []}), [unavailable()]);
     let answers = page.into_iter().chain([Reply::json(200, ok.clone()), Reply::json(200, ok)]);
-    // The contract doesn't know the header.
+    // The contract doesn't define this header.
     let script = Script::of(answers).odd();
     let client = script.client();
     async { client.emails().list().await.unwrap() }.instrument(tracing::info_span!("application")).await;

@@ -1,7 +1,7 @@
 //! The test bench: a reference server whose requests and responses are recorded.
 //!
 //! Every request and every response is validated against the contract when the bench is dropped, or earlier with
-//! [`Bench::judge`]. A test that violates the contract on purpose says so with each such request, and fails if one doesn't.
+//! [`Bench::judge`]. A test that violates the contract on purpose marks each such request, and fails if a marked request doesn't.
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
@@ -88,12 +88,12 @@ impl Bench {
         self.server.base_url()
     }
 
-    /// The service itself: its clock, faults and captured mails.
+    /// The service itself: its clock, faults and captured emails.
     pub fn service(&self) -> &Arc<Service> {
         self.server.service()
     }
 
-    /// The captured mails, newest first.
+    /// The captured emails, newest first.
     pub fn mails(&self) -> Vec<CapturedMail> {
         self.service().mails(&self.server.api_key())
     }
@@ -137,12 +137,12 @@ impl Bench {
         Reply { status: response.status(), headers: response.headers().clone(), json }
     }
 
-    /// Posts JSON that keeps the contract.
+    /// Posts JSON that satisfies the contract.
     pub fn post(&self, path: &str, body: &Value) -> Reply {
         self.ask(self.json(path), body.to_string())
     }
 
-    /// Posts JSON that violates the contract and has to be rejected.
+    /// Posts JSON that violates the contract and must be rejected.
     pub fn post_wrong(&self, path: &str, body: &Value) -> Reply {
         self.ask(self.json(path).header(EXPECT, Expect::Refusal.as_str()), body.to_string())
     }
@@ -185,7 +185,7 @@ impl Drop for Bench {
     }
 }
 
-/// Validates the requests of another test: those that the service handled, and those that a scripted fault answered.
+/// Validates the requests of another test, both those handled by the service and those answered by a scripted fault.
 ///
 /// # Panics
 ///

@@ -10,7 +10,7 @@ use std::{
 /// files in `exempt` may import everything. A file and those of its folder are one module: they may use the names of the folder's own file.
 ///
 /// Only code counts, without comments, test modules and files declared for tests only. A name at the crate's root counts
-/// as one of the highest layer.
+/// as part of the highest layer.
 ///
 /// # Panics
 /// If a file imports from a higher layer or is part of a cycle, a module has no layer, or fewer than `least` imports were found.
@@ -151,7 +151,7 @@ fn paths(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for start in ["crate::", "self::", "super::"] {
         for (at, _) in code.match_indices(start) {
-            // Part of a longer path that was already found.
+            // This is part of a longer path that was already found.
             if !code[..at].ends_with(|c: char| is_name(c) || c == ':') {
                 expand("", &code[at..], &mut found);
             }

@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::contract::{self, Contract};
 
-/// How the peer handles one request.
+/// How the peer handles a request.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Writes these bytes, and reads the next request of the connection.

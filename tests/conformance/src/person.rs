@@ -1,4 +1,4 @@
-//! A user with a browser, as far as consent pages need one: follows redirects, submits the form, and stops at the redirect to the program.
+//! A user with as much of a browser as consent pages need: follows redirects, submits the form, and stops at the redirect to the program.
 
 use std::collections::BTreeMap;
 

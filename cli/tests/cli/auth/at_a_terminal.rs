@@ -1,4 +1,4 @@
-//! A login at a terminal: pasted addresses and prompts.
+//! A login at a terminal: pasted URLs and prompts.
 
 use std::process::Stdio;
 
@@ -55,7 +55,7 @@ impl Session {
         self.page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
     }
 
-    /// The redirect address after the person allows access.
+    /// The redirect URL after the user allows access.
     fn allowed(&self) -> String {
         runtime().block_on(Person::of("sb_test").allows(self.page.as_str()))
     }

@@ -1,4 +1,4 @@
-//! Logins at authorization servers that aren't the API's own: found by the API's metadata (RFC 9728), by `--issuer`, and in the device flow
+//! Logins at authorization servers that aren't the API's own: found through the API's metadata (RFC 9728), by `--issuer`, and in the device flow
 //! (RFC 8628). Both servers are scripted.
 
 use std::io::{BufRead as _, BufReader};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::*;
 
-/// A request, as far as these servers look at it.
+/// The parts of a request that these servers look at.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) path: String,
@@ -110,7 +110,7 @@ fn metadata(issuer: &str, endpoints: &str) -> Value {
     })
 }
 
-/// An authorization server that knows one client. In the device flow, the user decides after one request.
+/// An authorization server with one client. In the device flow, the user decides after one request.
 fn authorization_server(decision: &'static str, endpoints: Option<String>) -> Scripted {
     let polls = Mutex::new(0);
     Scripted::start(move |url, request| match request.path.as_str() {
@@ -228,7 +228,7 @@ fn an_issuer_is_given_once_and_belongs_to_its_base_url() {
 
 #[test]
 fn endpoints_of_other_origins_have_to_be_trusted() {
-    // RFC 9700, 4.4: else the metadata could send a code to another server.
+    // RFC 9700, 4.4: otherwise the metadata could send a code to another server.
     let tokens = authorization_server("allow", None);
     let server = authorization_server("allow", Some(tokens.url.clone()));
     let api = api(Some(&server.url), false);
@@ -298,7 +298,7 @@ fn a_login_in_the_device_flow_ends_with_its_reason_and_stores_nothing() {
     let idempost = program(&api.url);
     let message = idempost.run(&["auth", "login", "--device", "--login-timeout", "1s"]).fails(4);
     assert!(message.contains("timed out after 1 s"), "{message}");
-    // The sandbox offers it as little as the service does.
+    // Like the service, the sandbox doesn't offer it.
     let service = service();
     let idempost = without_credentials(&service);
     let message = idempost.run(&["auth", "login", "--device"]).fails(4);
@@ -327,7 +327,7 @@ fn a_login_without_a_refresh_token_says_when_it_ends() {
     idempost.run(&SEND).ok();
 }
 
-/// Runs a command, and returns it with its output as a person reads it.
+/// Runs a command, and returns it with its output as shown to a user.
 #[cfg(unix)]
 fn recorded(idempost: &Idempost, command: &str) -> String {
     let program = env!("CARGO_BIN_EXE_idempost");

@@ -1,4 +1,4 @@
-//! Stored logins and API keys in use: by which command, for which service and profile, and how they end.
+//! How commands use stored logins and API keys: for which service and profile, and how a login ends.
 
 use std::io::{BufRead as _, BufReader};
 
@@ -50,7 +50,7 @@ fn a_job_belongs_to_the_login_that_started_it() {
     assert_eq!(rejected.code, Some(4), "{rejected:?}");
     assert!(rejected.stderr.contains("belongs to profile `work`"), "{rejected:?}");
     assert!(rejected.stderr.contains("this is profile `home`"), "{rejected:?}");
-    // Neither a token refresh nor another login of the same person changes the account.
+    // Neither a token refresh nor another login by the same user changes the account.
     service.core().clock().advance(Duration::from_secs(901));
     idempost.run(&["auth", "status", "--profile", "work"]).ok();
     Login::begin(&idempost, &["--profile", "again", "--base-url", &url, "--scope", "full_access"])
@@ -230,7 +230,7 @@ fn a_login_whose_revocation_failed_stays_ended_until_it_succeeds() {
             assert!(stderr.contains(part), "{part}: {stderr}");
         }
     }
-    // Nothing uses its tokens any more.
+    // Nothing uses its tokens anymore.
     let asked = service.asked();
     assert!(idempost.run(&SEND).fails(4).contains("isn't revoked yet"));
     let status = idempost.run(&["auth", "status", "--json"]);
@@ -288,7 +288,7 @@ fn a_login_keeps_the_base_url_of_the_environment() {
         Ran::of(command.args(arguments).env_remove("IDEMPOST_BASE_URL").finish())
     };
     without(&SEND).ok();
-    // The base URL of other profiles stays.
+    // The base URLs of other profiles are kept.
     let other = super::service();
     idempost.run(&["config", "set", "base_url", "https://others.test"]).ok();
     std::fs::write(idempost.config_file(), "[defaults]\nbase_url = \"https://others.test\"\n").unwrap();
@@ -315,7 +315,7 @@ fn a_limited_or_intercepted_refresh_keeps_the_login() {
         assert!(!message.contains("auth login"), "{message}");
         assert_eq!(service.core().faults().pending(), 0);
     }
-    // The next command keeps to `Retry-After`.
+    // The next command respects `Retry-After`.
     let asked = asked_for(&service, "/oauth/token");
     let message = idempost.run(&SEND).fails(6);
     assert!(message.contains("retry after 359"), "{message}");
@@ -382,7 +382,7 @@ fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
     assert_eq!(lines.next().unwrap().unwrap(), "four");
     let renewed = service.core().token_events().into_iter();
     assert!(renewed.filter(|event| matches!(event.kind, TokenEventKind::Rotated { .. })).count() >= 3);
-    // Beyond the life of the refresh token: it can't be refreshed any more.
+    // The refresh token has expired too, so no refresh is possible.
     service.core().clock().advance(Duration::from_hours(24 * 400));
     let ended = Ran::of(child.finish());
     assert_eq!(ended.code, Some(4), "{ended:?}");

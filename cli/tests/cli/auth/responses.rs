@@ -102,7 +102,7 @@ fn each_response_to_a_refresh_has_its_exit_code_and_keeps_the_login() {
         let kept = if name == "invalid_grant" { Some(4) } else { Some(0) };
         assert_eq!(status.code, kept, "{name}: {status:?}");
         if name == "429" {
-            // The next command keeps to `Retry-After`.
+            // The next command respects `Retry-After`.
             assert_eq!(world.idempost.run(&SEND).code, Some(6));
             assert_eq!(world.server.requests("/token").len() - before, requests);
         }

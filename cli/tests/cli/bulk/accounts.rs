@@ -1,4 +1,4 @@
-//! Jobs and accounts: a job is continued only from the account that it was started from.
+//! Jobs and accounts: a job can be continued only with the account that started it.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -69,7 +69,7 @@ fn a_job_is_never_continued_from_another_account() {
     assert_eq!(bench.bulk(&["status", &id, "--json"]).json(), before);
     bench.bulk(&["resume", &id]).ok();
     bench.each_got_one(500);
-    // Nor is it reported as finished.
+    // It isn't reported as finished either.
     bench.as_other(OTHER, &["resume", &id]).fails(4);
     let secret = std::fs::read_to_string(before["folder"].as_str().unwrap().to_owned() + "/account.json");
     assert!(!secret.unwrap().contains("sb_test"));

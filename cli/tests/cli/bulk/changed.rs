@@ -151,7 +151,7 @@ fn nothing_is_sent_to_an_address_that_the_account_suppresses() {
     let folder = bench.bulk(&["status", "--json", "--jq", ".folder"]).ok();
     let skipped = std::fs::read_to_string(std::path::Path::new(folder.trim()).join("skipped.csv")).unwrap();
     assert_eq!(skipped, "row,recipient,reason\n2,P2@example.com,suppressed by the account\n");
-    // The list grows while a job runs, which doesn't make it another job.
+    // The list grows while a job runs, but it remains the same job.
     bench.idempost.run(&["suppressions", "add", "p3@example.com"]).ok();
     assert!(bench.send(&["--account-suppressions"]).ok().contains("already complete"));
 }

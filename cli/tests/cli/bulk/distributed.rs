@@ -35,7 +35,7 @@ impl Queue {
         self.child.wait().unwrap();
     }
 
-    /// Starts the server again, with what it has stored.
+    /// Restarts the server with the data it has stored.
     fn restart(&mut self) {
         self.child = server(&self.folder, self.port);
     }
@@ -145,7 +145,7 @@ fn a_worker_with_the_credential_of_another_account_takes_nothing() {
     assert_eq!(Ran::of(sending.wait_with_output().unwrap()).code, Some(0));
     bench.each_got_one(3_500);
     assert_eq!(bench.service.core().mails("sb_other").len(), 0);
-    // Without the name of a job it waits for others, of its own account.
+    // Without the name of a job, it waits for other jobs of its own account.
     for (worker, told) in [(ours, "sending for job"), (theirs, "belongs to profile `default`")] {
         signal(&worker, Signal::INT);
         let ended = Ran::of(worker.wait_with_output().unwrap());
@@ -269,7 +269,7 @@ fn a_job_of_a_higher_priority_goes_first() {
     let is_urgent = |body: &serde_json::Value| body[0]["to"].to_string().contains("urgent");
     let first = bodies.iter().position(is_urgent).unwrap();
     let last = bodies.iter().rposition(is_urgent).unwrap();
-    // The worker finishes what it has begun for the other job.
+    // The worker finishes the work that it has started for the other job.
     let between = (first..last).filter(|index| !is_urgent(&bodies[*index])).count();
     assert!(between <= 4, "{between} of {}", last - first);
     assert!(bench.delivered().len() < 7_500, "the other job goes on");

@@ -54,7 +54,7 @@ fn killed(bench: &Bench, people: usize, times: usize) {
         counter.fetch_add(1, Relaxed);
     });
     let mut random = StdRng::seed_from_u64(7);
-    // What is killed while it plans leaves no job.
+    // A process that is killed while planning leaves no job.
     for milliseconds in [10, 20, 40] {
         let mut planning = bench.start(&[]);
         std::thread::sleep(Duration::from_millis(milliseconds));
@@ -70,8 +70,8 @@ fn killed(bench: &Bench, people: usize, times: usize) {
         resume.args(["bulk", "resume", "--concurrency", "2"]).stdin(Stdio::null());
         let mut child = resume.spawn().unwrap();
         let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
-        // By requests, so that the number of kills doesn't depend on the machine's speed. The first runs are killed early, so that the job is long
-        // enough for all of them.
+        // The kills depend on the number of requests, not on the machine's speed. The first runs are killed early, so that the job is long enough
+        // for all kills.
         let max = if kills < times + 4 { 2 } else { 60 };
         let last = requests.load(Relaxed) + random.gen_range(0..=max);
         wait_until("the job makes progress or ends", || {
@@ -89,7 +89,7 @@ fn killed(bench: &Bench, people: usize, times: usize) {
         kills += 1;
         match which {
             Signal::KILL => assert_eq!(ended.status.code(), None, "{ended:?}"),
-            // Without a code if it had no handler yet, with 0 if the job was just finished.
+            // There is no exit code if the process had no handler yet, and 0 if the job had just finished.
             Signal::TERM => assert!(matches!(ended.status.code(), Some(143 | 0) | None), "{ended:?}"),
             _ => assert!(matches!(ended.status.code(), Some(130 | 0) | None), "{ended:?}"),
         }
@@ -186,7 +186,7 @@ fn a_signal_before_the_first_request_sends_nothing() {
     let mut command = bench.idempost.command();
     command.args(["bulk", "send", "-", "--yes"]).args(MESSAGE).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // More than fits in the pipe: once it is written, the program reads it.
+    // More than fits into the pipe: once it is written, the program has started to read.
     child.stdin.as_mut().unwrap().write_all(super::csv(10_000).as_bytes()).unwrap();
     let stdin = child.stdin.take();
     signal(&child, Signal::INT);
@@ -234,7 +234,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
 fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
     // F-10
     let bench = Bench::with(2_000);
-    // The journal grows by 1.7 kB per batch; a file of at most 8 kB is a disk that fills up.
+    // The journal grows by 1.7 kB per batch; limiting the file to 8 kB simulates a full disk.
     let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
     bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     let mut command = bench.idempost.wrapped("dash");

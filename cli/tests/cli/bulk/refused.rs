@@ -1,4 +1,4 @@
-//! Jobs that the service refuses or doesn't answer, and the exit codes that tell scripts what to do.
+//! Jobs that the service rejects or doesn't respond to, and the exit codes that tell scripts what to do.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ fn rejected_rows_are_listed_and_can_be_retried() {
     assert!(retried.stdout.contains("250 sent"), "{retried:?}");
     retried.ok();
     bench.each_got_one(250);
-    // Nothing is left to retry.
+    // There is nothing left to retry.
     let again = bench.bulk(&["retry", "--rejected", job.trim(), "--yes"]);
     assert!(again.stderr.contains("the job has no such rows"), "{again:?}");
     bench.each_got_one(250);

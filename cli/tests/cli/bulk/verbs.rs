@@ -24,7 +24,7 @@ fn jobs_are_listed_and_named_by_prefix_or_folder() {
     bench.bulk(&["status", "zzz"]).fails(5);
     let table = bench.bulk(&["list", "--columns", "state,sent,rows"]).ok();
     assert_eq!(table, "finished\t3\t3\nfinished\t3\t3\n");
-    // The input isn't needed to look at a job.
+    // The input isn't needed to inspect a job.
     std::fs::remove_file(bench.idempost.home().join("people.csv")).unwrap();
     assert_eq!(bench.bulk(&["list", "--json"]).json()["data"].as_array().unwrap().len(), 2);
     bench.bulk(&["report"]).ok();

@@ -109,7 +109,7 @@ fn a_fresh_login_is_used_without_the_lock() {
 #[test]
 fn commands_that_need_no_login_do_not_read_it() {
     let setup = Setup::fresh();
-    // Any access is rejected.
+    // All access is rejected.
     assert_private(&setup.folder(), 0o777);
     setup.idempost.run(&["--version"]).ok();
     let mut keyed = setup.command();

@@ -1,4 +1,4 @@
-//! Signals and timeouts during a token refresh: the command exits at once, and the refresh completes in its own process.
+//! Signals and timeouts during a token refresh: the command exits immediately, and the refresh completes in its own process.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal};
 use super::Setup;
 use crate::support::{Finish as _, Limited, signal, wait_until};
 
-/// How long a test of the helper lets the service take.
+/// How long the service takes in tests of the helper process.
 const RESPONSE: Duration = Duration::from_secs(5);
 
 /// A call whose refresh token is at the service, and whose response is delayed.

@@ -1,4 +1,4 @@
-//! A page of another origin, in the browser of a person who runs a sandbox.
+//! A page from another origin, in the browser of a user who runs a sandbox.
 
 use idempost_drivers::thirtyfour::prelude::*;
 use idempost_needs::needs;
@@ -96,7 +96,7 @@ async fn dns_rebinding_is_refused() {
     let page = InboxPage::new().await;
     page.send(&email("Secret"));
     let port = page.server.base_url().rsplit_once(':').unwrap().1.to_owned();
-    // Same origin as the previous content of this host name, so the browser would let it read everything.
+    // It has the same origin as the previous content at this host name, so the browser would let it read everything.
     for path in ["/_/", "/_/messages?key=sb_local", "/emails", "/_/latest.txt?key=sb_local"] {
         page.driver().goto(format!("http://evil.test:{port}{path}")).await.unwrap();
         let shown = page.driver().find(By::Tag("body")).await.unwrap().text().await.unwrap();

@@ -33,7 +33,7 @@ async fn an_empty_inbox_shows_how_to_send_and_a_mail_appears_once_it_is_accepted
     page.waits_for_subjects(&["From a program"]).await;
     page.says(".tray[data-tray=sent] .count", "1").await;
 
-    // By the page's own clock: the delay between the response of POST /emails and the mail's appearance in the list.
+    // By the page's own clock: the delay between the response of POST /emails and the moment the email appears in the list.
     let measured = page
         .driver()
         .execute_async(
@@ -70,7 +70,7 @@ async fn an_empty_inbox_shows_how_to_send_and_a_mail_appears_once_it_is_accepted
 async fn a_mail_that_arrives_while_the_list_loads_stays_in_the_list() {
     let page = InboxPage::new().await;
     page.look().await;
-    // Delays the next list response, with its content from before the mail, until `release` is called; `drawn` reports that the page has received it.
+    // Delays the next list response, whose content predates the email, until `release` is called; `drawn` reports that the page has received it.
     page.eval(
         "(() => {
            const real = window.fetch;
@@ -128,7 +128,7 @@ async fn mails_are_searched_filtered_opened_and_made_to_bounce() {
     page.waits_for_subjects(&["Invoice 18", "Welcome", "Invoice 17"]).await;
     page.find("input[type=search]").await.send_keys("invoice bob").await.unwrap();
     page.waits_for_subjects(&["Invoice 18"]).await;
-    // New mails are filtered by the search too.
+    // The search also filters new emails.
     page.send(&email("Not this one"));
     page.says(".tray[data-tray=sent] .count", "4").await;
     page.waits_for_subjects(&["Invoice 18"]).await;
@@ -190,7 +190,7 @@ async fn a_mistake_in_a_search_is_explained_below_the_field_and_leaves_the_list(
     page.says(".problem", "`query`, character 7: the quote isn't closed; close it with `\"`.").await;
     page.waits_for_subjects(&["Code of conduct", "Your code"]).await;
     page.holds("document.querySelector('input[type=search]').getAttribute('aria-invalid') === 'true'").await;
-    // New mails still appear, by the search before the mistake.
+    // New emails still appear, filtered by the search before the mistake.
     page.send(&email("code 3"));
     page.send(&email("Other"));
     page.waits_for_subjects(&["code 3", "Code of conduct", "Your code"]).await;
@@ -216,7 +216,7 @@ async fn everything_is_reachable_by_keyboard() {
     page.holds("document.activeElement.querySelector('.subject')?.textContent === 'two'").await;
     page.keys(['\u{E007}']).await;
     page.says(".mail h1", "two").await;
-    // While a mail is open, the next one is opened.
+    // While an email is open, the next one is opened.
     page.keys(['j']).await;
     page.says(".mail h1", "one").await;
     page.keys(['k', 'k']).await;
@@ -492,7 +492,7 @@ async fn thousands_of_mails_are_loaded_page_by_page() {
     page.holds("document.querySelectorAll('.row').length === 50").await;
     page.eval("(document.querySelector('.scroll').scrollTop = 1e6, true)").await;
     page.holds("document.querySelectorAll('.row').length >= 100").await;
-    // The scroll position is kept when mails arrive.
+    // The scroll position is kept when emails arrive.
     let place = "[...document.querySelectorAll('.row')].find((row) => row.getBoundingClientRect().top > 200).dataset.id";
     let before = page.eval(place).await;
     page.send(&email("Newest"));
@@ -522,7 +522,7 @@ async fn another_account_is_opened_without_exposing_its_key() {
     let seen = page.eval("location.href + document.documentElement.outerHTML").await;
     assert!(!seen.as_str().unwrap().contains(key), "{seen}");
 
-    // The page acts as this account: deleting all its data leads back to the start page.
+    // The page acts as this account: deleting all its data returns to the start page.
     page.click("#open-keys").await;
     page.says("#keys .accounts [aria-current=page] bdi", "re_4Tz…").await;
     page.click("#keys summary").await;
@@ -576,13 +576,13 @@ async fn an_unsent_email_is_listed_with_its_state_and_becomes_a_mail_when_sent()
     page.click(".tab[data-tab=timeline]").await;
     page.says(".timeline li:last-child strong", "scheduled").await;
 
-    // A new time is shown at once, and the search covers unsent emails too.
+    // A new time is shown immediately, and the search covers unsent emails too.
     page.find("input[type=search]").await.send_keys("optional").await.unwrap();
     page.waits_for_subjects(&["Optional"]).await;
     page.keys(['\u{E00C}']).await;
     page.holds("document.querySelectorAll('.row').length === 3").await;
 
-    // When sent, it leaves the list, and the open view becomes the mail.
+    // When it is sent, it leaves the list, and the open view shows the sent email.
     page.post("/_/clock", &json!({"advance": "3 days"}));
     let states = json!(["failed: recipients_opted_out", "canceled"]).to_string();
     page.holds("location.hash.startsWith('#/sent/')").await;
@@ -632,7 +632,7 @@ async fn the_check_of_a_mail_is_text_in_groups_and_its_features_open_by_the_keyb
     page.click(".row").await;
     page.click(".tab[data-tab=check]").await;
     page.says(".check section[aria-label=Errors] .count.bad", "2").await;
-    // One finding with its first places; the others open.
+    // One finding with its first positions; the others expand.
     let first = ".check section[aria-label=Errors] li:has(.event)";
     page.says(&format!("{first} .event"), "placeholder").await;
     page.holds(&format!(
@@ -642,7 +642,7 @@ async fn the_check_of_a_mail_is_text_in_groups_and_its_features_open_by_the_keyb
     page.holds(&format!("document.querySelector({first:?}).textContent.includes('5 more places')")).await;
     page.holds("[...document.querySelectorAll('.places code')].some((one) => one.textContent.startsWith('<img src=x onerror'))").await;
     page.holds("document.querySelectorAll('.check img, .check script, .check b[onload]').length === 0 && document.title !== 'owned'").await;
-    // A feature, by the keyboard.
+    // A feature, using the keyboard.
     page.holds("document.querySelector('.features summary').textContent.startsWith('gap')").await;
     page.eval("(document.querySelector('.features summary').focus(), true)").await;
     page.keys(['\u{e007}']).await;

@@ -1,4 +1,4 @@
-//! Unread mails, selection, deletion and notifications on the page.
+//! Unread emails, selection, deletion and notifications on the page.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ impl InboxPage {
         .await;
     }
 
-    /// Waits until the sandbox has exactly these mails, newest first.
+    /// Waits until the sandbox has exactly these emails, newest first.
     async fn waits_for_stored(&self, subjects: &[&str]) {
         let until = Instant::now() + TIMEOUT;
         loop {
@@ -45,7 +45,7 @@ impl InboxPage {
         }
     }
 
-    /// Lets the test decide when ten seconds are over: `window.later` has what waits for that.
+    /// Lets the test decide when ten seconds are over: `window.later` contains the callbacks that wait for that.
     async fn stops_ten_seconds(&self) {
         self.eval(
             "(() => {
@@ -86,7 +86,7 @@ async fn a_mail_is_unread_until_a_person_opens_it() {
     page.waits_for_unread(&["two", "one"]).await;
     page.says(".tray[data-tray=sent] .unread span", "2").await;
     assert_ne!(page.eval(weight).await, "700");
-    // The next unread mail, and back again by the button.
+    // To the next unread email, and back with the button.
     page.keys(['n']).await;
     page.says(".mail h1", "two").await;
     page.waits_for_unread(&["one"]).await;
@@ -99,7 +99,7 @@ async fn a_mail_is_unread_until_a_person_opens_it() {
     page.waits_for_unread(&[]).await;
     page.holds("document.title.startsWith('Inbox')").await;
 
-    // Another program marks mails: the page follows.
+    // Another program marks emails as read, and the page shows it.
     page.ask("PATCH", "/_/messages?subject=t", &json!({"unread": true}));
     page.waits_for_unread(&["three", "two"]).await;
     page.end().await;
@@ -123,7 +123,7 @@ async fn one_mail_is_deleted_without_a_question_and_the_next_one_opens() {
     page.says(".mail h1", "two").await;
     page.waits_for_subjects(&["two", "one"]).await;
     page.says(".tray[data-tray=sent] .count", "2").await;
-    // Another program deletes the open mail.
+    // Another program deletes the open email.
     page.ask("DELETE", "/_/messages?subject=two", &Value::Null);
     page.waits_for_subjects(&["one"]).await;
     page.holds("document.querySelector('#detail').textContent.includes('This email was deleted.')").await;
@@ -147,7 +147,7 @@ async fn selected_and_found_mails_are_deleted_after_a_question() {
     }
     page.look().await;
     page.holds("document.querySelectorAll('.rows .pick').length === 8").await;
-    // A range: the second to the fourth mail.
+    // A range: the second to the fourth email.
     page.eval(
         "(() => {
            const boxes = [...document.querySelectorAll('.rows .pick')];
@@ -169,7 +169,7 @@ async fn selected_and_found_mails_are_deleted_after_a_question() {
     page.confirm("Delete 3 selected mails?").await;
     page.waits_for_subjects(&["mail 7", "mail 3", "mail 2", "mail 1", "mail 0"]).await;
 
-    // By the keyboard.
+    // Using the keyboard.
     page.eval("(document.querySelector('.row').focus(), true)").await;
     page.keys(['x', 'j', 'x']).await;
     page.says(".bulk .soft", "2 selected").await;
@@ -177,7 +177,7 @@ async fn selected_and_found_mails_are_deleted_after_a_question() {
     page.confirm("Delete 2 selected mails?").await;
     page.waits_for_subjects(&["mail 2", "mail 1", "mail 0"]).await;
 
-    // Those that a search finds.
+    // The emails that a search finds.
     page.find("input[type=search]").await.send_keys("1").await.unwrap();
     page.waits_for_subjects(&["mail 1"]).await;
     page.click("[data-bulk=delete]").await;
@@ -202,7 +202,7 @@ async fn a_deletion_is_undone_or_final_after_ten_seconds() {
     page.waits_for_subjects(&["three", "two", "one"]).await;
     page.stops_ten_seconds().await;
 
-    // One mail, which opens again.
+    // One email, which opens again.
     page.click(".row[data-id]").await;
     page.says(".mail h1", "three").await;
     page.click("[data-act=delete]").await;
@@ -214,7 +214,7 @@ async fn a_deletion_is_undone_or_final_after_ten_seconds() {
     page.says(".mail h1", "three").await;
     page.says(".tray[data-tray=sent] .count", "3").await;
 
-    // All of them, by the key. A mail that arrives meanwhile isn't among them.
+    // All of them, using the key. An email that arrives meanwhile isn't included.
     page.says("[data-bulk=delete]", "Delete all…").await;
     page.click("[data-bulk=delete]").await;
     page.confirm("Delete all sent mails?").await;

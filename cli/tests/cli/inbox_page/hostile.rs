@@ -1,4 +1,4 @@
-//! Malicious mails: nothing in them runs, loads or breaks the page.
+//! Malicious emails: nothing in them runs, loads or breaks the page.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Canary {
     }
 }
 
-/// Each tries something different. `CANARY` stands for an address that counts visits.
+/// Each tries something different. `CANARY` stands for a URL that counts visits.
 pub(super) const ATTACKS: &[&str] = &[
     "<script>document.title = 'owned'; top.document.title = 'owned'; fetch('CANARY/script')</script><script src=CANARY/src></script>",
     "<img src=x onerror=\"top.document.title='owned';fetch('CANARY/onerror')\"><body onload=\"top.document.title='owned'\"><svg onload=\"top.document.title='owned'\">",
@@ -86,7 +86,7 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
         assert_eq!(title, json!("Inbox · idempost sandbox"));
         page.keys(['j']).await;
     }
-    // The document alone, outside of the page's frame, is as harmless.
+    // The document alone, outside of the page's frame, is just as harmless.
     for mail in page.server.service().mails(KEY) {
         page.driver()
             .goto(format!("{}/_/messages/{}/html?key={KEY}", page.server.base_url(), mail.id))
@@ -159,7 +159,7 @@ async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
     page.holds("document.querySelector('.onetime .copy') !== null").await;
     let one = json!(format!("{}/one", canary.address));
     page.holds(&format!("document.querySelector('.links code').textContent === {one}")).await;
-    // No element of it leads anywhere, and nothing of it became markup.
+    // None of its elements lead anywhere, and none of its text became markup.
     let inert = "!document.querySelector('.links a, .links img, .links [href], .links [src]')";
     page.holds(inert).await;
     page.holds("!document.querySelector('.links').textContent.includes('javascript:')").await;

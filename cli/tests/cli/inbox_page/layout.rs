@@ -1,4 +1,4 @@
-//! The layout of the page in every width, with the fonts of common systems.
+//! The layout of the page at every width, with the fonts of common systems.
 
 use idempost_needs::needs;
 use serde_json::json;
@@ -47,7 +47,7 @@ async fn no_label_breaks_from_320_to_1920_pixels() {
     page.look().await;
     page.has_whole_labels("empty").await;
 
-    // A single unread mail.
+    // A single unread email.
     page.send(&email("One"));
     page.find(".row").await;
     page.has_whole_labels("one unread mail").await;
@@ -124,7 +124,7 @@ async fn a_row_shows_people_subject_first_words_and_marks() {
     page.end().await;
 }
 
-/// The elements of the open mail that scroll vertically.
+/// The elements of the open email that scroll vertically.
 const SCROLLING: &str = "[...document.querySelectorAll('#detail, #detail *')]
     .filter((one) => one.scrollHeight > one.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(one).overflowY)).length";
 
@@ -143,7 +143,7 @@ async fn a_mail_starts_in_the_upper_third_and_has_one_scrollbar() {
     page.find(".stage iframe").await;
     let starts = page.eval(top).await.as_f64().unwrap();
     assert!(starts < 0.34, "the mail starts at {starts} of the height");
-    // Its frame scrolls, and nothing around it.
+    // Only its frame scrolls.
     assert_eq!(page.eval(SCROLLING).await, 0);
     for tab in ["text", "source"] {
         page.click(&format!(".tab[data-tab={tab}]")).await;
@@ -156,7 +156,7 @@ async fn a_mail_starts_in_the_upper_third_and_has_one_scrollbar() {
     page.find(".people .meta dd").await;
     page.click(".people summary").await;
 
-    // In full height the mail has the window for itself.
+    // At full height, the email fills the window.
     page.click(".tab[data-tab=html]").await;
     page.keys(['f']).await;
     page.find("[data-act=full][aria-pressed=true]").await;

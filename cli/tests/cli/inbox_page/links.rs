@@ -1,4 +1,4 @@
-//! The links of a mail, requested by a click.
+//! The links of an email, requested with a click.
 
 use idempost_needs::needs;
 

@@ -33,7 +33,7 @@ async fn metrics_follow_what_happens_and_the_keyboard_reads_the_chart() {
         .await;
     assert_eq!(page.eval("document.querySelectorAll('.metrics img').length").await, json!(0));
 
-    // One bar is in the order of Tab; arrows move from there.
+    // One bar is in the tab order; arrow keys move from there.
     assert_eq!(page.eval("document.querySelectorAll('.point[tabindex=\"0\"]').length").await, json!(1));
     let key = |key: &str| {
         format!(

@@ -1,4 +1,4 @@
-//! How mails are shown: remote images on request, widths, colors, and files.
+//! How emails are shown: remote images on request, widths, colors, and files.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -17,9 +17,9 @@ use tokio::time::sleep;
 use super::hostile::ATTACKS;
 use super::{InboxPage, email};
 
-/// A picture of 40 × 20 pixels.
+/// An image of 40 × 20 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAUCAIAAABwJOjsAAAAJElEQVR42mMQSzUZEMQwavGoxaMWj1o8avGoxaMWj1o8ciwGABnrIv+6dWYZAAAAAElFTkSuQmCC";
-/// The user agent of the sandbox's requests; those of the browser have another.
+/// The user agent of the sandbox's requests; the browser's is different.
 pub(super) const SANDBOX: &str = "idempost-sandbox/";
 
 /// A server that records its requests, as path and user agent, and responds with an image, or redirects.
@@ -74,7 +74,7 @@ impl InboxPage {
         Self::with(Settings { remote_servers: vec![server.address], ..Settings::default() }).await
     }
 
-    /// Evaluates in the frame of the mail.
+    /// Evaluates an expression in the email's frame.
     async fn in_frame(&self, expression: &str) -> Value {
         self.find(".viewport iframe").await.enter_frame().await.unwrap();
         let value = self.eval(expression).await;
@@ -82,7 +82,7 @@ impl InboxPage {
         value
     }
 
-    /// Waits until this holds in the frame of the mail.
+    /// Waits until this holds in the email's frame.
     async fn holds_in_frame(&self, condition: &str) {
         for _ in 0..500 {
             if self
@@ -141,7 +141,7 @@ async fn remote_images_are_loaded_after_a_click_by_the_sandbox_and_for_one_mail(
     assert!(requests.iter().all(|(_, agent)| agent.starts_with(SANDBOX)), "{requests:?}");
     assert!(requests.iter().any(|(path, _)| path == "/a?x=1&y=2"), "{requests:?}");
 
-    // Another mail with the same images isn't affected, and the first one still has its own.
+    // Another email with the same images isn't affected, and the first one still shows its own.
     page.click("li:nth-child(2) .row").await;
     page.says(".mail h1", "Other").await;
     page.holds("document.querySelector('.remote')?.textContent.includes('6 remote images from')").await;
@@ -230,7 +230,7 @@ async fn width_and_colors_are_those_of_the_mail_and_kept_for_the_next_one() {
     }
     page.holds("/^[4-9]\\d %$/.test(document.querySelector('.widths [role=status]').textContent)").await;
 
-    // Free widths: by number, by arrow keys, and by dragging.
+    // Custom widths: by number, with the arrow keys, and by dragging.
     let input = page.find(".widths input").await;
     input.clear().await.unwrap();
     input.send_keys("500").await.unwrap();
@@ -252,7 +252,7 @@ async fn width_and_colors_are_those_of_the_mail_and_kept_for_the_next_one() {
     page.holds("document.querySelector('.viewport iframe').clientWidth < 450").await;
     page.click("[data-width='375']").await;
 
-    // The mail's own dark styles, whatever the page's theme is.
+    // The email's own dark styles, whatever the page's theme.
     page.click("[data-colors=dark]").await;
     page.holds_in_frame(&format!(
         "{dark} && getComputedStyle(document.getElementById('p')).color === 'rgb(171, 205, 239)'"
@@ -334,7 +334,7 @@ async fn images_and_pdf_attachments_are_shown_and_others_only_downloaded() {
     sleep(Duration::from_secs(2)).await;
     assert_eq!(canary.requests(), []);
     page.holds("document.title.endsWith('Inbox · idempost sandbox')").await;
-    // Chromium's viewer has taken the document's place; an error is no PDF.
+    // Chromium's viewer has taken the document's place; an error isn't a PDF.
     for (nth, kind) in [(5, "application/pdf"), (7, "application/json")] {
         page.find(&format!(".files li:nth-child({nth}) iframe")).await.enter_frame().await.unwrap();
         let found = page
@@ -343,7 +343,7 @@ async fn images_and_pdf_attachments_are_shown_and_others_only_downloaded() {
             .await
             .map(|value| value.json().clone());
         page.driver().enter_default_frame().await.unwrap();
-        // Scripts may not reach the viewer's document.
+        // Scripts must not reach the viewer's document.
         let is_viewer = found.is_err() && kind == "application/pdf";
         assert!(is_viewer || found.as_ref().is_ok_and(|found| found == kind), "{kind}: {found:?}");
     }

@@ -1,4 +1,4 @@
-//! Release of an email to a real server, by its button.
+//! Releasing an email to a real server with its button.
 
 use std::sync::{Arc, Mutex};
 

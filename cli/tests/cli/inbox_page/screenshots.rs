@@ -10,13 +10,13 @@ use tokio::time::{Duration, sleep};
 use super::preview::ImageServer;
 use super::{InboxPage, KEY};
 
-/// Mails of a typical shop.
+/// Emails of a typical shop.
 const MAILS: &str = include_str!("mails.json");
 
-/// A mail with a layout for phones, dark styles and a remote image, which stands for `IMAGE`.
+/// An email with a layout for phones, dark styles, and a remote image in place of `IMAGE`.
 const RESPONSIVE: &str = include_str!("responsive.html");
 
-/// A page with these mails.
+/// A page with these emails.
 async fn shop(server: &ImageServer) -> InboxPage {
     let morning = "2026-03-02T09:14:00Z".parse().unwrap();
     let page = InboxPage::with(Settings {
@@ -35,7 +35,7 @@ async fn shop(server: &ImageServer) -> InboxPage {
     page
 }
 
-/// Sends, schedules and receives mails of kinds that a shop has not.
+/// Sends, schedules and receives kinds of emails that a shop doesn't have.
 fn every_kind(page: &InboxPage) {
     let send = |mut change: Value| {
         let mut mail =
@@ -134,7 +134,7 @@ async fn every_view_is_drawn_in_all_widths_in_light_and_dark() {
             }
         }
     }
-    // One mail in three widths and three modes.
+    // One email in three widths and three modes.
     page.look_at_size("light", 1280, 1100, false).await;
     page.click(".row").await;
     page.click(".tab[data-tab=html]").await;

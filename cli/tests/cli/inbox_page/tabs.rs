@@ -58,7 +58,7 @@ impl InboxPage {
         found
     }
 
-    /// Waits until each tab lists this mail.
+    /// Waits until each tab lists this email.
     async fn each_shows(&self, tabs: &[WindowHandle], subject: &str) {
         for tab in tabs {
             self.driver().switch_to_window(tab.clone()).await.unwrap();
@@ -88,7 +88,7 @@ async fn eight_tabs_share_one_stream_and_a_hidden_one_leaves_it() {
     assert_eq!(streams.iter().filter_map(Value::as_u64).sum::<u64>(), 1, "{streams:?}");
     assert_eq!(streams[first], 0);
 
-    // All are hidden: no connection is left. The one that is shown first has what was missed.
+    // All are hidden, so no connection is left. The tab that is shown first catches up.
     page.of_each(&tabs, "window.hide(true)").await;
     let streams = page.of_each(&tabs, "window.streams").await;
     assert_eq!(streams.iter().filter_map(Value::as_u64).sum::<u64>(), 0, "{streams:?}");

@@ -17,7 +17,7 @@ use crate::{
     problem::SettingsError,
 };
 
-/// The random bytes of a `state` and of a verifier, which have 43 and 86 characters.
+/// The number of random bytes in a `state` and in a verifier, which are 43 and 86 characters long.
 const STATE_BYTES: u32 = 32;
 const VERIFIER_BYTES: u32 = 64;
 /// The maximum length of a redirect parameter, decoded, in characters.
@@ -52,7 +52,7 @@ pub struct AuthorizationRequestBuilder<'a> {
 }
 
 impl AuthorizationRequestBuilder<'_> {
-    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered with.
+    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered for.
     pub fn scope(mut self, scope: Scope) -> Self {
         if !self.scopes.contains(&scope) {
             self.scopes.push(scope);
@@ -63,7 +63,7 @@ impl AuthorizationRequestBuilder<'_> {
     /// Builds the request, with a random `state` and PKCE verifier. Nothing is sent.
     ///
     /// # Errors
-    /// The redirect URI is neither https, nor http to a loopback address, nor of a private-use scheme; or it has a fragment.
+    /// The redirect URI isn't https, http to a loopback address, or a private-use scheme; or it has a fragment.
     pub fn build(self) -> Result<AuthorizationRequest> {
         let redirect = redirect_address(&self.redirect_uri)?;
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256_len(VERIFIER_BYTES);
@@ -169,7 +169,7 @@ impl AuthorizationRequest {
     }
 
     /// Serializes the request with its `state` and PKCE verifier, so that another process or a later request of a web application can check the
-    /// redirect. Store it like a password, and drop it after ten minutes: the code isn't valid longer.
+    /// redirect. Store it like a password, and delete it after ten minutes, when the code expires.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(&Written {
             url: self.url.to_string(),
@@ -262,7 +262,7 @@ impl fmt::Debug for AuthorizationCode {
     }
 }
 
-/// The exchange of a code: it goes on if its caller is dropped, and all later callers get its tokens.
+/// The exchange of a code: it continues if its caller is dropped, and all later callers get its tokens.
 #[derive(Default)]
 pub(super) enum Exchange {
     #[default]
@@ -505,7 +505,7 @@ mod tests {
         for rest in ["code=a&iss=https%3A%2F%2Fevil.test", "code=a"] {
             assert!(matches!(back(&authorization, rest), Err(AuthError::IssuerMismatch { .. })), "{rest}");
         }
-        // RFC 9207, section 2.4: only a server that announces `iss` has to send it.
+        // RFC 9207, section 2.4: only a server that announces `iss` must send it.
         server.issuer_in_redirect = false;
         let authorization = server.authorize("c", "http://127.0.0.1:4711/callback").build().unwrap();
         assert!(back(&authorization, "code=a").is_ok());

@@ -21,7 +21,7 @@ use crate::{
 
 /// The grant type (RFC 8628, 3.4).
 pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// What `slow_down` adds to the interval (RFC 8628, 3.5).
+/// The time that `slow_down` adds to the interval (RFC 8628, 3.5).
 const SLOWER: Duration = Duration::from_secs(5);
 /// The longest interval to which failures without an OAuth error increase it.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_USER_CODE: usize = 64;
 
 impl AuthorizationServer {
-    /// Returns a builder for a login in the device flow with this client ID, for programs without a browser on the same machine.
+    /// Returns a builder for a device flow login with this client ID, for programs without a browser on the same machine.
     ///
     /// ```no_run
     /// # async fn example() -> idempost::Result<()> {
@@ -53,7 +53,7 @@ impl AuthorizationServer {
     /// Waits until the user has decided, and returns the tokens. Polls the token endpoint as often as the server allows.
     ///
     /// Dropping the future ends the polling, but not a request in flight: another call with the same authorization, or with its clone, returns
-    /// the outcome of that request, and goes on at the same interval.
+    /// the outcome of that request, and continues at the same interval.
     ///
     /// # Errors
     /// [`AuthError::Rejected`] with `access_denied` if the user denied access, or with another error of the server;
@@ -136,7 +136,7 @@ pub struct DeviceAuthorizationBuilder<'a> {
 }
 
 impl DeviceAuthorizationBuilder<'_> {
-    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered with.
+    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered for.
     pub fn scope(mut self, scope: Scope) -> Self {
         if !self.scopes.contains(&scope) {
             self.scopes.push(scope);
@@ -147,8 +147,8 @@ impl DeviceAuthorizationBuilder<'_> {
     /// Requests a device code.
     ///
     /// # Errors
-    /// [`AuthError::NoDeviceFlow`] if the server's metadata doesn't offer it; nothing was sent. The server can't be reached, rejects the client
-    /// or the scope, or returns a page without encryption.
+    /// [`AuthError::NoDeviceFlow`] if the server's metadata doesn't offer it; nothing was sent. Other errors if the server can't be reached,
+    /// rejects the client or the scope, or returns an unencrypted page.
     pub async fn send(self) -> Result<DeviceAuthorization> {
         let Some(endpoint) = &self.server.device_authorization else {
             return Err(AuthError::NoDeviceFlow.into());
@@ -171,7 +171,7 @@ impl DeviceAuthorizationBuilder<'_> {
         };
         let complete = granted.verification_uri_complete().map(|uri| page(uri.secret())).transpose()?;
         let user_code = granted.user_code().secret();
-        // It is typed by hand.
+        // The user types it by hand.
         if user_code.trim().is_empty() || printable(user_code, MAX_USER_CODE) != *user_code {
             return Err(unusable("`user_code` is empty or isn't a short text".to_owned()).into());
         }
@@ -197,7 +197,7 @@ impl DeviceAuthorizationBuilder<'_> {
     }
 }
 
-/// A login in the device flow, until the user has decided. Clones share it.
+/// A device flow login that waits for the user's decision. Clones share it.
 #[derive(Clone)]
 pub struct DeviceAuthorization {
     client_id: String,
@@ -217,7 +217,7 @@ impl DeviceAuthorization {
         &self.verification_uri
     }
 
-    /// Returns the page with the user code in its URL, if the server has one: for a link or a QR code. Show the user code too, so that the
+    /// Returns the page's URL with the user code in it, if the server has one: for a link or a QR code. Show the user code too, so that the
     /// user can compare it (RFC 8628, 3.3.1).
     pub fn verification_uri_complete(&self) -> Option<&Url> {
         self.verification_uri_complete.as_ref()
@@ -228,7 +228,7 @@ impl DeviceAuthorization {
         &self.user_code
     }
 
-    /// Returns the time from the request within which the user has to decide.
+    /// Returns how long after the request the user can still decide.
     pub fn expires_in(&self) -> Duration {
         self.expires_in
     }
@@ -250,10 +250,10 @@ struct Polling {
     interval: Duration,
     /// The earliest time of the next request.
     next: Instant,
-    /// The request in flight, which goes on if its caller is dropped.
+    /// The request in flight, which continues if its caller is dropped.
     request: Option<JoinHandle<Requested>>,
     tokens: Option<TokenRecord>,
-    /// Why the last requests failed, if not because the user hasn't decided.
+    /// Why the last requests failed, unless the user hasn't decided yet.
     trouble: Option<AuthError>,
 }
 

@@ -26,13 +26,13 @@ const MAX_RESPONSE: usize = 64 * 1024;
 #[derive(Clone)]
 pub(crate) struct HttpClient(Arc<dyn Transport>);
 
-/// A response whose head has arrived, with as much of the body as arrived: even an incomplete one can hold the only copy of a token.
+/// A response whose head has arrived, with as much of the body as has arrived: even an incomplete body can contain the only copy of a token.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Collected,
-    /// When the request was sent, by the server's clock (`Date`).
+    /// When the request was sent, according to the server's clock (`Date`).
     pub(crate) served_at: Option<SystemTime>,
 }
 
@@ -45,7 +45,7 @@ impl HttpResponse {
         }
     }
 
-    /// The error for a status that has no meaning at the endpoint `url`.
+    /// The error for a status that has no defined meaning at the endpoint `url`.
     pub(crate) fn unexpected(&self, url: &Url) -> AuthError {
         let status = self.status.as_u16();
         match self.status {
@@ -89,7 +89,7 @@ impl HttpClient {
     ) -> Result<HttpResponse, TransportError> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        // An uncompressed body is readable up to where it ends.
+        // An uncompressed body can be read up to where it was cut off.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let agent = concat!("idempost/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
@@ -105,7 +105,7 @@ impl HttpClient {
         };
         let sent = Instant::now();
         let deadline = sent + TIMEOUT;
-        // The timeout ends the wait for the head, and later the body; what has arrived of the body is kept.
+        // The timeout ends the wait for the head, and later for the body; the part of the body that has arrived is kept.
         let response = send_until(Some(deadline), &*self.0, request, url).await?;
         let (head, body) = response.into_parts();
         let served_at = date(&head.headers).and_then(|date| date.checked_sub(sent.elapsed()));
@@ -129,7 +129,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// A placeholder for the transport that the application has to provide.
+/// A placeholder for the transport that the application must provide.
 #[cfg(not(feature = "reqwest"))]
 struct NoTransport;
 

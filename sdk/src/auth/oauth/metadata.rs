@@ -53,7 +53,7 @@ impl AuthorizationServer {
         Self::discovery().issuer(issuer).await
     }
 
-    /// Discovers an authorization server with custom settings, or that of an API.
+    /// Discovers an authorization server with custom settings, or the one of an API.
     pub fn discovery() -> Discovery {
         Discovery::default()
     }
@@ -68,14 +68,14 @@ pub struct Discovery {
 }
 
 impl Discovery {
-    /// Sets the transport, which the server then uses for all its requests. Default: reqwest with its default settings.
+    /// Sets the transport, which the server then uses for all its requests. Default: reqwest with default settings.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.http = HttpClient::over(transport);
         self
     }
 
     /// Accepts endpoints at other origins than the issuer's, which some providers use. The metadata can then direct the authorization code
-    /// of one server to another (RFC 9700, section 4.4), so use it only for issuers that the user trusts.
+    /// of one server to another (RFC 9700, section 4.4), so use this only for issuers that the user trusts.
     pub fn trust_endpoints(mut self) -> Self {
         self.trusts_endpoints = true;
         self
@@ -84,7 +84,7 @@ impl Discovery {
     /// Discovers the server of an issuer; see [`AuthorizationServer::discover`].
     ///
     /// # Errors
-    /// Those of [`AuthorizationServer::discover`].
+    /// The errors of [`AuthorizationServer::discover`].
     pub async fn issuer(self, issuer: &str) -> Result<AuthorizationServer> {
         let base = endpoint::address(issuer)?;
         for url in metadata_urls(&base) {
@@ -101,7 +101,7 @@ impl Discovery {
     /// response to a request without a credential says (`WWW-Authenticate: Bearer resource_metadata="…"`).
     ///
     /// # Errors
-    /// Those of [`AuthorizationServer::discover`]; [`AuthError::Metadata`] also if the metadata describes another API, or names no server or
+    /// The errors of [`AuthorizationServer::discover`]; also [`AuthError::Metadata`] if the metadata describes another API, or names no server or
     /// one without metadata.
     pub async fn api(self, base_url: &str) -> Result<AuthorizationServer> {
         let base = endpoint::address(base_url)?;
@@ -162,7 +162,7 @@ fn parameter(mut rest: &str, wanted: &str) -> Option<String> {
         rest = after.trim_start();
         if let Some(quoted) = rest.strip_prefix('"') {
             let mut characters = quoted.chars();
-            // A string without its end has no value.
+            // An unterminated string has no value.
             while let Some(character) = characters.next().filter(|character| *character != '"') {
                 value.push(if character == '\\' { characters.next()? } else { character });
             }
@@ -194,7 +194,7 @@ fn metadata_urls(issuer: &Url) -> [Url; 2] {
 /// Parses the metadata in a response; `None` if the server has none at this URL.
 fn read<T: DeserializeOwned>(response: HttpResponse, url: &Url) -> Result<Option<T>, AuthError> {
     match response.status {
-        // A page, with which some applications answer any path.
+        // A page, which some applications return for any path.
         StatusCode::OK if response.body.bytes.trim_ascii_start().starts_with(b"<") => return Ok(None),
         StatusCode::OK => {}
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
@@ -222,7 +222,7 @@ fn server(
     let address = |name: &'static str, given: &str| {
         let url =
             endpoint::oauth(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))?;
-        // Else the metadata could send codes and tokens of one server to another (RFC 9700, section 4.4).
+        // Otherwise the metadata could send codes and tokens of one server to another (RFC 9700, section 4.4).
         if !trusts_endpoints && origin(&url) != origin(base) {
             let (origin, issuer) = (origin(&url), origin(base));
             return Err(AuthError::ForeignEndpoint { endpoint: name, origin, issuer });
@@ -422,7 +422,7 @@ mod tests {
                 RFC if request.url.host_str() == Some("login.example.com") => {
                     Reply::json(200, server.clone())
                 }
-                // An application of one page.
+                // A single-page application.
                 _ => Reply::bytes(200, "<!doctype html>"),
             });
             AuthorizationServer::discovery().transport(pages).api("https://api.example.com").await

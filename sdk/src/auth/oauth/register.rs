@@ -62,7 +62,7 @@ impl NewOAuthClient {
         self
     }
 
-    /// Allows the client the device flow too ([`AuthorizationServer::authorize_device`]).
+    /// Also allows the client to use the device flow ([`AuthorizationServer::authorize_device`]).
     pub fn device_flow(mut self) -> Self {
         self.grant_types.push(DEVICE_GRANT);
         self
@@ -91,7 +91,7 @@ impl NewOAuthClient {
     }
 }
 
-/// The application type of OpenID Connect registration: only a native one may use loopback ports and private-use schemes.
+/// The application type of OpenID Connect registration: only native applications may use loopback ports and private-use schemes.
 fn application_type(redirect_uri: &str) -> &'static str {
     let is_web = |url: Url| url.scheme() == "https" && !is_loopback(&url);
     if Url::parse(redirect_uri).is_ok_and(is_web) { "web" } else { "native" }
@@ -117,8 +117,8 @@ pub struct OAuthClient {
 impl AuthorizationServer {
     /// Returns whether the server knows a client, for a program that may have to register first.
     ///
-    /// Sends a code that the server never issued to the token endpoint: an unknown client is an `invalid_client`, to a known one the code is
-    /// invalid (RFC 6749, 5.2). The authorization endpoint is for browsers only.
+    /// Sends a code that the server never issued to the token endpoint: for an unknown client, it responds with `invalid_client`; for a known
+    /// one, the code is invalid (RFC 6749, 5.2). The authorization endpoint is for browsers only.
     ///
     /// # Errors
     /// The server can't be reached, or fails.
@@ -170,7 +170,7 @@ mod tests {
     /// Responds to every request with this status and body.
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
         let script = ScriptedTransport::from_fn(move |request| {
-            // A program never requests a page that is for the user.
+            // A program never requests a page that is meant for the user.
             assert_eq!(request.method, "POST");
             Reply::bytes(status, body)
         });

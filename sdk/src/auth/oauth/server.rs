@@ -40,7 +40,7 @@ use crate::{
 #[derive(Clone)]
 pub struct AuthorizationServer {
     pub(crate) issuer: Option<String>,
-    /// Whether every redirect carries the issuer (RFC 9207), so that one without it is not from this server.
+    /// Whether every redirect carries the issuer (RFC 9207), so that a redirect without it is not from this server.
     pub(crate) issuer_in_redirect: bool,
     pub(crate) authorization: Url,
     pub(crate) token: Url,
@@ -88,8 +88,8 @@ impl AuthorizationServer {
         Ok(self)
     }
 
-    /// Sets the transport. Default: reqwest with its default settings, even if a client has another transport, since the login precedes the
-    /// client. Wrapped in an [`Arc`](std::sync::Arc), one transport serves both. Token requests require a
+    /// Sets the transport. Default: reqwest with default settings, even if a client has another transport, since the login takes place before
+    /// the client exists. Wrapped in an [`Arc`](std::sync::Arc), one transport serves both. Token requests require a
     /// [new connection](crate::transport::TransportRequest::new_connection).
     #[must_use]
     pub fn transport(mut self, transport: impl Transport) -> Self {
@@ -97,7 +97,7 @@ impl AuthorizationServer {
         self
     }
 
-    /// Returns the issuer, if the server was discovered by its metadata.
+    /// Returns the issuer, if the server was discovered through its metadata.
     pub fn issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
     }

@@ -1,7 +1,7 @@
 //! Requests to the token and revocation endpoints (`docs/specification.md`, POST /oauth/token; RFC 7009).
 //!
-//! The forms are built here instead of by the oauth2 crate, which discards a response that it can't parse completely, and with it possibly the
-//! only copy of a refresh token.
+//! The forms are built here instead of by the oauth2 crate, which discards a response that it can't parse completely, and possibly the only copy
+//! of a refresh token with it.
 
 use std::time::SystemTime;
 
@@ -33,7 +33,7 @@ pub(super) struct Requested {
 }
 
 impl AuthorizationServer {
-    /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code is valid for one use. Dropping the
+    /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code can be used only once. Dropping the
     /// future doesn't stop it: another exchange of the same code, or of its clone, returns the outcome.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl AuthorizationServer {
                 return Err(AuthError::Rejected(error));
             }
             RefreshOutcome::Unknown { reason } => return Err(AuthError::CodeLost { reason }),
-            // Only a refresh can keep its token.
+            // Only a refresh can keep the previous refresh token.
             RefreshOutcome::Kept { .. } => {
                 let reason = "the response belongs to a refresh".to_owned();
                 return Err(AuthError::CodeLost { reason });
@@ -149,7 +149,7 @@ async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError
     };
     let form = [("token", token), ("token_type_hint", hint), ("client_id", record.client_id.as_str())];
     let response = http.post_form(&url, &form).await.map_err(AuthError::Unreachable)?;
-    // The content has no meaning (RFC 7009, 2.2), but a page is that of a proxy, a captive portal or another server.
+    // The content has no meaning (RFC 7009, 2.2), but an HTML page comes from a proxy, a captive portal or another server.
     let is_page = response.body.bytes.trim_ascii_start().starts_with(b"<");
     if response.status.is_success() && !is_page {
         return Ok(());

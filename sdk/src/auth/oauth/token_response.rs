@@ -1,6 +1,6 @@
 //! The classification of token responses: is the refresh token or code that was sent spent?
 //!
-//! Possible harm decides: a complete refresh token in a success is kept whatever else is wrong, since the old one is spent. An OAuth error, a 429, or
+//! The possible harm decides: a complete refresh token in a successful response is kept whatever else is wrong, since the old one is spent. An OAuth error, a 429, or
 //! a client error of another server other than a 401 leaves the old one valid. Everything else leaves the outcome unknown.
 
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub(crate) fn classify(
         }
         _ => {}
     }
-    // The route or method doesn't exist: whatever the body says, no token endpoint handled the request.
+    // The route or method doesn't exist: whatever the body says, the request didn't reach a token endpoint.
     let no_route =
         matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE);
     match error {
@@ -65,7 +65,7 @@ pub(crate) fn classify(
         Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}")),
         Some(error) => RefreshOutcome::Rejected(error),
         None => match &response.body.missing {
-            // The missing part may hold the error code.
+            // The missing part may contain the error code.
             Some(error) => unknown(format!("status {status}, {}", chain(error))),
             None => RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() },
         },
@@ -88,7 +88,7 @@ pub(crate) fn oauth_error(response: &HttpResponse) -> Option<OAuthError> {
     })
 }
 
-/// The error for a response that an endpoint other than the token endpoint rejects a request with.
+/// The error for a rejection by an endpoint other than the token endpoint.
 pub(super) fn rejection(response: &HttpResponse, url: &Url) -> AuthError {
     let error = oauth_error(response).filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS);
     error.map_or_else(|| response.unexpected(url), AuthError::Rejected)
@@ -325,7 +325,7 @@ mod tests {
             assert!(matches!(answer(status, body), RefreshOutcome::Unknown { .. }), "{status} {body}");
         }
         assert!(matches!(answer(429, ""), RefreshOutcome::Throttled { status: 429, retry_after: None }));
-        // A proxy that lost the response asks for a retry too.
+        // A proxy that lost the response also asks for a retry.
         let mut busy = received(503, "<html>", None);
         busy.headers.insert("retry-after", HeaderValue::from_static("7"));
         assert!(matches!(outcome_of(Ok(busy)), RefreshOutcome::Unknown { .. }));

@@ -40,7 +40,7 @@ const MAX_HEAD: usize = 16 * 1024;
 const MAX_HEADERS: usize = 64;
 /// How long to wait for the browser to load the final page, once the response has arrived.
 const PAGE_GRACE: Duration = Duration::from_secs(2);
-/// The delay after the system fails to accept a connection.
+/// The delay after the system has failed to accept a connection.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Receives the browser's redirect on a loopback port.
@@ -80,7 +80,7 @@ impl RedirectListener {
     /// Binds this port, for a machine that is reached through a tunnel (`ssh -L`).
     ///
     /// # Errors
-    /// [`AuthError::ListenFailed`] if it is taken on both loopback addresses, or neither exists.
+    /// [`AuthError::ListenFailed`] if the port is taken on both loopback addresses, or neither address exists.
     pub async fn bind_to(port: u16) -> Result<Self> {
         let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = match TcpListener::bind(v4).await {
@@ -256,7 +256,7 @@ async fn serve(stream: TcpStream, shared: &Shared<'_>) {
     let mut http = http1::Builder::new();
     http.keep_alive(false).max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS).header_read_timeout(None);
     let connection = http.serve_connection(TokioIo::new(stream), service);
-    // An error of one connection concerns only its peer.
+    // An error on one connection affects only its peer.
     let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
     if last.load(Ordering::Relaxed) {
         shared.seen.store(true, Ordering::Relaxed);

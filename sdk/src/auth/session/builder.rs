@@ -53,7 +53,7 @@ impl Session {
 /// | start the session | [`Session::start`] or [`SessionBuilder::start`] | the same |
 ///
 /// Afterwards, [`SessionBuilder::open`] continues it from its store, in any process. The session works with servers that replace refresh
-/// tokens, keep them or issue none. Lifetimes count from the request; the server's `Date` counts where another clock obtained the tokens.
+/// tokens, keep them or issue none. Lifetimes count from the request; the server's `Date` is used if the tokens were obtained by another clock.
 ///
 /// ```no_run
 /// # async fn example() -> idempost::Result<()> {
@@ -104,7 +104,7 @@ impl SessionBuilder {
 
     /// Sets how long the service accepts a replaced refresh token as a retry instead of a theft. Default: zero, as specified.
     ///
-    /// Within that time a refresh without a response is retried immediately.
+    /// Within that time, a refresh without a response is retried immediately.
     pub fn grace_period(mut self, time: Duration) -> Self {
         self.policy.grace = time;
         self
@@ -118,7 +118,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the transport of refreshes. Default: that of the first client that is built with the session; without a client, reqwest with its
+    /// Sets the transport of refreshes. Default: that of the first client that is built with the session; without a client, reqwest with
     /// default settings. Token requests require a [new connection](crate::transport::TransportRequest::new_connection).
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.endpoint = Some(Arc::new(HttpTokenEndpoint::over(transport)));
@@ -143,7 +143,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Replaces the system's wall clock, for tests. A monotonic clock runs beside it, and a token has expired as soon as either clock says so.
+    /// Replaces the system's wall clock, for tests. A monotonic clock runs alongside it, and a token has expired as soon as either clock says so.
     pub fn wall_clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clocks = Clocks::with(now);
         self
@@ -181,7 +181,7 @@ impl SessionBuilder {
             Err(error) => return Err(AuthError::Store(error).into()),
         };
         let mut tokens = tokens.clone();
-        // Later than the previous login's, so that a process that holds that one notices.
+        // Later than the previous login's, so that a process that still uses that login notices.
         let generation = before.map_or(0, |before| before.generation).saturating_add(1);
         tokens.generation = tokens.generation.max(generation);
         locked.write(&tokens).await.map_err(AuthError::Store)?;

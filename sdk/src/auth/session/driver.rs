@@ -27,7 +27,7 @@ use crate::{
     types::AccessToken,
 };
 
-/// The shortest pause that is reported.
+/// The shortest delay that is reported.
 const NOTED_PAUSE: Duration = Duration::from_secs(2);
 
 /// One refresh. It runs in its own task, so it continues when its caller stops waiting.
@@ -37,14 +37,14 @@ pub(super) struct Run {
     epoch: u64,
     /// The generation whose access token the service rejected, if one was.
     rejected: Option<u64>,
-    /// The scope that its requests ask for.
+    /// The scope that its requests specify.
     scope: Option<String>,
     locked: Option<Box<dyn LockedStore>>,
     token: Option<Token>,
     /// The tokens from the token endpoint, and when they were requested.
     received: Option<(Received, Now)>,
     trouble: Option<AuthError>,
-    /// What the token endpoint asked for, unless it is waited out here: other processes keep to it too.
+    /// The delay that the token endpoint requested, unless this process waits it out: other processes respect it too.
     throttled: Option<Throttled>,
     /// Delivered at the end of the refresh: between the response and the save, the store is the only application code that runs.
     events: Vec<SessionEvent>,
@@ -356,8 +356,8 @@ impl Run {
     }
 }
 
-/// Whether the server replaces refresh tokens (`docs/specification.md`, Authentication 4): it has replaced one of this login. Then a response without a new
-/// one may have spent the old one; from any other server it means that the old one remains valid (RFC 6749, section 6).
+/// Whether the server replaces refresh tokens (`docs/specification.md`, Authentication 4): it has replaced one of this login. If so, a response without a
+/// new token may have spent the old one; from any other server, it means that the old one remains valid (RFC 6749, section 6).
 fn is_replaced(record: &TokenRecord) -> bool {
     record.generation > 1
 }

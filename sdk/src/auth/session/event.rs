@@ -26,11 +26,11 @@ pub enum SessionEvent {
         /// The new scope.
         now: String,
     },
-    /// The refresh waits before it sends a request, which takes up to [`max_wait`](super::SessionBuilder::max_wait).
+    /// The refresh waits before it sends a request, for up to [`max_wait`](super::SessionBuilder::max_wait).
     Waiting {
         /// The reason.
         reason: String,
-        /// The time that it waits.
+        /// How long it waits.
         pause: Duration,
     },
     /// The token response deviates from the specification; the tokens were saved.
@@ -67,7 +67,7 @@ pub struct RefreshRequest {
     pub generation: u64,
     /// Whether the service rejected the record's access token, which then has to be replaced although it hasn't expired.
     pub rejected: bool,
-    /// The scopes to ask for, separated by spaces; `None` for those of the grant. The refresh then takes place even if the access token is
+    /// The scopes to request, separated by spaces; `None` for the grant's scopes. The refresh then takes place even if the access token is
     /// still valid.
     pub scope: Option<String>,
 }
@@ -75,7 +75,7 @@ pub struct RefreshRequest {
 impl RefreshRequest {
     /// Creates a request for an access token with these scopes, which must be among those of the grant (RFC 6749, section 6).
     ///
-    /// They apply to this access token: the next refresh gets the scopes of the grant again.
+    /// They apply to this access token only; the next refresh requests the scopes of the grant again.
     ///
     /// ```
     /// # async fn example(session: &idempost::auth::Session) -> idempost::Result<()> {
@@ -92,7 +92,7 @@ impl RefreshRequest {
     }
 }
 
-/// The outcome of a logout for the grant.
+/// What a logout did to the grant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Revocation {

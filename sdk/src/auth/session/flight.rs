@@ -99,7 +99,7 @@ impl Shared {
         let token = self.known(record);
         if self.left(&token).is_zero() {
             reported?;
-            // The delegate has just refreshed, by a clock that is ahead of this one.
+            // The delegate has just refreshed, with a clock that is ahead of this one.
             if !token.same(before) && token.header.is_some() {
                 let now = self.clocks.now();
                 return Ok(Token::new(TokenRecord::clone(&token.record), now, Some(now)));

@@ -23,7 +23,7 @@ const MAX_ROUNDS: u32 = 5;
 
 /// A login in use. Clones share it; a process should have one session per store.
 ///
-/// Pass it to [`ClientBuilder::session`](crate::ClientBuilder::session). It reads the store at the first call, and then only to refresh. It
+/// Pass it to [`ClientBuilder::session`](crate::ClientBuilder::session). It reads the store at the first call, and later only to refresh. It
 /// refreshes only when a call needs it.
 #[derive(Clone)]
 pub struct Session {
@@ -99,9 +99,9 @@ impl Session {
         Err(Arc::new(AuthError::RefreshTimeout))
     }
 
-    /// Waits until no refresh of this process is in flight, at most 30 s for each request. Await it before the program or its runtime ends: a
+    /// Waits until no refresh of this process is in flight, for at most 30 s per request. Await it before the program or its runtime ends: a
     /// call doesn't always wait for the refresh that it started, and tokens that arrive later are lost, and the login with them. The
-    /// session can still be used afterwards. `blocking()` awaits it by itself.
+    /// session can still be used afterwards. `blocking()` awaits it automatically.
     pub async fn close(&self) {
         self.shared.landed().await;
     }
@@ -133,7 +133,7 @@ impl Session {
         })?)
     }
 
-    /// Returns a token for a request to `origin`. Waits for a refresh until `deadline` at most, and then returns the current token if it is still valid.
+    /// Returns a token for a request to `origin`. Waits for a refresh until `deadline` at the latest, and then returns the current token if it is still valid.
     pub(crate) async fn token_for(
         &self,
         origin: &str,
@@ -194,7 +194,7 @@ impl Session {
             };
             let outcome = match landed {
                 Ok(outcome) => outcome.clone(),
-                // The task ended without an outcome, by a panic or with its runtime.
+                // The task ended without an outcome, because of a panic or because its runtime ended.
                 Err(_) => None,
             };
             let unknown = || Arc::new(AuthError::OutcomeUnknown { retry_after: shared.policy.settle });

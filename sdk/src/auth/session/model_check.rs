@@ -1,8 +1,8 @@
-//! An exhaustive search over all interleavings of a few processes, a strict service, and a network that loses, delays and kills, with the very
-//! state machine that is shipped.
+//! An exhaustive search over all interleavings of a few processes, a strict service, and a network that loses and delays requests, while processes
+//! are killed. It runs the same state machine that is shipped.
 //!
 //! Time advances in steps of the settle time, and only when no request is in flight or about to be sent: that is the meaning of the settle time.
-//! A process can be killed before each of its steps, and a store writes whole records or none; partial writes are for the store's own tests.
+//! A process can be killed before each of its steps, and a store writes whole records or none; partial writes are covered by the store's own tests.
 
 use std::{
     hash::BuildHasher as _,
@@ -383,7 +383,7 @@ impl World {
         true
     }
 
-    /// Everything that can fail for one process now.
+    /// Everything that can fail for one process at this point.
     fn fault(&self, who: usize, search: &mut impl FnMut(Result<Self, Harm>)) {
         let one = || Self { faults: self.faults - 1, ..self.clone() };
         let process = &self.processes[who].0;

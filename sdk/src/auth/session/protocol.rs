@@ -74,7 +74,7 @@ pub(crate) enum Outcome {
     NotSent {
         again: bool,
     },
-    /// Rejected before any work.
+    /// Rejected before any processing.
     Throttled {
         retry_after: Option<Duration>,
     },
@@ -246,7 +246,7 @@ impl Refresh {
             (Phase::Reading, Event::Found(Some(held))) => self.decide(held, now),
             (Phase::Reading | Phase::Rereading, Event::Found(None)) => self.unlock(Verdict::LoggedOut),
             (Phase::SavingAgain(held), Event::Written) => self.decide(Held { unsaved: false, ..held }, now),
-            // If the tokens can't be saved now, those of another exchange couldn't either.
+            // If these tokens can't be saved now, the tokens of another exchange couldn't be saved either.
             (Phase::SavingAgain(held), Event::Failed) => {
                 let verdict = if held.left.is_zero() { Verdict::Failed } else { Verdict::UseUnsaved };
                 self.unlock(verdict)
@@ -254,7 +254,7 @@ impl Refresh {
             (Phase::Marking, Event::Written) => match &self.mark {
                 // The machine may have slept in between.
                 Some((_, made)) if now.monotonic.saturating_sub(*made) > STALE_MARK => {
-                    // A store that is always this slow can't support refreshes.
+                    // A store that is always this slow can't be used for refreshes.
                     if now.monotonic > self.deadline { self.restore(now) } else { self.mark(now) }
                 }
                 _ => {
@@ -356,7 +356,7 @@ impl Refresh {
     /// Writes the mark, which proves that the store is writable and informs all later processes.
     fn mark(&mut self, now: Now) -> Command {
         let earlier = self.before.as_ref();
-        // Within the grace period all attempts count as one, at the time of the first.
+        // Within the grace period, all attempts count as one, made at the time of the first.
         let within = |mark: &&RefreshPending| {
             now.wall.duration_since(mark.since).unwrap_or_default() < self.policy.grace
         };

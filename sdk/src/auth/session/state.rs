@@ -40,7 +40,7 @@ pub(super) struct State {
     pub(super) epoch: u64,
 }
 
-/// What a call has to do.
+/// What a call must do next.
 pub(super) enum Decision {
     /// Use this token.
     Use(Token),
@@ -112,7 +112,7 @@ impl State {
         outcome
     }
 
-    /// Records that the service rejected a token, if it is still the current one: of many calls with it, the first one counts.
+    /// Records that the service rejected a token, if it is still the current one: if many calls used it, only the first counts.
     pub(super) fn reject(&mut self, token: &Token) -> Result<(), AuthError> {
         if self.is_current(token) {
             if self.rejected_when_fresh == Some(token.record.generation) {

@@ -19,7 +19,7 @@ use crate::{
 const HARD: Duration = Duration::from_secs(10);
 /// Below this remaining lifetime, a call tries to get a new one, and otherwise uses the old one.
 const SOFT: Duration = Duration::from_secs(2 * 60);
-/// The maximum random addition, so that processes that started together don't all refresh at once.
+/// The maximum jitter, so that processes that started together don't all refresh at the same time.
 const JITTER: Duration = Duration::from_secs(30);
 
 /// Reads both clocks.
@@ -48,7 +48,7 @@ impl Clocks {
         Now { wall, monotonic: self.began.elapsed() }
     }
 
-    /// The hard and the soft limit for a token of this lifetime; proportionally less for short-lived tokens, which each call would refresh otherwise.
+    /// The hard and the soft limit for a token of this lifetime; proportionally less for short-lived tokens, which every call would refresh otherwise.
     fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
         (HARD.min(lifetime / 10), (SOFT + JITTER.mul_f64(self.chance)).min(lifetime / 4))
     }

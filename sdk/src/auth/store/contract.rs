@@ -19,7 +19,7 @@ use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
 /// - Every read after a write returns the written record.
 /// - If the storage fails, the record isn't written elsewhere, unless every reader looks there too.
 ///
-/// [`FileStore`](super::FileStore) is one for the processes of one machine.
+/// [`FileStore`](super::FileStore) is a store for the processes of one machine.
 pub trait TokenStore: Send + Sync + 'static {
     /// Reads the record without taking the lock; `None` if the store holds no login.
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>>;
@@ -36,7 +36,7 @@ pub trait LockedStore: Send {
     /// Replaces the record, durably and as a whole.
     ///
     /// A record with a [`pending`](TokenRecord::pending) mark announces that the next write holds the only copy of new tokens. A store prepares
-    /// for it (disk space, an encryption key), and fails now rather than then.
+    /// for that write (disk space, an encryption key), so that it fails now rather than then.
     fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Removes the record. Succeeds if there is none.

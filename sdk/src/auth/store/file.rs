@@ -22,13 +22,13 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from
 
 /// Stores a login in a file, which only its owner can read: for all processes of one user on one machine. Clones share it.
 ///
-/// The record is replaced atomically and durably. Beside the file are `FILE.lock`, which is never removed, `FILE.tmp` during a write, and
+/// The record is replaced atomically and durably. Next to the file are `FILE.lock`, which is never removed, `FILE.tmp` during a write, and
 /// `FILE.next` during a refresh: its disk space is reserved before the request is sent, so that a full disk loses no token. If a process
 /// ends between writing `FILE.next` and renaming it, the next holder of the lock completes the refresh.
 ///
 /// A file that others can read, that belongs to another user or that is a link is rejected, and so is a damaged one: neither counts as
-/// "no login". On Unix, files have mode 0600, and a missing folder is created with mode 0700; elsewhere the folder has to be private. The folder
-/// has to be on a local disk: on a network file system, a lock may not reach other machines.
+/// "no login". On Unix, files have mode 0600, and a missing folder is created with mode 0700; elsewhere the folder must be private. The folder
+/// must be on a local disk: on a network file system, other machines may not see the lock.
 ///
 /// ```no_run
 /// # async fn example() -> idempost::Result<()> {
@@ -175,7 +175,7 @@ impl Locked {
             return self.rename(&next);
         }
         self.lock.still_holds()?;
-        // Before the record that it could be taken to follow.
+        // Before the record that it might seem to follow.
         files::remove(&next)?;
         let reserved = if record.pending.is_some() && record.ended.is_none() {
             Some(StagedFile::reserve(&next, RESERVED_BYTES.max(bytes.len() * 2))?)
@@ -250,8 +250,8 @@ impl LockedStore for Guard {
     }
 }
 
-/// Runs a blocking operation on a thread of its own, which the end of a runtime doesn't cancel. The operation is told how to find out whether
-/// its caller is gone.
+/// Runs a blocking operation on a thread of its own, which keeps running when a runtime shuts down. The operation receives a way to check
+/// whether its caller is gone.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

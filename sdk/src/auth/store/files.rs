@@ -1,6 +1,6 @@
-//! Files that only their owner can read or replace, and a lock between processes: what a token store in files is made of.
+//! Files that only their owner can read or replace, and a lock between processes: the building blocks of a file-based token store.
 //!
-//! [`FileStore`](super::FileStore) is made of them, and so can be the store of an application. All functions block their thread.
+//! [`FileStore`](super::FileStore) is built on them, and an application's own store can be too. All functions block their thread.
 
 mod lock;
 
@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
 
 /// Opens a file that passes the checks of [`read`]; `None` if it doesn't exist.
 fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> {
-    // Bounded, in case the file is replaced again and again.
+    // Bounded, in case the file keeps being replaced.
     for _ in 0..100 {
         // Before it is opened: a pipe would block.
         named(path)?;
@@ -218,7 +218,7 @@ pub fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Replaces a file atomically and durably by one of at least `room` bytes, via a temporary name in the same folder.
+/// Replaces a file atomically and durably with one of at least `room` bytes, via a temporary name in the same folder.
 ///
 /// # Errors
 /// A step failed; the file is unchanged, unless the disk failed after the rename.
@@ -276,7 +276,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Repeats an operation for a second while another program has the file open, such as a virus scanner, which only Windows minds.
+/// Repeats an operation for a second while another program has the file open, such as a virus scanner; this is a problem only on Windows.
 fn until_free<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for pause in [1, 2, 5, 10, 20, 50, 100, 200, 300, 300] {
         match operation() {

@@ -12,9 +12,9 @@ use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The requests that a sender has in flight at most.
+/// The maximum number of requests that a sender has in flight.
 const CONCURRENCY: u32 = 16;
-/// The table has more seeds than the tests, which run unoptimized.
+/// The table uses more seeds than the tests, which run unoptimized.
 const TABLE_SEEDS: Range<u64> = 0..8;
 
 /// One seed, or five with `IDEMPOST_EXHAUSTIVE`.
@@ -22,7 +22,7 @@ fn seeds() -> Range<u64> {
     0..if std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some() { 5 } else { 1 }
 }
 
-/// The service's limit in requests per second, from a second on.
+/// The service's limit in requests per second, starting at a given second.
 type Limits = &'static [(u64, u32)];
 
 const TWO: Limits = &[(0, 2)];
@@ -37,7 +37,7 @@ enum Counter {
     Window,
     /// In the second before each request.
     Sliding,
-    /// By a token bucket that holds a second's worth of requests.
+    /// With a token bucket that holds one second's worth of requests.
     Bucket,
 }
 
@@ -50,7 +50,7 @@ struct Shape {
     announces: bool,
     retry_after: bool,
     senders: usize,
-    /// How many milliseconds a request takes to the service at most, of at least 10. The round trip takes 20 to 300 ms, 90 ms on average.
+    /// The maximum time in milliseconds that a request takes to reach the service; the minimum is 10. The round trip takes 20 to 300 ms, 90 ms on average.
     way: u64,
 }
 
@@ -129,7 +129,7 @@ struct Figures {
     /// The accepted requests, relative to the possible ones.
     used: f64,
     throttled: u32,
-    /// The 429s relative to all requests, without those of the first requests, which are sent at once.
+    /// The 429s relative to all requests, excluding the first requests, which are sent all at the same time.
     share: f64,
 }
 

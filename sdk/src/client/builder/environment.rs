@@ -20,8 +20,8 @@ impl ClientBuilder {
     /// 1. `IDEMPOST_BASE_URL`, and `IDEMPOST_API_KEY` or `IDEMPOST_ACCESS_TOKEN` (the API key takes precedence), for any service
     /// 2. `RESEND_API_KEY`, and `RESEND_BASE_URL` (default: [`Client::RESEND_BASE_URL`])
     ///
-    /// The sets are never mixed, so that a key reaches only the service that it was set for, and a base URL for tests is never ignored: what the
-    /// first set lacks has to be set in code, and [`build`](Self::build) names the variable otherwise. An empty variable counts as unset.
+    /// The sets are never mixed, so that a key is sent only to the service that it was set for, and a base URL for tests is never ignored: whatever
+    /// the first set lacks must be set in code; otherwise, [`build`](Self::build) fails and names the variable. An empty variable counts as unset.
     pub fn from_env() -> Self {
         // A value that isn't UTF-8 is invalid, not unset.
         Self::from_variables(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
@@ -79,11 +79,11 @@ mod tests {
         "RESEND_BASE_URL",
         "RESEND_API_KEY",
     ];
-    /// A value of each variable; those of the two sets differ.
+    /// A value for each variable; the values in the two sets differ.
     const VALUES: [&str; 5] =
         ["http://127.0.0.1:4010", "re_own", "token_own", "http://127.0.0.1:4020", "re_resend"];
 
-    /// A builder with the variables whose bit is set.
+    /// Returns a builder from the variables whose bit is set.
     fn with(set: usize) -> ClientBuilder {
         ClientBuilder::from_variables(|name| {
             let i = NAMES.iter().position(|known| *known == name).unwrap();

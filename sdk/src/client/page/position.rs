@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// # }
 /// ```
 ///
-/// It contains the URL of the list with its filters, the direction, and the ID of the last item. The service rejects the ID of an item that has been
+/// It contains the URL of the list with its filters, the direction, and the ID of the last item. The service rejects the ID if the item has been
 /// deleted since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListPosition {
@@ -46,7 +46,7 @@ impl Cursor {
         matches!(self, Self::Before(_))
     }
 
-    /// Moves the cursor of a stream, which begins at the newest item without one, behind an item that it yields. An item without an ID leaves it
+    /// Moves a stream's cursor behind an item that it yields; without a cursor, a stream starts at the newest item. An item without an ID leaves it
     /// unchanged.
     pub(super) fn advance(cursor: &mut Option<Self>, id: Option<&str>) {
         let Some(id) = id.filter(|id| !id.is_empty()) else { return };

@@ -46,7 +46,7 @@ pub struct AutomationEmail {
     /// The sender; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_sender")]
     pub from: Option<String>,
-    /// The address for replies; `None` for the template's.
+    /// The `Reply-To` address; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_sender")]
     pub reply_to: Option<String>,
     /// The topic; the email is sent only if the contact's subscription to it allows it.
@@ -73,7 +73,7 @@ impl AutomationEmail {
     }
 
     /// Sets a variable of the template to a string, a number, a boolean, or a value that the run resolves ([`RunValue::var`]); an array and an
-    /// object of scalars are given as [`serde_json::Value`]. The specification knows strings and numbers only.
+    /// object of scalars are given as [`serde_json::Value`]. The specification documents only strings and numbers.
     #[must_use]
     pub fn variable(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
         self.template.variables.insert(key.into(), value.into());
@@ -85,7 +85,7 @@ impl AutomationEmail {
         subject: String;
         /// Sets the sender, replacing the template's: `email` or `Name <email>`.
         from: String;
-        /// Sets the address for replies, replacing the template's.
+        /// Sets the `Reply-To` address, replacing the template's.
         reply_to: String;
         /// Sets the topic: the email is sent only if the contact's subscription to it allows it.
         topic: TopicId;

@@ -49,7 +49,7 @@ impl Connection {
         Self { from: from.into(), to: to.into(), kind: ConnectionType::Default }
     }
 
-    /// Sets the type. Only conditions and waits for an event have types other than the default.
+    /// Sets the type. Only connections from conditions and event waits have types other than the default.
     #[must_use]
     pub fn kind(mut self, kind: ConnectionType) -> Self {
         self.kind = kind;

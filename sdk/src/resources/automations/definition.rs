@@ -90,7 +90,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
         v.each("steps", steps.iter().enumerate(), |v, (place, json)| {
             complete &= step(v, place, json, &mut nodes);
         });
-        // A misspelled type may have been meant as a trigger.
+        // A misspelled type may have been meant to be a trigger.
         let triggered = |node: &Node<'_>| node.kind == "trigger" || !STEP_TYPES.contains(&node.kind);
         if complete && !nodes.values().any(triggered) {
             v.report_at("steps", "required", "at least one step must be a `trigger`");
@@ -101,7 +101,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
     }
 }
 
-/// Validates one step, and returns whether it has a key and a type by which connections can be validated.
+/// Validates one step, and returns whether it has a key and a type against which connections can be validated.
 fn step<'a>(
     v: &mut Validator,
     place: usize,

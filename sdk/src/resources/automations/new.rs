@@ -1,4 +1,4 @@
-//! The input of an automation creation.
+//! The input for creating an automation.
 
 use serde::Deserialize as _;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The input of an automation update.
+//! The input for updating an automation.
 
 use serde::Deserialize as _;
 use serde_json::Value;

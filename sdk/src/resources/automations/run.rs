@@ -76,9 +76,9 @@ record! {
         pub kind as "type": Option<String>,
         /// The step's status.
         pub status: Option<StepStatus>,
-        /// When the step started; `None` before.
+        /// When the step started; `None` if it hasn't.
         pub started_at: Option<Timestamp>,
-        /// When the step ended; `None` before.
+        /// When the step ended; `None` if it hasn't.
         pub completed_at: Option<Timestamp>,
         /// The step's output; its shape depends on the type.
         pub output: Option<Value>,

@@ -29,7 +29,7 @@ pub enum RunValue {
 
 impl RunValue {
     /// Creates a reference to the event that started the run (`event.plan`), to the contact (`contact.first_name`), or to an event that ended a
-    /// wait of the run: `wait_events.order.paid.total` is the field `total` of the event `order.paid`, of several the last. The specification
+    /// wait of the run: `wait_events.order.paid.total` is the field `total` of the event `order.paid`, or of the last one if there are several. The specification
     /// is silent on references.
     pub fn var(name: impl Into<String>) -> Self {
         Self::Var { var: name.into() }

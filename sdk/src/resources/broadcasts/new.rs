@@ -1,4 +1,4 @@
-//! The input of a broadcast creation.
+//! The input for creating a broadcast.
 
 use crate::{
     problem::Validator,
@@ -29,7 +29,7 @@ input! {
             html: String,
             /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that.
             text: String,
-            /// Sets the preview text, which mail clients show beside the subject. (The specification is silent on it; Resend accepts
+            /// Sets the preview text, which mail clients show next to the subject. (The specification is silent on it; Resend accepts
             /// it.)
             preview_text: String,
             /// Sets an internal name, which recipients don't see.

@@ -81,7 +81,7 @@ operations! {
     /// queued one is canceled; the service rejects any other status. (The specification is silent on this operation.)
     fn cancel(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/cancel"];
 
-    /// Creates a draft with the same content: `POST /broadcasts/{id}/duplicate`. The response has the new broadcast's ID. (The specification
+    /// Creates a draft with the same content: `POST /broadcasts/{id}/duplicate`. The response contains the new broadcast's ID. (The specification
     /// is silent on this operation.)
     fn duplicate(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/duplicate"];
 

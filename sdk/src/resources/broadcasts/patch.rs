@@ -1,4 +1,4 @@
-//! The input of a broadcast update.
+//! The input for updating a broadcast.
 
 use crate::{
     problem::Validator,

@@ -1,4 +1,4 @@
-//! The recipients of a broadcast and the links that they clicked. (The specification doesn't have them; the shapes are Resend's.)
+//! The recipients of a broadcast and the links that they clicked. (The specification doesn't define them; the shapes are Resend's.)
 
 use crate::{client::List, types::ContactId};
 
@@ -25,7 +25,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// How long a bounce lasts.
+    /// Whether a bounce is permanent.
     BounceType {
         /// The address doesn't exist.
         Permanent = "permanent",
@@ -41,7 +41,7 @@ record! {
     pub struct BroadcastRecipient {
         /// An opaque cursor for [`List::after`]: not the ID of a record.
         pub id: String,
-        /// The contact; `None` if there is no contact with this address anymore.
+        /// The contact; `None` if no contact has this address anymore.
         pub contact_id: Option<ContactId>,
         /// The address.
         pub email: String,

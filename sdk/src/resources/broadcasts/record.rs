@@ -50,7 +50,7 @@ record! {
         pub subject: Option<String>,
         /// The `Reply-To` addresses.
         pub reply_to: Option<Vec<String>>,
-        /// The preview text, which mail clients show beside the subject.
+        /// The preview text, which mail clients show next to the subject.
         pub preview_text: Option<String>,
         /// The HTML body with its placeholders.
         pub html: Option<String>,

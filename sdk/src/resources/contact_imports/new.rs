@@ -1,4 +1,4 @@
-//! The input of a contact import: a file, and what its columns mean.
+//! The input for a contact import: a file, and what its columns mean.
 
 #[cfg(not(target_family = "wasm"))]
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::{
 };
 
 open_enum! {
-    /// What happens if a contact has the address of a row already.
+    /// What happens if a contact with a row's address already exists.
     ImportConflict {
         /// The values of the row are set.
         Upsert = "upsert",
@@ -41,8 +41,8 @@ open_enum! {
 
 /// A CSV file to import with [`ContactImports::create`](super::ContactImports::create), at most 200 MB.
 ///
-/// The first row has the names of the columns. Fields are read from the columns `email`, `first_name`, `last_name` and `unsubscribed`, with
-/// exactly these names; only `email` has to be there. Once a setter names a column, only named columns are imported, and `email`.
+/// The first row contains the column names. Fields are read from the columns `email`, `first_name`, `last_name` and `unsubscribed`, with
+/// exactly these names; only `email` is required. Once a setter names a column, only named columns and `email` are imported.
 ///
 /// ```
 /// use idempost::contact_imports::{ImportConflict, ImportPropertyType, NewContactImport};
@@ -117,9 +117,9 @@ impl NewContactImport {
         Self::new(Source::Bytes(content.into()))
     }
 
-    /// Imports a stream of `length` bytes. `open` is called for each attempt and has to return the same content, from its start.
+    /// Imports a stream of `length` bytes. `open` is called for each attempt and must return the same content, from its start.
     ///
-    /// A stream of another length fails the call with [`Error::File`]; nothing is imported then.
+    /// If the stream has a different length, the call fails with [`Error::File`], and nothing is imported.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, rows: Vec<bytes::Bytes>) -> idempost::Result<()> {
@@ -147,14 +147,14 @@ impl NewContactImport {
         last_name_column: String => columns.last_name;
         /// Sets the name of the column that says whether a contact has unsubscribed from all broadcasts.
         unsubscribed_column: String => columns.unsubscribed;
-        /// Sets what happens if a contact has the address of a row already. Resend's descriptions differ on the default; the
+        /// Sets what happens if a contact with a row's address already exists. Resend's descriptions differ on the default; the
         /// sandbox's is [`ImportConflict::Upsert`].
         on_conflict: ImportConflict;
         /// Adds the contacts to a segment.
         segment += SegmentId => segments;
     }
 
-    /// Sets a contact property, by the key of an existing one, to the cells of a column.
+    /// Fills a contact property, named by the key of an existing one, from a column.
     #[must_use]
     pub fn property_column(
         mut self,
@@ -182,7 +182,7 @@ impl NewContactImport {
         }
     }
 
-    /// Returns the boundary and the body. The boundary is random, so that no content has it.
+    /// Returns the boundary and the body. The boundary is random, so that no content contains it.
     pub(super) fn form(&self) -> (String, Body) {
         let boundary = format!("idempost-{:032x}", rand::random::<u128>());
         let mut text = String::new();

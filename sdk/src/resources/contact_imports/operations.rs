@@ -46,8 +46,8 @@ impl ContactImports<'_> {
     /// Starts an import: `POST /contacts/imports`, as `multipart/form-data`. It returns before the first row is applied; see
     /// [`wait`](Self::wait).
     ///
-    /// A file or stream is read while it is sent, again at each attempt. The service honors no idempotency key here, and each request starts an
-    /// import of its own, so the client doesn't retry when the outcome is unknown: [`list`](Self::list) has the import if it was started.
+    /// A file or stream is read while it is sent, again for each attempt. The service honors no idempotency key here, and each request starts an
+    /// import of its own, so the client doesn't retry when the outcome is unknown: if the import was started, [`list`](Self::list) returns it.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContactImport::check`] finds, before anything is sent;

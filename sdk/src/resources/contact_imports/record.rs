@@ -34,7 +34,7 @@ record! {
         pub created_at: Option<Timestamp>,
         /// When the import ended.
         pub completed_at: Option<Timestamp>,
-        /// The number of rows by their effect.
+        /// The number of rows by outcome.
         pub counts: ContactImportCounts,
     }
 }
@@ -42,7 +42,7 @@ record! {
 items!(ContactImport);
 
 record! {
-    /// The number of rows of an import by their effect, so far. The service doesn't say which rows failed, or why.
+    /// The number of an import's rows by outcome, so far. The service doesn't report which rows failed, or why.
     #[derive(PartialEq, Eq)]
     pub struct ContactImportCounts {
         /// The rows that were read.

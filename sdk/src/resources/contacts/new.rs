@@ -1,4 +1,4 @@
-//! The input of a contact creation.
+//! The input for creating a contact.
 
 use std::collections::BTreeMap;
 

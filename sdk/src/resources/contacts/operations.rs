@@ -36,8 +36,8 @@ operations! {
 
     /// Creates a contact: `POST /contacts`.
     ///
-    /// The specification is silent on an address that another contact has. The sandbox updates that contact and returns its ID; a service
-    /// may also respond with 409. Either way an address identifies one contact, so the client retries when the outcome is unknown.
+    /// The specification is silent on an address that another contact already has. The sandbox updates that contact and returns its ID; a
+    /// service may also respond with 409. Either way, an address identifies one contact, so the client retries when the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
@@ -63,7 +63,7 @@ operations! {
     /// Lists the segments of a contact: `GET /contacts/{id_or_email}/segments`. Awaited without a page size, it returns all of them.
     ///
     /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this API define it as the time when the contact joined.
-    /// The specification calls the items segment items, and the sandbox follows it.)
+    /// The specification calls the items segment items, and the sandbox follows that.)
     fn segments(contact: ContactRef) -> List<Segment> = GET["/contacts/" contact "/segments"];
 
     /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is idempotent.
@@ -76,7 +76,7 @@ operations! {
 
     /// Lists a contact's subscription to each topic: `GET /contacts/{id_or_email}/topics`. Awaited without a page size, it returns all of them.
     ///
-    /// Topics without an explicit subscription have their default. (The specification is silent on them.)
+    /// Topics without an explicit subscription are listed with their default. (The specification is silent on them.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {

@@ -1,4 +1,4 @@
-//! The input of a contact update.
+//! The input for updating a contact.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ patch! {
     /// assert!(patch.check().is_ok());
     /// ```
     pub struct ContactPatch {
-        /// Sets the address. The sandbox rejects that of another contact with 409; the specification is silent on it.
+        /// Sets the address. The sandbox rejects another contact's address with 409; the specification is silent on that.
         email: String,
         /// Sets the first name.
         first_name: String |

@@ -67,7 +67,7 @@ open_enum! {
 }
 
 impl DomainClaimStatus {
-    /// Returns whether the claim has a result, good or bad. `Unknown` counts as none.
+    /// Returns whether the claim has an outcome, successful or not. `Unknown` counts as none.
     pub fn is_settled(&self) -> bool {
         !matches!(self, Self::Pending | Self::Verified | Self::Unknown(_))
     }
@@ -76,7 +76,7 @@ impl DomainClaimStatus {
 open_enum! {
     /// Why a claim is blocked.
     ClaimBlockedReason {
-        /// The other account's time to object hasn't passed.
+        /// The other account's time to object hasn't passed yet.
         GracePeriod = "grace_period",
         /// The other account used the domain recently.
         RecentOwnerActivity = "recent_owner_activity",
@@ -102,11 +102,11 @@ record! {
         pub record: Option<ClaimRecord>,
         /// Why the claim is blocked.
         pub blocked_reason: Option<ClaimBlockedReason>,
-        /// Why the claim failed, for people.
+        /// Why the claim failed, as human-readable text.
         pub failure_reason: Option<String>,
         /// When the domain was claimed.
         pub created_at: Option<Timestamp>,
-        /// When the claim expires unless the record was found: 7 days later.
+        /// When the claim expires unless the record is found: 7 days after it was made.
         pub expires_at: Option<Timestamp>,
     }
 }

@@ -1,4 +1,4 @@
-//! The input of a domain registration.
+//! The input for registering a domain.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::{
 const RETURN_PATH: &str = "send";
 
 open_enum! {
-    /// The policy for recipients' servers without TLS.
+    /// The policy for recipients' servers that don't support TLS.
     Tls {
         /// Sends unencrypted.
         Opportunistic = "opportunistic",
@@ -50,7 +50,7 @@ input! {
             click_tracking: bool,
             /// Sets the label of the subdomain for tracked links. It gets a CNAME record, `<label>.<domain>`.
             tracking_subdomain: String,
-            /// Sets the policy for recipients' servers without TLS; [`Tls::Opportunistic`] by default.
+            /// Sets the policy for recipients' servers that don't support TLS; [`Tls::Opportunistic`] by default.
             tls: Tls,
         }
         other {
@@ -116,7 +116,7 @@ pub(super) fn check_setup(
     }
 }
 
-/// The capabilities that were set.
+/// The capabilities that have been set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Switches {
     #[serde(skip_serializing_if = "Option::is_none")]

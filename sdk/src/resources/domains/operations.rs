@@ -35,14 +35,14 @@ operations! {
     /// # }
     /// ```
     ///
-    /// A domain that another account has verified has to be [claimed](Self::claim) instead. Afterwards it has new DKIM records: get it again,
-    /// publish them and verify it before it sends or receives (`docs/specification.md`, POST /domains/{domain_id}/verify).
+    /// A domain that another account has verified must be [claimed](Self::claim) instead. After the claim it has new DKIM records: get the
+    /// domain again, publish them and verify it before it sends or receives (`docs/specification.md`, POST /domains/{domain_id}/verify).
     pub struct Domains;
 
     /// Returns the operations on domains.
     accessor domains;
 
-    /// Registers a domain: `POST /domains`. The response has the DNS records to publish.
+    /// Registers a domain: `POST /domains`. The response contains the DNS records to publish.
     ///
     /// The client doesn't retry it when its outcome is unknown: the service rejects a domain that is already registered. Look for it with
     /// [`list`](Self::list).
@@ -86,15 +86,15 @@ operations! {
     /// Starts a verification of the DNS records: `POST /domains/{id}/verify`. It returns before the verification ends; see
     /// [`wait`](Self::wait).
     ///
-    /// It is allowed in every status and idempotent. A verified domain can send while it is verified again (the specification is
-    /// silent on that).
+    /// It is idempotent and allowed in every status. A verified domain can still send while it is being verified again (the
+    /// specification is silent on that).
     fn verify(id: DomainId) -> Call<Reference<DomainId>> = POST["/domains/" id "/verify"].idempotent();
 
-    /// Claims a domain that another account has verified: `POST /domains/claim`. The response has a TXT record to publish as proof, and the
-    /// ID of a domain that the other operations on the claim take; [deleting](Self::delete) it cancels the claim. (The specification mentions
+    /// Claims a domain that another account has verified: `POST /domains/claim`. The response contains a TXT record to publish as proof, and the
+    /// ID of a domain, which the other operations on the claim take; [deleting](Self::delete) the domain cancels the claim. (The specification mentions
     /// claims without defining them; these are Resend's operations.)
     ///
-    /// A claim that is pending is returned again, so the client retries when the outcome is unknown.
+    /// If a claim is already pending, the service returns that claim, so the client retries when the outcome is unknown.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -125,7 +125,7 @@ operations! {
 }
 
 impl Domains<'_> {
-    /// Waits until the verification of a domain has a result, good or bad: [`DomainStatus::is_checked`](super::DomainStatus::is_checked).
+    /// Waits until a domain's verification has an outcome, successful or not: [`DomainStatus::is_checked`](super::DomainStatus::is_checked).
     ///
     /// It doesn't start a verification: call [`verify`](Self::verify) first.
     pub fn wait(&self, id: impl Into<DomainId>) -> Wait<Domain> {
@@ -136,7 +136,7 @@ impl Domains<'_> {
         )
     }
 
-    /// Waits until a claim has a result, good or bad: [`DomainClaimStatus::is_settled`](super::DomainClaimStatus::is_settled).
+    /// Waits until a claim has an outcome, successful or not: [`DomainClaimStatus::is_settled`](super::DomainClaimStatus::is_settled).
     ///
     /// It doesn't start the check: call [`verify_claim`](Self::verify_claim) first.
     pub fn wait_for_claim(&self, id: impl Into<DomainId>) -> Wait<DomainClaim> {

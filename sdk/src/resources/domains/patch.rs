@@ -1,4 +1,4 @@
-//! The input of a domain update.
+//! The input for updating a domain.
 
 use super::{
     name::check_label,
@@ -21,7 +21,7 @@ patch! {
         open_tracking: bool,
         /// Sets whether clicks are tracked.
         click_tracking: bool,
-        /// Sets the label of the tracking subdomain. It has a DNS record of its own to publish and verify.
+        /// Sets the label of the tracking subdomain. It needs its own DNS record, which must be published and verified.
         tracking_subdomain: String |
         /// Removes the tracking subdomain (`null` on the wire), which disables tracking. (The specification is silent on it.)
         clear_tracking_subdomain,

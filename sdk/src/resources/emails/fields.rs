@@ -33,7 +33,7 @@ pub struct EmailFields<'a> {
     /// The recipients of blind copies.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "serialize_list")]
     pub bcc: &'a [String],
-    /// The addresses for replies.
+    /// The `Reply-To` addresses.
     #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "serialize_list")]
     pub reply_to: &'a [String],
     /// The HTML body.

@@ -1,6 +1,6 @@
 //! Conversion of messages that were built with the lettre crate (feature `lettre`).
 //!
-//! A lettre message shows only its headers. Its body is formatted and parsed again.
+//! A lettre message exposes only its headers, so its body is formatted and parsed again.
 
 use lettre::{
     Address,
@@ -32,7 +32,7 @@ const NOT_CUSTOM: [&str; 11] = [
     "to",
 ];
 
-/// Converts a message with all its recipients (also those that only its envelope has, as `bcc`), its bodies, attachments and custom headers. The
+/// Converts a message with all its recipients (those that only its envelope contains become `bcc`), its bodies, attachments and custom headers. The
 /// service sets `Date` itself.
 ///
 /// ```
@@ -128,7 +128,7 @@ impl Reader {
 
     fn custom_headers(&mut self, message: &lettre::Message, parsed: &mail_parser::Message<'_>) {
         for header in parsed.headers() {
-            // lettre finds a header only by the spelling of its name, which the parser changes.
+            // lettre finds a header only by the exact spelling of its name, which the parser changes.
             let field = parsed.raw_message.get(header.offset_field as usize..).unwrap_or_default();
             let name = String::from_utf8_lossy(field.split(|byte| *byte == b':').next().unwrap_or_default());
             if NOT_CUSTOM.iter().any(|known| name.eq_ignore_ascii_case(known)) {

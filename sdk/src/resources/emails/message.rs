@@ -113,8 +113,8 @@ impl Message {
         else {
             return;
         };
-        // A control character has been reported.
-        // A URL can contain a comma.
+        // Control characters have already been
+        // reported. A URL can contain a comma.
         let mut entries = std::iter::once(value.as_str()).chain(value.split(','));
         if value.contains(|c: char| c.is_ascii_control()) || entries.any(is_one_click_url) {
             return;
@@ -159,7 +159,7 @@ impl Message {
         });
     }
 
-    /// Returns fields that are accepted but probably a mistake.
+    /// Returns fields that are accepted but are probably a mistake.
     pub(super) fn warnings(&self) -> Vec<Problem> {
         let own = self.headers.0.iter().filter(|(name, _)| OWN_HEADERS.contains(&name.as_str()));
         let own = own.map(|(_, (name, _))| {

@@ -1,4 +1,4 @@
-//! Metrics of emails. (The specification doesn't have them; the shapes are Resend's.)
+//! Metrics of emails. (The specification doesn't define them; the shapes are Resend's.)
 
 mod query;
 mod record;

@@ -11,7 +11,7 @@ use crate::{
     types::{Recipients, Scalar, ScheduledAt, TopicId},
 };
 
-/// Methods that both types of email have.
+/// Methods that both types of emails share.
 macro_rules! message {
     ($email:ident) => {
         impl $email {
@@ -27,8 +27,8 @@ macro_rules! message {
             /// Creates an email from a published template, by its ID or alias. Sender and subject come from the template unless they are
             /// set here.
             ///
-            /// The service fills the same placeholders as in a [broadcast](crate::broadcasts::NewBroadcast). Several recipients share one body: it has the
-            /// fallbacks, or nothing, in place of a contact's values, and its unsubscribe link asks which address to unsubscribe.
+            /// The service fills the same placeholders as in a [broadcast](crate::broadcasts::NewBroadcast). If there are several recipients, they share
+            /// one body: it contains the fallbacks, or nothing, in place of a contact's values, and its unsubscribe link asks which address to unsubscribe.
             pub fn from_template(template: impl Into<String>, to: impl Into<Recipients>) -> Self {
                 Self::default().template(template).to(to)
             }
@@ -58,7 +58,7 @@ macro_rules! message {
                 topic_id: TopicId => message.topic_id;
             }
 
-            /// Sets a variable of the template. The key has ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
+            /// Sets a variable of the template. The key consists of ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
             /// characters, a number is at most 2^53 − 1.
             #[must_use]
             pub fn variable(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
@@ -73,10 +73,10 @@ macro_rules! message {
                 self
             }
 
-            /// Offers recipients to unsubscribe with one click in their mail client: sets the headers `List-Unsubscribe` (RFC 2369) and
+            /// Lets recipients unsubscribe with one click in their mail client: sets the headers `List-Unsubscribe` (RFC 2369) and
             /// `List-Unsubscribe-Post` (RFC 8058). Mail clients post `List-Unsubscribe=One-Click` to the URL, without cookies or other
-            /// authorization, so it must identify the recipient. Validation reports a URL that isn't https. Broadcasts have such headers
-            /// without being asked.
+            /// authorization, so it must identify the recipient. Validation reports a URL that isn't https. Broadcasts get such headers
+            /// automatically.
             ///
             /// ```
             /// use idempost::Email;
@@ -92,7 +92,7 @@ macro_rules! message {
                     .header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
             }
 
-            /// Adds a tag. Name and value have ASCII letters, digits, `_` and `-`, at most 256 characters each.
+            /// Adds a tag. Name and value consist of ASCII letters, digits, `_` and `-`, at most 256 characters each.
             #[must_use]
             pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.message.tags.push(Tag { name: name.into(), value: value.into() });
@@ -107,7 +107,7 @@ macro_rules! message {
 
         /// Serializes to the service's JSON.
         ///
-        /// Content in memory becomes Base64. An attachment from a file or a stream can't be serialized: it is read while it is sent, so a stored
+        /// Content in memory is encoded as Base64. An attachment from a file or a stream can't be serialized: it is read while it is sent, so a stored
         /// email would depend on its source. Attach its bytes instead.
         impl Serialize for $email {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -185,8 +185,8 @@ impl Email {
         (Self { message }, shape)
     }
 
-    /// Returns fields that are accepted but probably a mistake, or that a service may reject: because it reads the specification strictly, or by
-    /// Resend limits that the specification doesn't have (more than 75 tags, a schedule more than 30 days ahead, attachments
+    /// Returns fields that are accepted but are probably a mistake, or that a service may reject: because it reads the specification strictly, or
+    /// because of Resend limits that the specification doesn't have (more than 75 tags, a schedule more than 30 days ahead, attachments
     /// that are programs).
     pub fn warnings(&self) -> Vec<Problem> {
         let mut warnings = self.message.warnings();
@@ -221,7 +221,7 @@ impl Email {
     }
 }
 
-/// An email of a batch: an [`Email`] without attachments and schedule, which batches don't support.
+/// An email in a batch: an [`Email`] without attachments or a schedule, which batches don't support.
 ///
 /// An [`Email`] converts with `email.into()`. Its attachments and schedule are kept, and validation reports them; Resend
 /// supports schedules, which [`allow_schedule`](Self::allow_schedule) permits.
@@ -261,7 +261,7 @@ impl BatchEmail {
         self.message.warnings()
     }
 
-    /// Parses as much of an email as possible from the service's JSON, with the problems of its shape. The rules
+    /// Parses as much of an email as possible from the service's JSON, with its shape errors. The rules
     /// of [`check`](Self::check) aren't applied yet.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
         Validator::read(|v| Self::read_at(v, json))
@@ -277,7 +277,7 @@ impl BatchEmail {
     fn read_at(v: &mut Validator, json: &Value) -> Self {
         let message = from_json::message(v, json);
         for field in ["attachments", "scheduled_at"] {
-            // A null is an unset field.
+            // A null counts as an unset field.
             if json.get(field).is_some_and(|value| !value.is_null()) {
                 unsupported(v, field);
             }
@@ -305,7 +305,7 @@ fn unsupported(v: &mut Validator, field: &str) {
 /// Validates a batch: 1 to 100 emails, each of them valid.
 ///
 /// # Errors
-/// All problems at once; `/3/to/0` is the first recipient of the fourth email.
+/// All problems together; `/3/to/0` is the first recipient of the fourth email.
 pub fn check_batch(emails: &[BatchEmail]) -> Result<(), Problems> {
     emails.check()
 }
@@ -654,7 +654,7 @@ mod tests {
             pairs(good().list_unsubscribe("https://a.test/\r\nBcc: x").check()).first().map(|one| one.1),
             Some("header")
         );
-        // Without one-click unsubscribing, any URL fits (RFC 2369).
+        // Without one-click unsubscribe, any URL is valid (RFC 2369).
         assert!(good().header("List-Unsubscribe", "<mailto:leave@acme.test>").check().is_ok());
         let both = good()
             .list_unsubscribe("https://acme.test/u")

@@ -28,8 +28,8 @@ operations! {
     /// Gets an email with its body: `GET /emails/{id}`.
     fn get(id: EmailId) -> Call<SentEmail> = GET["/emails/" id];
 
-    /// Lists the attachments of a sent email in their order: `GET /emails/{id}/attachments`. Awaited without a page size, it returns all of them. An
-    /// email that is canceled or failed may have none any more. (The specification is silent on this operation.)
+    /// Lists the attachments of a sent email in their order: `GET /emails/{id}/attachments`. Awaited without a page size, it returns all of them. A
+    /// canceled or failed email may no longer have any. (The specification is silent on this operation.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, id: &idempost::EmailId) -> idempost::Result<()> {
@@ -57,7 +57,7 @@ impl Emails<'_> {
     /// Sends one email: `POST /emails`.
     ///
     /// The request always carries an `Idempotency-Key`: that of [`Call::idempotency_key`], or a random one. The service sends the email
-    /// once, however many requests with the key arrive within 24 hours, so the client retries when the outcome is unknown.
+    /// once, no matter how many requests with the key arrive within 24 hours, so the client retries when the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
@@ -115,7 +115,7 @@ impl Emails<'_> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Counts emails by what happened to them: `GET /emails/metrics`.
+    /// Counts emails by their events: `GET /emails/metrics`.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -143,7 +143,7 @@ impl Emails<'_> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Creates a link by which anyone can read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// Creates a link that lets anyone read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
     /// can't be revoked. (The specification is silent on this operation.)
     ///
     /// ```

@@ -77,7 +77,7 @@ record! {
         pub text: Option<String>,
         /// The tags.
         pub tags: Option<Vec<Tag>>,
-        /// The attachments, as far as their content is stored; `None` if the service doesn't list them here.
+        /// The attachments whose content is stored; `None` if the service doesn't list them here.
         pub attachments: Option<Vec<EmailAttachmentSummary>>,
     }
 }

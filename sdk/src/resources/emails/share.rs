@@ -1,4 +1,4 @@
-//! Links by which anyone can read an email.
+//! Links that let anyone read an email.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Validate for Lifetime {
     }
 }
 
-/// A call to share the email with this ID, sent or received. A second link is harmless, so the call is retried.
+/// A call that shares the sent or received email with this ID. A second link is harmless, so the call is retried.
 pub(crate) fn share(client: &Client, name: &'static str, id: &str) -> Call<SharedEmail> {
     let operation = Operation::on(name, http::Method::POST, "/emails/", id, "/share").idempotent();
     Call::new(&client.core, operation)
@@ -56,7 +56,7 @@ impl Call<SharedEmail> {
     }
 }
 
-/// The duration as the service reads it: `1h 30m`.
+/// The duration in the service's format: `1h 30m`.
 fn words(seconds: u64) -> String {
     let parts = [(seconds / 3_600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
     let parts = parts.into_iter().filter(|(number, _)| *number > 0);

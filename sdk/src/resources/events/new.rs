@@ -135,7 +135,7 @@ impl Input for EventOccurrence {
             }
             let contact = fields.optional("contact_id").map(Subject::Contact);
             let subject = contact.or(fields.optional("email").map(Subject::Email));
-            // A placeholder for what is reported above.
+            // A placeholder for the problem reported above.
             let subject = subject.unwrap_or_else(|| Subject::Contact("-".into()));
             Self { event, subject, payload: fields.optional("payload") }
         })

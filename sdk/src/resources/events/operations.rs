@@ -59,7 +59,7 @@ operations! {
 
     /// Sends a custom event: `POST /events/send`. It starts a run of each enabled automation that it triggers.
     ///
-    /// The specification has no idempotency key here, so the client doesn't retry it when its outcome is unknown: the runs could start
+    /// The specification defines no idempotency key here, so the client doesn't retry it when its outcome is unknown: the runs could start
     /// twice.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The input of a custom event update.
+//! The input for updating a custom event.
 
 use std::collections::BTreeMap;
 

@@ -18,7 +18,7 @@ use crate::{
 const FIELDS: &str = "`to`, `cc`, `bcc`, `subject`, `html`, `text` and `attachments`";
 
 input! {
-    /// A draft to create with [`Inboxes::create_draft`](super::Inboxes::create_draft). It needs any content.
+    /// A draft to create with [`Inboxes::create_draft`](super::Inboxes::create_draft). It must have some content.
     #[derive(Default)]
     pub struct NewInboxDraft {
         /// Creates a draft without content.
@@ -56,7 +56,7 @@ impl NewInboxDraft {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches a file, at most 10 of 25 MB in all.
+        /// Attaches a file, at most 10, with 25 MB in total.
         attach += Attachment => attachments;
     }
 
@@ -98,7 +98,7 @@ fn check_subject(v: &mut Validator, subject: Option<&str>) {
 
 patch! {
     /// Changes to a draft: [`Inboxes::update_draft`](super::Inboxes::update_draft). Fields that aren't set keep their value, except that
-    /// the body is replaced as a whole: setting only `html` removes the text, and the other way around.
+    /// the body is replaced as a whole: setting only `html` removes the text, and vice versa.
     pub struct InboxDraftPatch {
         /// Replaces the recipients.
         to: Recipients |
@@ -145,7 +145,7 @@ impl InboxDraftPatch {
         self
     }
 
-    /// Makes the draft one that replies to no email.
+    /// Makes the draft a new email instead of a reply.
     #[must_use]
     pub fn clear_reply_to(mut self) -> Self {
         self.thread_id = Patch::Clear;

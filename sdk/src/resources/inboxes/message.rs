@@ -17,7 +17,7 @@ const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
 input! {
     /// A reply to an email of a thread: [`Inboxes::reply`](super::Inboxes::reply).
     ///
-    /// It goes to the email's `Reply-To`, else to its sender. It needs [`html`](Self::html), [`text`](Self::text) or both.
+    /// It goes to the email's `Reply-To` address or, without one, to its sender. It needs [`html`](Self::html), [`text`](Self::text) or both.
     #[derive(Default)]
     pub struct InboxReply {
         /// Creates a reply without a body.
@@ -27,7 +27,7 @@ input! {
             html: String,
             /// Sets the plain-text body.
             text: String,
-            /// Sets the subject; by default that of the email with `Re: `.
+            /// Sets the subject; by default the email's, prefixed with `Re: `.
             subject: String,
             /// Sets whether the other recipients of the email get a copy.
             reply_all: bool,
@@ -51,7 +51,7 @@ impl InboxReply {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches a file, at most 10 of 25 MB in all.
+        /// Attaches a file, at most 10, with 25 MB in total.
         attach += Attachment => attachments;
     }
 
@@ -91,7 +91,7 @@ input! {
             html: String,
             /// Sets text that comes before the email.
             text: String,
-            /// Sets the subject; by default that of the email with `Fwd: `.
+            /// Sets the subject; by default the email's, prefixed with `Fwd: `.
             subject: String,
         }
         other {
@@ -115,7 +115,7 @@ impl InboxForward {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches another file, at most 10 of 25 MB in all.
+        /// Attaches another file, at most 10, with 25 MB in total.
         attach += Attachment => attachments;
     }
 

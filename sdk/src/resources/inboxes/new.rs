@@ -5,7 +5,7 @@ use crate::problem::{Validator, address_fault, limits};
 input! {
     /// An inbox to create with [`Inboxes::create`](super::Inboxes::create).
     pub struct NewInbox {
-        /// Creates an inbox for an address of a domain that receives mail.
+        /// Creates an inbox for an address at a domain that receives mail.
         new(email_address: String);
         optional {
             /// Sets the name, at most 64 characters; by default the address.
@@ -53,7 +53,7 @@ pub(super) fn check_from_name(v: &mut Validator, name: Option<&str>) {
 input! {
     /// A label to create with [`Inboxes::create_label`](super::Inboxes::create_label).
     pub struct NewInboxLabel {
-        /// Creates a label with a name of at most 64 characters, unique in the inbox without regard to case.
+        /// Creates a label with a name of at most 64 characters, unique in the inbox ignoring case.
         new(name: String);
         optional {
             /// Sets the color as `#RRGGBB`. By default the service chooses one.

@@ -90,7 +90,7 @@ operations! {
     fn update_label(inbox: InboxId, label: InboxLabelId) with (patch: &InboxLabelPatch) -> Call<Reference<InboxLabelId>>
         = PATCH["/inboxes/" inbox "/labels/" label];
 
-    /// Deletes a label, also from the threads that have it: `DELETE /inboxes/{inbox}/labels/{label_id}`.
+    /// Deletes a label, and removes it from all threads that have it: `DELETE /inboxes/{inbox}/labels/{label_id}`.
     fn delete_label(inbox: InboxId, label: InboxLabelId) -> Call<Deleted<InboxLabelId>>
         = DELETE["/inboxes/" inbox "/labels/" label];
 
@@ -124,18 +124,18 @@ operations! {
         = DELETE["/inboxes/" inbox "/threads/" thread "/labels/" label];
 
     /// Lists the emails of a thread, **oldest first**: `GET /inboxes/{inbox}/threads/{thread_id}/emails`, 20 per page by default.
-    /// [`List::after`] leads to newer emails.
+    /// [`List::after`] pages toward newer emails.
     fn emails(inbox: InboxId, thread: InboxThreadId) -> List<InboxEmail> = GET["/inboxes/" inbox "/threads/" thread "/emails"];
 
     /// Gets an email of a thread: `GET /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}`.
     fn email(inbox: InboxId, thread: InboxThreadId, email: InboxEmailId) -> Call<InboxEmail>
         = GET["/inboxes/" inbox "/threads/" thread "/emails/" email];
 
-    /// Lists the drafts that weren't sent, newest first: `GET /inboxes/{inbox}/drafts`, 20 per page by default.
+    /// Lists the unsent drafts, newest first: `GET /inboxes/{inbox}/drafts`, 20 per page by default.
     fn drafts(inbox: InboxId) -> List<InboxDraftSummary> = GET["/inboxes/" inbox "/drafts"];
 
-    /// Gets a draft: `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it has its
-    /// [`email_id`](InboxDraft::email_id).
+    /// Gets a draft: `GET /inboxes/{inbox}/drafts/{draft_id}`. Once it has been sent, it has
+    /// an [`email_id`](InboxDraft::email_id).
     fn draft(inbox: InboxId, draft: InboxDraftId) -> Call<InboxDraft> = GET["/inboxes/" inbox "/drafts/" draft];
 
     /// Deletes a draft: `DELETE /inboxes/{inbox}/drafts/{draft_id}`.
@@ -159,7 +159,7 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.idempotent().validated(&labels).with_json(&labels))
     }
 
-    /// Replaces all labels of a thread by at most 10: `PUT /inboxes/{inbox}/threads/{thread_id}/labels`.
+    /// Replaces all labels of a thread with at most 10 others: `PUT /inboxes/{inbox}/threads/{thread_id}/labels`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are too many, or if one is empty, before anything is sent.
@@ -241,7 +241,7 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.validated(patch).with_body(patch.body()))
     }
 
-    /// Sends a draft, once: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. A draft that was sent is a conflict (409). It carries an
+    /// Sends a draft, once: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. Sending it again is a conflict (409). It carries an
     /// `Idempotency-Key`, like [`reply`](Self::reply).
     pub fn send_draft(
         &self,
@@ -329,23 +329,23 @@ fn joined<T: Into<String>>(values: impl IntoIterator<Item = T>) -> String {
     values.into_iter().map(Into::into).collect::<Vec<_>>().join(",")
 }
 
-/// The filters that lists and searches of threads share.
+/// The filters that thread lists and thread searches share.
 macro_rules! thread_filters {
     ($(#[$doc:meta])* $item:ty) => {
         $(#[$doc])*
         impl List<$item> {
-            /// Restricts it to these folders; by default `inbox`, and with labels `inbox`, `archive` and `sent`.
+            /// Restricts the result to these folders; the default is `inbox` or, with labels, `inbox`, `archive` and `sent`.
             pub fn folders(self, folders: impl IntoIterator<Item = InboxFolder>) -> Self {
                 let folders = folders.into_iter().map(|folder| folder.as_str().to_owned());
                 self.with_query("folders", joined(folders))
             }
 
-            /// Restricts it to threads with any of these labels.
+            /// Restricts the result to threads with any of these labels.
             pub fn labels<T: Into<InboxLabelId>>(self, labels: impl IntoIterator<Item = T>) -> Self {
                 self.with_query("labels", joined(labels.into_iter().map(Into::into)))
             }
 
-            /// Restricts it to threads that were read, or weren't.
+            /// Restricts the result to read or unread threads.
             pub fn read(self, read: bool) -> Self {
                 self.with_query("read", read.to_string())
             }
@@ -392,7 +392,7 @@ impl List<InboxThreadMatch> {
         self.with_query("bcc", joined(addresses))
     }
 
-    /// Finds emails with attachments, or without.
+    /// Finds emails with or without attachments.
     pub fn has_attachment(self, has: bool) -> Self {
         self.with_query("has_attachment", has.to_string())
     }
@@ -402,7 +402,7 @@ impl List<InboxThreadMatch> {
         self.with_query("start_date", date)
     }
 
-    /// Finds emails until a date, which is included as a whole, or an ISO 8601 time.
+    /// Finds emails up to and including a date, or up to an ISO 8601 time.
     pub fn end_date(self, date: impl Into<String>) -> Self {
         self.with_query("end_date", date)
     }

@@ -75,7 +75,7 @@ fn one_of(what: &str, known: &[&str]) -> String {
 patch! {
     /// Changes to a label: [`Inboxes::update_label`](super::Inboxes::update_label). At least one must be set.
     pub struct InboxLabelPatch {
-        /// Sets the name, at most 64 characters, unique in the inbox without regard to case.
+        /// Sets the name, at most 64 characters, unique in the inbox ignoring case.
         name: String,
         /// Sets the color as `#RRGGBB`.
         color: String,

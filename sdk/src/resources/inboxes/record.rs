@@ -16,7 +16,7 @@ record! {
         pub name: Option<String>,
         /// The address.
         pub email_address: String,
-        /// The sender's name of emails from the inbox.
+        /// The sender's name in emails from the inbox.
         pub from_name: Option<String>,
         /// The number of unread threads in the folder `inbox`.
         pub unread: Option<u64>,
@@ -24,7 +24,7 @@ record! {
         pub last_received: Option<Timestamp>,
         /// When the inbox was created.
         pub created_at: Option<Timestamp>,
-        /// When its name or sender's name was changed.
+        /// When its name or sender's name was last changed.
         pub updated_at: Option<Timestamp>,
     }
 
@@ -35,13 +35,13 @@ record! {
         /// The address that another provider forwards the mail to, if the inbox was created with
         /// [`forwarding`](super::NewInbox::forwarding).
         pub receiving_address: Option<String>,
-        /// The number of drafts that weren't sent.
+        /// The number of unsent drafts.
         pub drafts: Option<u64>,
     }
 }
 
 record! {
-    /// The settings of an inbox's agent. The sandbox stores them; no agent acts there.
+    /// The settings of an inbox's agent. The sandbox only stores them; it has no agent.
     pub struct InboxAgent {
         /// The instructions for the agent.
         pub instructions: Option<String>,
@@ -107,7 +107,7 @@ record! {
     pub struct InboxLabel {
         /// The label's ID.
         pub id: InboxLabelId,
-        /// The name, unique in the inbox without regard to case.
+        /// The name, unique in the inbox ignoring case.
         pub name: String,
         /// The color, as `#RRGGBB`.
         pub color: Option<String>,
@@ -120,7 +120,7 @@ record! {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InboxLabels {
-    /// The labels; those of an inbox oldest first.
+    /// The labels. For an inbox, the oldest comes first.
     pub data: Vec<InboxLabel>,
 }
 

@@ -29,15 +29,15 @@ use crate::{
 /// The maximum size of all attachments of an email in bytes, before Base64.
 const MAX_BYTES: u64 = limits::ATTACHMENTS_ENCODED_BYTES / 4 * 3;
 
-/// A lazy preparation of an [`Email`] from a received one: `.await` it.
+/// A lazy request that prepares an [`Email`] from a received one: `.await` it.
 ///
-/// It only reads, so it can be repeated: the same received email always leads to the same email, and the sends of both are one under the same
-/// idempotency key. (The specification has no operation for this.)
+/// It only reads, so it can be repeated: the same received email always yields the same email, so sending both with the same idempotency key
+/// sends one. (The specification has no operation for this.)
 ///
 /// The downloads follow the rules of [`Received::download`](super::Received::download), and at most 30 MB are kept in memory, the maximum that can be sent.
 ///
 /// # Errors
-/// Those of the calls; [`Error::Invalid`] if the attachments exceed 30 MB, or if the service has no raw message.
+/// The errors of the calls; [`Error::Invalid`] if the attachments exceed 30 MB, or if the service has no raw message.
 #[derive(Debug)]
 #[must_use = "a forward does nothing until it is awaited"]
 pub struct Forward {
@@ -54,7 +54,7 @@ impl Forward {
     /// Prepares the email and blocks the thread until it is complete (feature `blocking`).
     ///
     /// # Errors
-    /// Those of the preparation.
+    /// The errors of the preparation.
     #[cfg(feature = "blocking")]
     pub fn blocking(self) -> Result<Email> {
         crate::client::settled(self.into_future())
@@ -86,7 +86,7 @@ impl Forward {
         copy = filled(&email.html).into_iter().fold(copy, Email::html);
         copy = filled(&email.text).into_iter().fold(copy, Email::text);
         if copy.fields().html.is_none() && copy.fields().text.is_none() {
-            // An email must have a body, even if it only brings its attachments.
+            // An email must have a body, even if it only carries attachments.
             copy = copy.text(" ");
         }
         let files: Vec<_> = self.client.received().attachments(&self.id).stream().try_collect().await?;
@@ -130,7 +130,7 @@ fn too_large(found: u64) -> Error {
     Problem::new("/attachments", "size", rule).found(format_args!("at least {found} bytes")).into()
 }
 
-/// The attachment of a copy. The sender chose all fields: what no email can have is left out.
+/// The attachment of a copy. The sender chose all fields, so values that no email can have are left out.
 fn attachment(file: &EmailAttachment, content: Bytes) -> Attachment {
     let name = one_line(file.filename.as_deref().unwrap_or_default());
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -144,7 +144,7 @@ fn attachment(file: &EmailAttachment, content: Bytes) -> Attachment {
     id.into_iter().fold(copy, Attachment::content_id)
 }
 
-/// Whether this is `type/subtype`, and not `multipart`, which no file is (RFC 2046).
+/// Whether this is `type/subtype` other than `multipart`, which can't be a file (RFC 2046).
 fn is_media_type(text: &str) -> bool {
     let token = |part: &str| {
         !part.is_empty()
@@ -155,7 +155,7 @@ fn is_media_type(text: &str) -> bool {
     })
 }
 
-/// A buffer that rejects what exceeds its limit.
+/// A buffer that rejects data beyond its limit.
 struct Limited {
     bytes: Vec<u8>,
     left: u64,

@@ -53,7 +53,7 @@ operations! {
 }
 
 impl Received<'_> {
-    /// Lists the emails received after a given one, newest first. As a stream it starts with the oldest of them and includes those that arrive
+    /// Lists the emails received after a given one, newest first. As a stream, it starts with the oldest of them and includes those that arrive
     /// in the meantime, so a program that resumes with the last ID it has processed neither misses nor repeats an email.
     ///
     /// If the service has deleted the given email, it rejects the ID with [`Error::Api`](crate::Error::Api) (the specification is silent on
@@ -75,7 +75,7 @@ impl Received<'_> {
         self.list().before(id.into())
     }
 
-    /// Creates a link by which anyone can read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// Creates a link that lets anyone read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
     /// can't be revoked. (The specification is silent on this operation.)
     ///
     /// ```
@@ -95,7 +95,7 @@ impl Received<'_> {
     /// Prepares a copy of a received email, with its subject, bodies and attachments, to be sent to other recipients. Set its sender and
     /// recipients, and [send](crate::resources::emails::Emails::send) it.
     ///
-    /// It requests the email and downloads its attachments, inline images included. The copy has none of the email's other headers.
+    /// It requests the email and downloads its attachments, inline images included. The email's other headers aren't copied.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -109,7 +109,7 @@ impl Received<'_> {
         Forward::new(self.client, id.into(), false)
     }
 
-    /// Prepares an email with the received one, complete and unchanged, as its attachment `forwarded_message.eml`. Set its sender, its
+    /// Prepares an email that contains the received one, complete and unchanged, as the attachment `forwarded_message.eml`. Set its sender, its
     /// recipients and a body of its own, and [send](crate::resources::emails::Emails::send) it. The subject has the prefix `Fwd: `.
     ///
     /// ```

@@ -40,7 +40,7 @@ record! {
     pub struct ReceivedEmail: ReceivedEmailSummary {
         /// The HTML body, which is untrusted.
         pub html: Option<String>,
-        /// How the HTML refers to the email's images. It may be another format than requested: over 100 MB the service returns
+        /// How the HTML refers to the email's images. It may differ from the requested format: over 100 MB, the service returns
         /// [`HtmlFormat::Cid`].
         pub html_format: Option<HtmlFormat>,
         /// The plain-text body.
@@ -67,7 +67,7 @@ open_enum! {
 }
 
 record! {
-    /// The results of the service's checks of a received email's sender. (The specification doesn't have them; the shape is Resend's.)
+    /// The results of the service's checks of a received email's sender. (The specification doesn't define them; the shape is Resend's.)
     ///
     /// Anyone can write any `From` address. Only DMARC (RFC 7489) relates a check to that address: SPF and DKIM may pass for another domain.
     #[derive(PartialEq, Eq)]
@@ -88,7 +88,7 @@ open_enum! {
         Pass = "pass",
         /// The check failed.
         Fail = "fail",
-        /// Neither: the domain states no policy, or a weak one.
+        /// Neither: the domain has no policy, or a weak one.
         Gray = "gray",
         /// The check could not be completed.
         ProcessingFailed = "processing_failed",

@@ -9,7 +9,7 @@ use crate::{problem::address_fault, resources::emails::Email};
 
 /// The subject of an email without one.
 pub(super) const NO_SUBJECT: &str = "(no subject)";
-/// The maximum number of message IDs in `References`; of more, the first and the last ones.
+/// The maximum number of message IDs in `References`; if there are more, the first and the last ones are used.
 const MAX_REFERENCES: usize = 30;
 /// The maximum length of a message ID in bytes: a header line has at most 998.
 const MAX_MESSAGE_ID: usize = 500;
@@ -43,7 +43,7 @@ impl ReceivedEmail {
 
     /// Prepares a reply to the sender and all recipients, otherwise like [`reply`](Self::reply).
     ///
-    /// The other addresses of `To` and `Cc` are added, each once, without `from` and the addresses that the email was received for.
+    /// The other addresses in `To` and `Cc` are added, each once, except `from` and the addresses that the email was received for.
     pub fn reply_all(&self, from: impl Into<String>) -> Email {
         let from = from.into();
         let reply = self.reply(from.as_str());
@@ -82,7 +82,7 @@ impl ReceivedEmail {
     }
 }
 
-/// The subject on one line, with a prefix that it doesn't have yet.
+/// The subject on one line, with the prefix unless it already has it.
 pub(super) fn titled(prefix: &str, subject: Option<&str>) -> String {
     let subject = one_line(subject.unwrap_or_default());
     let has_prefix = subject.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
@@ -103,7 +103,7 @@ fn is_valid(address: &str) -> bool {
     address_fault(address).is_none()
 }
 
-/// The valid addresses that aren't known yet, each once.
+/// The valid addresses that aren't included yet, each once.
 fn unique(addresses: &[String], known: &mut BTreeSet<String>) -> Vec<String> {
     addresses.iter().filter(|one| is_valid(one) && known.insert(bare(one))).cloned().collect()
 }
@@ -122,7 +122,7 @@ fn is_in_message_id(byte: u8) -> bool {
 fn message_ids(value: &str) -> impl Iterator<Item = &str> {
     value.match_indices('<').filter_map(|(start, _)| {
         let inner = &value[start + 1..];
-        // A sender can write any number of brackets, so each is followed only as far as an ID can reach.
+        // A sender can write any number of brackets, so each is searched only as far as an ID can extend.
         let end = inner.bytes().take(MAX_MESSAGE_ID + 1).position(|byte| !is_in_message_id(byte))?;
         (end > 0 && inner.as_bytes()[end] == b'>').then(|| &value[start..start + end + 2])
     })
@@ -183,7 +183,7 @@ mod tests {
         ] {
             assert_eq!(message_ids(value).collect::<Vec<_>>(), ids, "{value}");
         }
-        // In quadratic time this takes minutes.
+        // In quadratic time, this would take minutes.
         assert_eq!(message_ids(&"<".repeat(4 << 20)).count(), 0);
         assert_eq!(message_ids(&format!("{}>", "<a ".repeat(1 << 20))).count(), 0);
     }

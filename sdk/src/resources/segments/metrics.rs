@@ -1,4 +1,4 @@
-//! Metrics of segments. (The specification doesn't have them; the shapes are Resend's, where they are in private beta.)
+//! Metrics of segments. (The specification doesn't define them; the shapes are Resend's, where they are in private beta.)
 
 use crate::{
     problem::{Validator, limits},
@@ -18,7 +18,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What metrics of segments are divided by.
+    /// A dimension that segment metrics are grouped by.
     SegmentMetricsDimension {
         /// By segment.
         Segment = "segment",
@@ -91,7 +91,7 @@ impl SegmentMetricsQuery {
 validate!(SegmentMetricsQuery);
 
 record! {
-    /// The values of metrics. Those that weren't requested are `None`.
+    /// The values of metrics; `None` for metrics that weren't requested.
     #[derive(PartialEq, Eq)]
     pub struct SegmentMetricValues {
         /// The number of all contacts.
@@ -112,9 +112,9 @@ record! {
         pub name: Option<String>,
         /// The number of all contacts of the segment.
         pub all_contacts: Option<u64>,
-        /// The number of those that receive broadcasts.
+        /// The number of its contacts that receive broadcasts.
         pub subscribers: Option<u64>,
-        /// The number of unsubscribed ones.
+        /// The number of its unsubscribed contacts.
         pub unsubscribers: Option<u64>,
     }
 }

@@ -1,4 +1,4 @@
-//! The input of a segment creation or rename.
+//! The input for creating or renaming a segment.
 
 use serde::Serialize;
 

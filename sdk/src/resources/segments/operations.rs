@@ -36,7 +36,7 @@ operations! {
     /// Gets a segment: `GET /segments/{segment_id}`.
     fn get(id: SegmentId) -> Call<Segment> = GET["/segments/" id];
 
-    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts stay. A segment that doesn't exist gets the same response.
+    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts are kept. Deleting a segment that doesn't exist gets the same response.
     fn delete(id: SegmentId) -> Call<Deleted<SegmentId>> = DELETE["/segments/" id];
 
     /// Lists the contacts of a segment, newest first: `GET /segments/{segment_id}/contacts`. Awaited without a page size, it returns all of them.
@@ -44,7 +44,7 @@ operations! {
 }
 
 impl Segments<'_> {
-    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response has the ID and the name, but not the creation time.
+    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response contains the ID and the name, but not the creation time.
     ///
     /// The client doesn't retry it when its outcome is unknown: look for the segment with [`list`](Self::list).
     ///

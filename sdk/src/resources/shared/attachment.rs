@@ -21,7 +21,7 @@ record! {
 
     /// An attachment with a download URL that expires.
     pub struct EmailAttachment: EmailAttachmentSummary {
-        /// A signed URL for [`Received::download`](crate::resources::received::Received::download), also of a sent email.
+        /// A signed URL for [`Received::download`](crate::resources::received::Received::download), including for attachments of sent emails.
         pub download_url: String,
         /// When the URL expires.
         pub expires_at: Option<Timestamp>,

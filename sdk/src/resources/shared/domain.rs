@@ -9,7 +9,7 @@ open_enum! {
         Pending = "pending",
         /// All records were found.
         Verified = "verified",
-        /// Some records were found, others not yet.
+        /// Some records were found, others have not been found yet.
         PartiallyVerified = "partially_verified",
         /// Some records were found, others failed.
         PartiallyFailed = "partially_failed",
@@ -21,11 +21,11 @@ open_enum! {
 }
 
 impl DomainStatus {
-    /// Returns whether a verification has a result, good or bad. `Unknown` counts as none.
+    /// Returns whether a verification has an outcome, successful or not. `Unknown` counts as none.
     ///
     /// [`PartiallyVerified`](Self::PartiallyVerified) and [`TemporaryFailure`](Self::TemporaryFailure) may change again without another
     /// request; the specification is silent on how long that takes, so [`Domains::wait`](crate::resources::domains::Domains::wait) doesn't
-    /// wait for it.
+    /// wait for that.
     pub fn is_checked(&self) -> bool {
         !matches!(self, Self::NotStarted | Self::Pending | Self::Unknown(_))
     }

@@ -89,10 +89,10 @@ impl Attachment {
     }
 
     /// Creates an attachment from a stream of `length` bytes before Base64, with a file name. It is encoded while it is sent, so its size
-    /// costs no memory. `open` is called for each attempt and has to return the same content, from its start.
+    /// costs no memory. `open` is called for each attempt and must return the same content, from its start.
     ///
-    /// The length has to be known, since a request announces that of its body. A stream of another length, or one that fails, fails the send
-    /// with [`Error::File`], and nothing is accepted.
+    /// The length must be known, since a request announces the length of its body. If the stream fails or has a different length, the send
+    /// fails with [`Error::File`], and nothing is accepted.
     ///
     /// ```
     /// # fn example(pages: Vec<bytes::Bytes>) -> idempost::Email {
@@ -280,7 +280,7 @@ impl Serialize for Attachment {
     }
 }
 
-/// Appends a JSON object, with the content of its attachments as the last field. The object has no other field of this name.
+/// Appends a JSON object, with the content of its attachments as the last field. The object must not have another field of this name.
 pub(crate) fn write_object(mut text: Vec<u8>, attachments: &[Attachment], body: Body) -> Body {
     if attachments.is_empty() {
         return body.plain(text);

@@ -15,12 +15,12 @@ open_enum! {
         String = "string",
         /// A number.
         Number = "number",
-        /// A boolean. The service reads such values on contacts, and no property has the type.
+        /// A boolean. The service accepts such values on contacts, but no property has this type.
         Boolean = "boolean",
     }
 }
 
-/// The value of a contact property, as a contact has it.
+/// A contact's value of a contact property.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ContactPropertyValue {

@@ -26,7 +26,7 @@ record! {
 
 items!(Segment);
 
-/// The segments of a new contact: `{id}` on the wire. Reads an ID alone, too.
+/// The segments of a new contact: `{id}` on the wire. A plain ID is also accepted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memberships(Vec<SegmentId>);
 

@@ -1,4 +1,4 @@
-//! The input of a template creation.
+//! The input for creating a template.
 
 use super::variable::TemplateVariable;
 use std::collections::HashSet;

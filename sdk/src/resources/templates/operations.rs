@@ -61,7 +61,7 @@ operations! {
     fn publish(id_or_alias: TemplateId) -> Call<Reference<TemplateId>>
         = POST["/templates/" id_or_alias "/publish"].idempotent();
 
-    /// Creates a draft with the same content: `POST /templates/{id_or_alias}/duplicate`. The response has the new template's ID. (The
+    /// Creates a draft with the same content: `POST /templates/{id_or_alias}/duplicate`. The response contains the new template's ID. (The
     /// specification is silent on this operation.)
     fn duplicate(id_or_alias: TemplateId) -> Call<Reference<TemplateId>> = POST["/templates/" id_or_alias "/duplicate"];
 

@@ -1,4 +1,4 @@
-//! The input of a template update.
+//! The input for updating a template.
 
 use super::{
     new::{check_alias, check_variables},

@@ -57,7 +57,7 @@ record! {
         pub key: String,
         /// The type of its values.
         pub kind as "type": Option<VariableType>,
-        /// The value for emails that set none: a string or a number.
+        /// The value for emails that don't set one: a string or a number.
         pub fallback_value: Option<Value>,
         /// When the variable was defined.
         pub created_at: Option<Timestamp>,

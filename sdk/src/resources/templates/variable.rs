@@ -11,7 +11,7 @@ open_enum! {
 }
 
 keyed_input! {
-    /// A template variable: a key, a type, and the fallback for emails that set no value. Bodies and subject refer to it as `{{{KEY}}}`.
+    /// A template variable: a key, a type, and the fallback for emails that don't set a value. The bodies and the subject refer to it as `{{{KEY}}}`.
     ///
     /// The service inserts values unescaped: escape untrusted text for HTML before sending it.
     ///
@@ -23,9 +23,9 @@ keyed_input! {
     /// # let _ = (name, apples);
     /// ```
     pub struct TemplateVariable(VariableType);
-    /// Creates a string variable. The key has ASCII letters, digits and `_`; capitals are recommended.
+    /// Creates a string variable. The key consists of ASCII letters, digits and `_`; capitals are recommended.
     string StringVariable;
-    /// Creates a number variable. The key has ASCII letters, digits and `_`; capitals are recommended.
+    /// Creates a number variable. The key consists of ASCII letters, digits and `_`; capitals are recommended.
     number NumberVariable;
 }
 

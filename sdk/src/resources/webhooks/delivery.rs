@@ -66,8 +66,8 @@ impl WebhookVerifier {
         Ok(Self { keys: vec![Key::of(&secret.into())?], tolerance: TOLERANCE })
     }
 
-    /// Also accepts requests signed with this secret: the one before or after a
-    /// [rotation](super::Webhooks::rotate_secret), or that of another webhook with the same endpoint.
+    /// Also accepts requests signed with this secret: the previous or next one
+    /// of a [rotation](super::Webhooks::rotate_secret), or that of another webhook with the same endpoint.
     ///
     /// # Errors
     /// The text is not a signing secret.
@@ -77,7 +77,7 @@ impl WebhookVerifier {
     }
 
     /// Sets the maximum difference between the timestamp of a request and now, in either direction. Default: 5 minutes. [`Duration::MAX`]
-    /// accepts every timestamp, and so every request that was ever signed.
+    /// accepts every timestamp, and therefore every request that was ever signed.
     #[must_use]
     pub fn tolerance(mut self, tolerance: Duration) -> Self {
         self.tolerance = tolerance;
@@ -86,7 +86,7 @@ impl WebhookVerifier {
 
     /// Verifies the signature and the timestamp of a request.
     ///
-    /// Both families of header names are supported, `svix-…` and `webhook-…`. One of several signatures has to match; versions other than
+    /// Both families of header names are supported, `svix-…` and `webhook-…`. At least one signature must match; versions other than
     /// `v1` are ignored. Signatures are compared in constant time.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl WebhookVerifier {
     /// Verifies a request as of a given time.
     ///
     /// # Errors
-    /// Those of [`verify`](Self::verify).
+    /// The errors of [`verify`](Self::verify).
     pub fn verify_at<'a>(
         &self,
         headers: &HeaderMap,
@@ -122,8 +122,8 @@ impl WebhookVerifier {
         Err(VerificationError::WrongSignature { header: signed.names.signature, found, secrets })
     }
 
-    /// Returns the signature that the service would send (`v1,` and Base64), made with the first secret: for tests of an endpoint,
-    /// together with the headers `svix-id` and `svix-timestamp` (seconds since 1970).
+    /// Returns the signature that the service would send (`v1,` and Base64), computed with the first secret: use it to test an
+    /// endpoint, together with the headers `svix-id` and `svix-timestamp` (seconds since 1970).
     pub fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {
         let signature = self.keys.first().map(|key| key.sign(id, &timestamp.to_string(), body));
         format!("v1,{}", STANDARD.encode(signature.unwrap_or_default()))
@@ -138,7 +138,7 @@ impl WebhookVerifier {
             .and_then(|text| text.parse::<i64>().ok())
             .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds.unsigned_abs())))
             .ok_or_else(|| VerificationError::Timestamp { header, found: shortened(text) })?;
-        // The header has whole seconds, so the comparison does too.
+        // The header is in whole seconds, so the comparison is too.
         let whole = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = UNIX_EPOCH.checked_add(Duration::from_secs(whole)).unwrap_or(now);
         let tolerance = self.tolerance;
@@ -196,13 +196,13 @@ impl Delivery<'_> {
     ///
     /// # Errors
     /// The body is not a JSON object with a `type`. A type or data that this version of the client doesn't know
-    /// is no error: see [`EventData::Other`](super::EventData::Other).
+    /// isn't an error: see [`EventData::Other`](super::EventData::Other).
     pub fn event(&self) -> Result<WebhookPayload, NotAnEvent> {
         WebhookPayload::from_slice(self.body)
     }
 }
 
-/// `Debug` leaves out the body: it can hold private data.
+/// `Debug` omits the body, which can contain private data.
 impl fmt::Debug for Delivery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")

@@ -110,7 +110,7 @@ pub struct OtherData {
 /// Defines [`EventData`]: the data of each event type.
 macro_rules! event_data {
     ($($(#[$doc:meta])* $kind:ident($data:ty),)+) => {
-        /// The data of an event by its type. The variants have the names of [`EventType`].
+        /// The data of an event by its type. The variants are named as in [`EventType`].
         ///
         /// The set is open: data of an unknown type or of an unexpected shape is `Other`.
         #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! The input of a webhook creation.
+//! The input for creating a webhook.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The input of a webhook update.
+//! The input for updating a webhook.
 
 use super::{event_type::EventType, new::check_endpoint, record::WebhookStatus};
 use crate::{problem::Validator, types::Patch};

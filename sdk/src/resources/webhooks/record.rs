@@ -52,7 +52,7 @@ record! {
     pub struct WebhookEvent: WebhookEventSummary {
         /// When the next attempt is due, in ISO 8601; `None` if there is none.
         pub next_attempt_at: Option<Timestamp>,
-        /// The payload, which is the body of each delivery. `None` if the service omits it or sends something other than an event.
+        /// The payload, which is the body of each delivery. `None` if the service omits it or if it isn't an event.
         pub payload: Option<WebhookPayload>,
     }
 }

@@ -8,7 +8,7 @@ use crate::problem::SettingsError;
 /// Converts an error of a request, of which any byte may have been sent unless the error says otherwise.
 pub(super) fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
     let host = error.url().and_then(authority);
-    // A path can hold an address, so errors leave it out.
+    // A path can contain an address, so errors omit it.
     let error = error.without_url();
     if let Some(broken) = broken {
         // The length was announced: the service can't mistake an incomplete body for a complete one.

@@ -1,4 +1,4 @@
-//! reqwest's clients, each with a pool of connections that is given up once a connection stalls.
+//! reqwest's clients, each with a connection pool that is discarded once a connection stalls.
 
 use std::{
     collections::VecDeque,
@@ -84,7 +84,7 @@ impl Pooled {
         &self.client.http
     }
 
-    /// Lets no other request use this client's connections.
+    /// Keeps other requests from using this client's connections.
     pub(super) fn abandon(&self) {
         if let Some(pool) = &self.pool {
             pool.lock().retain(|client| !Arc::ptr_eq(client, &self.client));

@@ -30,11 +30,11 @@ use super::{
 
 /// A body in memory of at most this size is sent as one piece.
 const ONE_PIECE: usize = 128 * 1024;
-/// How many bytes the operating system holds at most after the connection has taken a body.
+/// The maximum number of bytes that the operating system buffers after the connection has taken a body.
 const IN_TRANSIT: u64 = 4 * 1024 * 1024;
 /// The slowest network that sends them within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
-/// The turns of the runtime between two pieces: a service on the same runtime needs one to read and respond, and the connection another.
+/// The number of runtime turns between two pieces: a service on the same runtime needs one to read and respond, and the connection another.
 const TURNS: u8 = 3;
 /// Longer than any request takes.
 const NEVER: Duration = Duration::from_secs(24 * 365 * 10 * 60 * 60);
@@ -89,7 +89,7 @@ fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
     }
 }
 
-/// The body of a request without one. Nothing reads it, but a connection asks for its end when it sends the head.
+/// The body of a request that has none. Nothing reads it, but a connection asks for its end when it sends the head.
 struct NoBody(Arc<Upload>);
 
 impl Body for NoBody {
@@ -196,7 +196,7 @@ impl Wake for Pause {
     }
 }
 
-/// How much of a body the connection has taken, and when it last took some.
+/// How much of a body the connection has taken, and when it last took a piece.
 struct Progress {
     begun: Instant,
     /// In milliseconds since the beginning.

@@ -397,7 +397,7 @@ async fn clock_jumps_cause_at_most_one_refresh() {
     let client = fixture.client(&session);
     let hour = Duration::from_hours(1);
     client.emails().send(&email()).await.unwrap();
-    // Back, forward, far forward, back: a token is refreshed when the clock says that it has expired.
+    // The clock goes back, forward, far forward, and back: a token is refreshed when the clock says that it has expired.
     for (jump, rotations) in [(-1_i32, 0), (1, 0), (1, 1), (61 * 24, 2), (-61 * 24, 2)] {
         let by = hour * jump.unsigned_abs();
         let now = *wall.lock().unwrap();

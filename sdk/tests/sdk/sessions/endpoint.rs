@@ -50,7 +50,7 @@ async fn a_session_uses_the_transport_of_its_first_client_or_its_own() {
         second.emails().send(&email()).await.unwrap();
         first.emails().send(&email()).await.unwrap();
         assert_eq!(used(&given), if own { [1, 0, 0] } else { [0, 1, 0] });
-        // The revocation of the grant takes the same way.
+        // The revocation of the grant is handled in the same way.
         session.logout().await.unwrap();
         assert_eq!(fixture.rotations(), 1);
     }

@@ -108,7 +108,7 @@ async fn while_the_access_token_is_valid_a_lost_response_fails_no_call_and_is_no
     fixture.pass(800);
     fixture.fault(Action::DropAfter);
     for _ in 0..3 {
-        // Each in a process of its own; 100 s of lifetime remain.
+        // Each in its own process; 100 s of the lifetime remain.
         let client = fixture.client(&fixture.session());
         client.emails().send(&email()).await.unwrap();
     }
@@ -144,7 +144,7 @@ async fn a_request_lost_before_execution_costs_a_delay_and_no_session() {
 #[tokio::test]
 async fn a_late_request_meets_no_second_one() {
     // D-05
-    // The case that a lock alone doesn't cover: the second process would refresh, and the late original would then be a reuse.
+    // This is the case that a lock alone doesn't cover: the second process would refresh, and the late original would then be a reuse.
     let fixture = Fixture::expired().await;
     let network = Network::of(&fixture);
     network.queues.store(true, Ordering::SeqCst);

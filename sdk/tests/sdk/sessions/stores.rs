@@ -17,7 +17,7 @@ struct Brittle {
     inner: MemoryStore,
     reads: Arc<AtomicUsize>,
     locks: Arc<AtomicUsize>,
-    /// How many writes succeed before, and how many then fail.
+    /// The number of writes that succeed first, and of those that then fail.
     fails: Arc<(AtomicU32, AtomicU32)>,
 }
 
@@ -261,7 +261,7 @@ async fn a_logout_waits_for_a_refresh_and_wins() {
     door.add_permits(1);
     assert!(refresh.await.unwrap());
     assert!(matches!(ending.await.unwrap().unwrap(), Revocation::Revoked));
-    // It got the refreshed token before, or none; the record stays removed.
+    // It got the refreshed token earlier, or none; the record is still removed.
     let _ = waiting.await.unwrap();
     assert!(fixture.store.read().await.unwrap().is_none());
     let error = fixture.session().access_token().await.unwrap_err();

@@ -72,7 +72,7 @@ impl Body {
         if let Some(schema) = schema("multipart/form-data") {
             return Some(Self { schema, form, multipart: true });
         }
-        // What takes a form takes the same fields as JSON.
+        // An operation that accepts a form accepts the same fields as JSON.
         let json = schema("application/json").or_else(|| schema("application/x-www-form-urlencoded"));
         Some(Self { schema: json?, form, multipart: false })
     }

@@ -1,4 +1,4 @@
-//! Validation by the client, the contract and the service has to agree on the same input.
+//! The client, the contract and the service must agree on whether an input is valid.
 
 mod automations;
 mod domains;
@@ -95,21 +95,21 @@ fn request(client: &Client, email: &Email) -> Request {
     for part in preview.body_parts() {
         match part {
             BodyPart::Text(text) => body.extend_from_slice(&text),
-            // All attachments with content have "bytes".
+            // All attachments with content contain "bytes".
             _ => body.extend_from_slice(b"Ynl0ZXM="),
         }
     }
     Request { method: Method::POST, path: "/emails".into(), query: String::new(), headers, body: body.into() }
 }
 
-/// The response of a new service.
+/// The response of a fresh service.
 fn answer(request: &Request) -> http::Response<bytes::Bytes> {
     let mut asked = http::Request::post(request.path.as_str()).body(request.body.clone()).unwrap();
     asked.headers_mut().clone_from(&request.headers);
     Service::new(Settings::default()).handle(asked)
 }
 
-/// Whether this input keeps the contract, whether the service accepts it, and why not.
+/// Whether this input satisfies the contract, whether the service accepts it, and why not.
 fn judged(path: &str, input: &impl Serialize) -> (bool, bool, String) {
     let headers = [("authorization", "Bearer sb_test"), ("content-type", "application/json")];
     let headers = headers.map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
@@ -138,7 +138,7 @@ proptest! {
         let answer = answer(&request);
         let accepted = answer.status().is_success();
         prop_assert!(checked.is_err() || breaches.is_empty(), "the client accepts: {breaches:?}");
-        // Only the service decides whether what precedes an address is another one, or a name.
+        // Only the service decides whether the text before an address is another address or a name.
         let several = checked.as_ref().err().is_some_and(|problems| problems.to_string().contains("a single address"));
         prop_assert!(!accepted || checked.is_ok() || several, "the service accepts what the client rejects: {checked:?}");
         prop_assert!(!accepted || breaches.is_empty(), "the service accepts what violates the contract: {breaches:?}");

@@ -1,11 +1,11 @@
-//! The drawing in ARCHITECTURE.md, from the dependencies of the crates and the imports of their files.
+//! The diagram in ARCHITECTURE.md, generated from the crates' dependencies and their files' imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-/// The folders of the crates: what depends on no other one is at the bottom, and those of a level are side by side.
+/// The folders of the crates: those that depend on no other crate are at the bottom, and those of the same level are side by side.
 const CRATES: [&str; 5] = ["cli", "bulk", "sandbox", "sdk", "tests/reference-server"];
 /// Files that may import everything, or contain only documentation or macros.
 const LEFT_OUT: [&str; 5] = ["lib", "main", "guide", "fuzzing", "macros"];
@@ -13,7 +13,7 @@ const LEFT_OUT: [&str; 5] = ["lib", "main", "guide", "fuzzing", "macros"];
 const WIDTH: usize = 960;
 const MARGIN: usize = 20;
 const ROW: usize = 30;
-/// Between two levels, and beside the boxes of an upper level: for the arrows.
+/// The space for arrows, between two levels and next to the boxes of an upper level.
 const GAP: usize = 48;
 
 const STYLE: &str = "text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#1f2328}.crate{font-weight:bold;font-size:15px}.note{fill:#59636e}\
@@ -33,7 +33,7 @@ fn manifest(folder: &str) -> (String, BTreeMap<String, bool>) {
     (manifest["package"]["name"].as_str().unwrap().to_owned(), ours)
 }
 
-/// The number of steps to what has nothing below it.
+/// The number of steps down to a module that has nothing below it.
 fn height(name: &str, below: &BTreeMap<String, BTreeSet<String>>) -> usize {
     below[name].iter().map(|next| 1 + height(next, below)).max().unwrap_or(0)
 }
@@ -109,7 +109,7 @@ fn drawing() -> String {
     for (name, on) in manifests.values() {
         for (other, optional) in on {
             let ([_, _, _, from], [x, to, width, _]) = (boxes[name.as_str()], boxes[other.as_str()]);
-            // Beside what is in between.
+            // Passes next to the boxes in between.
             let is_between = |[left, top, ..]: &[usize; 4]| *left == x && (from..to).contains(top);
             let at = if boxes.values().any(is_between) { x + width - GAP / 2 } else { x + width / 2 };
             let dashes = if *optional { r#" stroke-dasharray="5""# } else { "" };

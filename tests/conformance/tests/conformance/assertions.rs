@@ -1,4 +1,4 @@
-//! No test passes without its assertions: none returns early, hides an assertion behind `if let`, or asserts `.all(…)` of what may be empty.
+//! No test passes without its assertions: none returns early, hides an assertion behind `if let`, or asserts `.all(…)` on something that may be empty.
 
 use std::{
     fs,
@@ -91,7 +91,7 @@ fn hollow(body: &str) -> Vec<String> {
     found
 }
 
-/// What `assert!(….all(…))` is about, unless the test checks how many items it has.
+/// The subject of `assert!(….all(…))`, unless the test checks how many items it has.
 fn possibly_empty(body: &str) -> impl Iterator<Item = &str> {
     let asserts = body.match_indices("assert!(").filter(|(at, _)| !body[..*at].ends_with("prop_"));
     asserts.flat_map(move |(at, start)| {

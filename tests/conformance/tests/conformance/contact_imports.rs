@@ -1,4 +1,4 @@
-//! Imports of contacts: the file is streamed at every attempt.
+//! Contact imports: the file is streamed for every attempt.
 
 use http::Method;
 use idempost::{
@@ -46,7 +46,7 @@ async fn the_client_streams_an_import_again_at_every_attempt_and_repeats_none_of
     assert!(matches!(client.contact_imports().create(&import).await, Err(Error::File(_))));
     assert_eq!(client.contact_imports().list().await.unwrap().data.len(), 3);
 
-    // Each request starts an import, so one that may have arrived isn't repeated.
+    // Each request starts an import, so a request that may have arrived isn't retried.
     for action in [Action::DropAfter, Action::error(503, "service_unavailable", "busy")] {
         fault(action);
         let sent = bench.requests().len();

@@ -1,4 +1,4 @@
-//! `openapi.yaml` keeps to what YAML parsers, code generators and their readers can use.
+//! `openapi.yaml` uses only features that YAML parsers, code generators and human readers can handle.
 
 use std::collections::BTreeSet;
 

@@ -133,7 +133,7 @@ async fn a_reply_is_threaded_in_the_message_that_is_sent() {
         "{line}"
     );
     assert_eq!(sent.to, ["ada@example.com"]);
-    // The reply of a reply continues the thread.
+    // A reply to a reply continues the thread.
     let raw = String::from_utf8_lossy(&sent.mime).into_owned();
     let again = client.received().get(receive(&bench, &raw).as_str()).await.unwrap().reply("ada@example.com");
     let headers = again.fields().headers;

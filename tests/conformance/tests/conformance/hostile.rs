@@ -47,7 +47,7 @@ fn wrong(described: &Described, ids: [&str; 3], refused: bool) -> Option<String>
     let (came, sent) = operation.run(ids, 404, &json!({}));
     let mismatch = |what: &str| Some(format!("{} with {ids:?}: {what}: {came:?}, {sent:?}", described.id));
     match (sent.as_slice(), &came) {
-        // The client may have stricter rules for an ID than those of path segments.
+        // The client's rules for an ID may be stricter than those for path segments.
         ([], Err(idempost::Error::Invalid(_))) => None,
         _ if refused => mismatch("is not refused"),
         ([sent], _) if sent.path() == path && sent.method == described.method => None,
@@ -55,7 +55,7 @@ fn wrong(described: &Described, ids: [&str; 3], refused: bool) -> Option<String>
     }
 }
 
-/// The ID in each place alone, and in all of them.
+/// The ID in each position alone, and in all of them.
 fn each(id: &str, parameters: usize) -> Vec<[&str; 3]> {
     let alone = (0..parameters).map(|at| std::array::from_fn(|place| if place == at { id } else { "x" }));
     alone.chain([[id; 3]]).collect()

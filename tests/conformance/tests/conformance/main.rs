@@ -1,7 +1,7 @@
-//! What needs both sides: whether client, server and contract agree, and the client's behavior when sockets fail. How each side behaves is
-//! proved in its own suite.
+//! Tests that need both sides: whether the client, the server and the contract agree, and how the client behaves when sockets fail. Each
+//! side's own behavior is tested in its own suite.
 //!
-//! A comment such as `EMAIL-09` names the clause that a test proves, listed in `clauses.toml`; one such as `A-09` a promise of `reliability.toml`.
+//! A comment such as `EMAIL-09` names the clause that a test proves, listed in `clauses.toml`; one such as `A-09` names a promise in `reliability.toml`.
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 

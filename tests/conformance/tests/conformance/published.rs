@@ -24,7 +24,7 @@ fn published() -> Value {
     without(yaml_serde::from_str(OPENAPI).unwrap())
 }
 
-/// JSON with a line for each member of the document, each path and each component, so that changes can be read.
+/// JSON with a line for each member of the document, each path and each component, so that diffs are readable.
 fn lines(document: &Value) -> String {
     fn write(text: &mut String, value: &Value, depth: usize) {
         match value {

@@ -13,7 +13,7 @@ const MAIL: &str = concat!(
     "--m\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=\"notes.txt\"\r\n\r\nnotes\r\n--m--\r\n",
 );
 
-/// Receives a mail for the bench's account.
+/// Receives an email for the bench's account.
 fn arrives(bench: &Bench) -> String {
     let request = bench.request(Method::POST, "/_/received").header("content-type", "message/rfc822");
     let request = request.body(MAIL.into()).unwrap();

@@ -1,4 +1,4 @@
-//! The recipient guard: no request of a guarded client sends to another recipient. The server's record of sent mail is the judge.
+//! The recipient guard: no request of a guarded client sends to another recipient. The server's record of sent email decides.
 
 use http::Method;
 use idempost::{
@@ -25,7 +25,7 @@ const INSIDE: [&str; 5] = [
     "\"eve@evil.test\" <ada@acme.test>",
     "QA <qa@example.com>",
 ];
-/// Other addresses, and texts that one reader could take for an allowed one.
+/// Other addresses, and texts that some parser could take for an allowed address.
 const OUTSIDE: [&str; 16] = [
     "eve@evil.test",
     "Ada <eve@evil.test>",
@@ -57,7 +57,7 @@ fn redirection() -> RecipientGuard {
 struct World {
     server: ReferenceServer,
     client: Client,
-    /// One with allowed contacts, one with another.
+    /// One with allowed contacts, one with a contact that isn't allowed.
     segments: [SegmentId; 2],
     /// Of both segments.
     drafts: Vec<BroadcastId>,
@@ -224,12 +224,12 @@ impl World {
         if let Err(error) = done {
             assert_ne!(error.outcome(), Outcome::Unknown, "{error:?}");
         }
-        // Less than a day, so that nothing is sent that was scheduled without a guard.
+        // Less than a day, so that emails scheduled without a guard aren't sent.
         self.server.service().clock().advance(std::time::Duration::from_mins(1));
     }
 }
 
-/// One operation, and who it could send to.
+/// One operation, and the recipients it could send to.
 #[derive(Clone, Debug)]
 struct Act {
     kind: u8,
@@ -446,7 +446,7 @@ async fn a_redirected_email_names_its_original_recipients() {
     ] {
         assert!(mime.contains(header), "{header}\n{mime}");
     }
-    // What is redirected already stays as it is.
+    // Recipients that are already redirected stay unchanged.
     let email = Email::new("hi@acme.test", "qa@acme.test", "Hello").text("It works");
     world.client.emails().send(&email).await.unwrap();
     assert_eq!(world.server.service().mails(&world.server.api_key())[0].subject, "Hello");

@@ -1,7 +1,7 @@
-//! What the contract says of responses is true, both ways: the service's responses are declared, and each declared one is reached.
+//! The contract's responses are complete in both directions: every response of the service is declared, and every declared response occurs.
 //!
-//! Each operation is called with the examples of its request, and with variations that provoke its errors. A test of its own is needed only
-//! for what depends on the state of a record.
+//! Each operation is called with the examples of its request, and with variations that provoke its errors. A separate test is needed only
+//! for responses that depend on the state of a record.
 
 mod probes;
 mod wire;
@@ -54,7 +54,7 @@ impl Reached {
         self.statuses.insert(status);
     }
 
-    /// What the contract declares and no response was.
+    /// Responses that the contract declares but that never occurred.
     fn missing(&self) -> Vec<String> {
         let mut missing = BTreeSet::new();
         for declared in self.declared.values() {
@@ -77,7 +77,7 @@ impl Reached {
     }
 }
 
-/// The contract's name of a credential, with a credential, its scopes, and how an operation rejects it that doesn't accept it.
+/// The contract's name of a credential, with such a credential, its scopes, and how an operation that doesn't accept it rejects it.
 type Credential<'a> = (&'a str, Option<&'a str>, &'a [&'a str], (u16, &'a str));
 
 #[test]

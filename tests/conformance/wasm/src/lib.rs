@@ -1,4 +1,4 @@
-//! What an application for Node.js does with the library.
+//! How an application for Node.js uses the library.
 #![cfg(target_family = "wasm")]
 
 use std::time::Duration;

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 
 /// A lock that one process holds at a time, until it is dropped or the process ends, in whatever way.
 ///
-/// The system releases it with the open file. So there are no stale locks, and no lock is ever broken: not by age (its holder may only be
+/// The system releases it when the file is closed. So there are no stale locks, and no lock is ever broken: not by age (its holder may only be
 /// suspended), nor by removing the file (two processes would each hold a lock, on two files with the same name). The file stays.
 #[derive(Debug)]
 pub struct FileLock {
@@ -32,7 +32,7 @@ impl FileLock {
         // FILE_SHARE_READ | FILE_SHARE_WRITE: while it is open, it can't be removed or renamed.
         #[cfg(windows)]
         std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0x3);
-        // Bounded, in case the file is removed again and again.
+        // Bounded, in case the file keeps being removed.
         for _ in 0..100 {
             // What is wrong with the lock's file says nothing about the stored login.
             let opened = open(&options, path).map_err(|error| match error {
@@ -77,7 +77,7 @@ impl FileLock {
         )))
     }
 
-    /// Whether the locked file is still the one with its name. Elsewhere than on Unix, an open file can't be removed.
+    /// Whether the locked file is still the one with its name. On systems other than Unix, an open file can't be removed.
     fn is_current(&self) -> bool {
         let (Ok(held), Ok(named)) = (self.file.metadata(), fs::symlink_metadata(&self.path)) else {
             return cfg!(not(unix));

@@ -8,7 +8,7 @@ use crate::{
     types::{BroadcastId, DomainId, EmailId, Timestamp},
 };
 
-/// The last moment of a day, after its beginning.
+/// The time from the beginning of a day to its last moment.
 const END_OF_DAY: Duration = Duration::from_nanos(24 * 60 * 60 * 1_000_000_000 - 1);
 
 /// The parameters of [`Emails::metrics`](crate::resources::emails::Emails::metrics): everything is optional.
@@ -40,7 +40,7 @@ impl EmailMetricsQuery {
         self
     }
 
-    /// Sets the end, which is included: a date means its whole day. Default: now.
+    /// Sets the end, inclusive: a date includes its whole day. Default: now.
     #[must_use]
     pub fn end_date(mut self, date: impl Into<Timestamp>) -> Self {
         self.end_date = Some(date.into());
@@ -69,7 +69,7 @@ impl EmailMetricsQuery {
         self
     }
 
-    /// Sets the dimensions, by which the metrics are divided into [rows](super::EmailMetrics::data). Emails and broadcasts exclude each other.
+    /// Sets the dimensions by which the metrics are grouped into [rows](super::EmailMetrics::data). Emails and broadcasts exclude each other.
     #[must_use]
     pub fn dimensions(mut self, dimensions: impl IntoIterator<Item = MetricsDimension>) -> Self {
         self.dimensions = dimensions.into_iter().collect();
@@ -179,7 +179,7 @@ impl EmailMetricsQuery {
 
 validate!(EmailMetricsQuery);
 
-/// Whether this is a date without a time, which means the whole day.
+/// Whether this is a date without a time, which stands for the whole day.
 fn is_date(date: &Timestamp) -> bool {
     date.as_str().len() == "2026-07-01".len()
 }

@@ -3,7 +3,7 @@
 use crate::types::{BroadcastId, DomainId, EmailId, Timestamp};
 
 open_enum! {
-    /// A metric of emails: a number of events, or the ratio of two.
+    /// An email metric: a number of events, or the ratio of two such numbers.
     EmailMetric {
         /// The number of emails that the service accepted.
         Received = "received",
@@ -35,25 +35,25 @@ open_enum! {
         UniqueClicked = "unique_clicked",
         /// The number of spam complaints.
         Complained = "complained",
-        /// The number of uses of unsubscribe links.
+        /// The number of unsubscriptions through unsubscribe links.
         Unsubscribed = "unsubscribed",
-        /// Delivered emails of the sent ones, in percent.
+        /// The share of sent emails that were delivered, in percent.
         DeliveryRate = "delivery_rate",
-        /// Bounces of the sent emails, in percent.
+        /// The share of sent emails that bounced, in percent.
         BounceRate = "bounce_rate",
-        /// Opened emails of the delivered ones, in percent.
+        /// The share of delivered emails that were opened, in percent.
         OpenRate = "open_rate",
-        /// Clicked emails of the delivered ones, in percent.
+        /// The share of delivered emails with a click, in percent.
         ClickRate = "click_rate",
-        /// Complaints about the delivered emails, in percent.
+        /// The share of delivered emails with a spam complaint, in percent.
         ComplaintRate = "complaint_rate",
-        /// Unsubscriptions from the delivered emails, in percent.
+        /// The share of delivered emails with an unsubscription, in percent.
         UnsubscribeRate = "unsubscribe_rate",
     }
 }
 
 open_enum! {
-    /// What metrics are divided by.
+    /// A dimension that metrics are grouped by.
     MetricsDimension {
         /// By hour, day, week or month: [`MetricsGranularity`].
         Period = "period",
@@ -81,7 +81,7 @@ open_enum! {
 }
 
 record! {
-    /// The values of metrics. Those that weren't requested are `None`.
+    /// The values of metrics; `None` for metrics that weren't requested.
     pub struct EmailMetricValues {
         /// The number of emails that the service accepted.
         pub received: Option<u64>,
@@ -113,23 +113,23 @@ record! {
         pub unique_clicked: Option<u64>,
         /// The number of spam complaints.
         pub complained: Option<u64>,
-        /// The number of uses of unsubscribe links.
+        /// The number of unsubscriptions through unsubscribe links.
         pub unsubscribed: Option<u64>,
-        /// Delivered emails of the sent ones, in percent.
+        /// The share of sent emails that were delivered, in percent.
         pub delivery_rate: Option<f64>,
-        /// Bounces of the sent emails, in percent.
+        /// The share of sent emails that bounced, in percent.
         pub bounce_rate: Option<f64>,
-        /// Opened emails of the delivered ones, in percent.
+        /// The share of delivered emails that were opened, in percent.
         pub open_rate: Option<f64>,
-        /// Clicked emails of the delivered ones, in percent.
+        /// The share of delivered emails with a click, in percent.
         pub click_rate: Option<f64>,
-        /// Complaints about the delivered emails, in percent.
+        /// The share of delivered emails with a spam complaint, in percent.
         pub complaint_rate: Option<f64>,
-        /// Unsubscriptions from the delivered emails, in percent.
+        /// The share of delivered emails with an unsubscription, in percent.
         pub unsubscribe_rate: Option<f64>,
     }
 
-    /// The values of one combination of the requested dimensions.
+    /// The values for one combination of the requested dimensions.
     pub struct EmailMetricsRow: EmailMetricValues {
         /// The period, if requested: days as `2026-07-01`. (Resend doesn't document the others. The sandbox names a week or month
         /// by its first day, an hour by its beginning with the offset from UTC.)
@@ -148,11 +148,11 @@ record! {
 }
 
 record! {
-    /// The metrics of emails in a range of time.
+    /// The metrics of emails over a time range.
     pub struct EmailMetrics {
         /// The beginning, in ISO 8601.
         pub start_date: Option<Timestamp>,
-        /// The end, in ISO 8601. The service replaces a future end by the current time.
+        /// The end, in ISO 8601. The service replaces a future end with the current time.
         pub end_date: Option<Timestamp>,
         /// The metrics in [`totals`](Self::totals) and [`data`](Self::data).
         pub metrics: Vec<EmailMetric>,

@@ -1,6 +1,6 @@
 //! The three headers of a delivery, in both families of names.
 //!
-//! A service that starts to send both families must not break a receiver, so both are accepted. If both are present, they must agree, since
+//! If the service starts to send both families, receivers must not break, so both are accepted. If both are present, they must agree, since
 //! nothing shows which one was signed.
 
 use http::{HeaderMap, HeaderValue};

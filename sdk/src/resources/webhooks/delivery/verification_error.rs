@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Why a webhook request fails verification. Respond with 401 and don't process it.
 ///
-/// Each message has the header, the rule and the value found; none reveals the expected signature.
+/// Each message contains the header, the rule and the value found; none reveals the expected signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerificationError {
@@ -70,7 +70,7 @@ pub enum VerificationError {
         /// The maximum difference.
         tolerance: Duration,
     },
-    /// The request has more signatures than a rotation of secrets can cause.
+    /// The request has more signatures than a secret rotation explains.
     #[error("`{header}` must have at most {max} signatures (found {count})")]
     TooManySignatures {
         /// The header's name.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 record! {
-    /// An event of a sent email.
+    /// An event about a sent email.
     pub struct EmailEvent {
         /// The email's ID.
         pub email_id: EmailId,
@@ -84,7 +84,7 @@ impl Lenient for EmailHeader {
         None
     }
 
-    /// Decodes one entry of headers in an object.
+    /// Decodes one entry of an object of headers.
     fn from_entry(name: &str, value: &Value) -> Option<Self> {
         match String::read(value) {
             Reading::Exact(value) | Reading::Converted(value) => Some(Self { name: name.to_owned(), value }),
@@ -94,7 +94,7 @@ impl Lenient for EmailHeader {
 }
 
 record! {
-    /// Why an email bounced. `kind` and `sub_kind` are plain text: descriptions of the API differ on their values.
+    /// Why an email bounced. `kind` and `sub_kind` are plain text: descriptions of the API disagree on their values.
     #[derive(PartialEq, Eq)]
     pub struct Bounce {
         /// The message of the recipient's server.

@@ -28,9 +28,9 @@ record! {
         pub email: Option<Value>,
         /// The draft without its bodies, unless it was deleted.
         pub draft: Option<Value>,
-        /// The label that a thread got, or none: an event is about one label.
+        /// The label added to a thread, or none: an event is about one label.
         pub added: Vec<Value>,
-        /// The label that a thread lost, or none.
+        /// The label removed from a thread, or none.
         pub removed: Vec<Value>,
         /// The folder that a thread was moved from.
         pub from: Option<String>,

@@ -1,5 +1,5 @@
 //! The crate `resend-rs`, with only its base URL changed: a file per resource, each with its own API key and therefore its own sandbox account.
-//! Every public method of its services is called, or has a reason here.
+//! Every public method of its services is called or listed here with a reason.
 
 mod methods;
 mod stories;

@@ -7,7 +7,7 @@ use resend_rs::list_opts::{ListOptions, TimeNotSpecified};
 use resend_rs::types::CreateEmailBaseOptions;
 use resend_rs::{Error, Method, Resend, Result, Value};
 
-/// An ID that names nothing.
+/// An ID of no record.
 pub const NOTHING: &str = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
 
 pub fn email(to: &str, subject: &str) -> CreateEmailBaseOptions {
@@ -22,7 +22,7 @@ pub fn everything() -> ListOptions<TimeNotSpecified> {
     ListOptions::default()
 }
 
-/// Checks that a call was answered with the error of this name.
+/// Checks that a call failed with the error of this name.
 #[track_caller]
 pub fn refused<T: Debug>(answer: Result<T>, name: &str) {
     match answer {
@@ -31,7 +31,7 @@ pub fn refused<T: Debug>(answer: Result<T>, name: &str) {
     }
 }
 
-/// Asks until `settled` holds of the answer.
+/// Polls until `settled` holds for the response.
 pub async fn eventually<T: Debug>(
     ask: impl AsyncFn() -> Result<T>,
     settled: impl Fn(&T) -> bool,
@@ -47,17 +47,17 @@ pub async fn eventually<T: Debug>(
     panic!("it did not come about within ten seconds: {answer:?}")
 }
 
-/// A request that the client has no method for.
+/// A request for which the client has no method.
 pub async fn post(client: &Resend, path: &str, body: &Value) -> Result<Value> {
     client.send_raw(Method::POST, path, None::<()>, Some(body), None).await
 }
 
-/// Receives a mail; only the sandbox defines how one arrives.
+/// Receives an email; only the sandbox defines how one arrives.
 pub async fn receive(client: &Resend, mail: &Value) -> Result<String> {
     Ok(text(&post(client, "/_/received", mail).await?["id"]))
 }
 
-/// What is behind a signed link.
+/// Fetches the content of a signed URL.
 pub async fn fetched(client: &Resend, url: &str) -> Result<String> {
     Ok(client.client().get(url).send().await?.error_for_status()?.text().await?)
 }

@@ -60,8 +60,8 @@ fn bare(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
-/// The methods of a chain that ends with an operation: of `client.emails().get(id)`, `emails` and `get`. With `wanted`, only as
-/// far as they match.
+/// The methods of a chain that ends with an operation: of `client.emails().get(id)`, `emails` and `get`. With `wanted`, stops
+/// where they no longer match.
 fn methods(chain: &str, wanted: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = chain.trim_start_matches(|character| character != '.');

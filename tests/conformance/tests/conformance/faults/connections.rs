@@ -116,7 +116,7 @@ async fn a_pooled_connection_that_was_closed_is_replaced() {
     let client = patient(&peer.base_url()).retry(RetryPolicy::never()).build().unwrap();
     for _ in 0..5 {
         client.emails().send(&email()).await.unwrap();
-        // Time for the end of the connection to arrive.
+        // Gives the end of the connection time to arrive.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!((peer.requests().len(), peer.connections()), (5, 5));

@@ -113,8 +113,8 @@ async fn an_http2_stream_that_ends_without_a_response_leaves_the_outcome_of_a_po
     }
 }
 
-/// A service that answers pings and no request on its first connection, and every request on the others. Each request is sent on over its
-/// connection's number.
+/// A service that answers pings but no request on its first connection, and every request on the others. For each request, it sends its
+/// connection's number to the test.
 async fn stalling() -> (String, UnboundedReceiver<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
@@ -146,7 +146,7 @@ async fn a_stalled_http2_connection_is_not_used_again() {
     join_all(["attempt", "idle", "call", "dropped"].map(sends_after_a_stall)).await;
 }
 
-/// Sends four emails, of which the first is limited in this way.
+/// Sends four emails, the first with this limit.
 async fn sends_after_a_stall(limited: &str) {
     // Long enough for a connection on a busy machine.
     const LIMIT: Duration = Duration::from_secs(3);

@@ -1,5 +1,5 @@
 //! A model of one call: the peer follows a script of one event per attempt and records what it sees; the model predicts the call's end from
-//! the same script. The error's outcome and key, and the number of requests, have to agree with both.
+//! the same script. The error's outcome and key, and the number of requests, must agree with both.
 //!
 //! Most sequences run without sockets, over a scripted transport whose time passes while everything waits; some over HTTP/1.1 and HTTP/2 on
 //! loopback, where the test moves the time when the peer is silent; some block their thread, in real time.
@@ -121,12 +121,12 @@ async fn a_call_over_http2_agrees_with_the_model_and_the_peer() {
     run_over_sockets(Protocol::Http2).await;
 }
 
-/// The cases in real time: calls that take none, and calls that end with a silence of the peer.
+/// The cases in real time: calls that take no time, and calls that end because the peer is silent.
 fn blocking_cases(exists: impl Fn(Act) -> bool, random: usize) -> Vec<Case> {
     let settings = [&PLAIN, &NO_BUDGET, &LIMITED_TOO_LATE];
     let mut cases =
         Sequences::new(&Operation::ALL, &settings, exists).only(Event::is_immediate).chosen(0, random, 2);
-    // Longer than a busy machine takes to send a request.
+    // Longer than it takes a busy machine to send a request.
     let setting = PLAIN.deadline(Duration::from_secs(3));
     let failed = EVENTS.iter().find(|event| event.name == "500").unwrap();
     for silent in EVENTS.iter().filter(|event| event.act.stalls()) {

@@ -59,7 +59,7 @@ async fn a_response_before_the_end_of_the_body_is_read() {
         let client = patient(&base_url).retry(RetryPolicy::never()).build().unwrap();
         let email = email().attach(Attachment::from_bytes("large.bin", vec![0; size]));
         let mut last = None;
-        // The reset can arrive between a read and the next write, and hides the response then.
+        // The reset can arrive between a read and the next write, and then hides the response.
         for _ in 0..5 {
             let error = client.emails().send(&email).await.unwrap_err();
             if error.status().is_some() {

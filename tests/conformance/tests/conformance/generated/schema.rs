@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 
 use crate::operations::Document;
 
-/// A field that no schema has: responses are open.
+/// A field that no schema defines: responses are open.
 pub(super) const ADDED: &str = "x_added_later";
 
 // Recursive schemas end at this depth.
 const DEEPEST: usize = 8;
 
-/// How strictly a generated response keeps the contract.
+/// How strictly a generated response follows the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manners {
     /// Strictly.

@@ -25,7 +25,7 @@ pub(super) struct Probes<'a> {
 }
 
 impl Probes<'_> {
-    /// Makes every request, and passes it to `see` with its response. Returns the failures of valid ones.
+    /// Makes every request, and passes it to `see` with its response. Returns the valid requests that failed.
     pub(super) fn run(&self, unchanged: &World, see: &mut impl FnMut(&Probe, &Answer)) -> Vec<String> {
         let mut sends = |world: &World, probe: &Probe| {
             let answer = world.send(probe);
@@ -51,7 +51,7 @@ impl Probes<'_> {
         for (settings, repetitions) in self.unusual_settings() {
             let world = World::new(settings);
             let probe = self.valid(&world).swap_remove(0);
-            // Until a limit is reached, or the state of the record is another one.
+            // Until a limit is reached, or the state of the record has changed.
             (0..repetitions).find(|_| !succeeds(sends(&world, &probe).status));
         }
         self.special(see);
@@ -62,14 +62,14 @@ impl Probes<'_> {
         failures
     }
 
-    /// Calls `with` for each of the contract's examples, each in a world of its own if the operation changes it.
+    /// Calls `with` for each of the contract's examples, each in its own world if the operation changes it.
     fn each_valid(&self, unchanged: &World, mut with: impl FnMut(&World, &Probe)) {
         for number in 0..self.valid(unchanged).len() {
             self.in_world(unchanged, |world| with(world, &self.valid(world)[number]));
         }
     }
 
-    /// Calls `with` for the first of the contract's examples, in a world of its own if the operation changes it.
+    /// Calls `with` for the first of the contract's examples, in its own world if the operation changes it.
     pub(super) fn first_valid(&self, unchanged: &World, with: impl FnOnce(&World, &Probe)) {
         self.in_world(unchanged, |world| with(world, &self.valid(world)[0]));
     }
@@ -115,7 +115,7 @@ impl Probes<'_> {
         Probe::new(self.operation.method.clone(), world.path(self.operation) + &query)
     }
 
-    /// The request with this body; `None` if the body needs a person at the consent page.
+    /// The request with this body; `None` if the body needs a user at the consent page.
     fn with_body(&self, probe: &Probe, world: &World, kind: &str, body: &Value) -> Option<Probe> {
         let mut body = self.adapted(world, body);
         if self.operation.id == "exchange_token" {
@@ -191,7 +191,7 @@ impl Probes<'_> {
         probes
     }
 
-    /// The requests with this ID in the place of each.
+    /// The requests with this ID in place of each other ID.
     fn with_ids(&self, probe: &Probe, id: &str) -> Vec<Probe> {
         let (path, query) = probe.path.split_once('?').unwrap_or((&probe.path, ""));
         let pattern: Vec<_> = self.operation.path.split('/').collect();
@@ -223,7 +223,7 @@ impl Probes<'_> {
         all
     }
 
-    /// Requests that only some operations reject, some of them after another one.
+    /// Requests that only some operations reject, in some cases only after another request.
     fn special(&self, see: &mut impl FnMut(&Probe, &Answer)) {
         let world = || World::new(Settings::default());
         let mut with_body = |body: Value| {
@@ -319,7 +319,7 @@ impl Probes<'_> {
         });
     }
 
-    /// What the service rejects whatever the records are: the rate limit, a beta operation, a failure.
+    /// Rejections that don't depend on the records: the rate limit, a beta operation, a failure.
     fn fail(&self, world: &World, see: &mut impl FnMut(&Probe, &Answer)) {
         let probe = self.valid(world).swap_remove(0);
         let mut sends = |service: &Service| {
@@ -388,7 +388,7 @@ fn variations(body: &Value) -> Vec<Value> {
     all
 }
 
-/// The body with an unknown ID in the place of each.
+/// The body with an unknown ID in place of each ID.
 fn unknown(body: &Value) -> Value {
     match body {
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), unknown(value))).collect(),

@@ -1,4 +1,4 @@
-//! Responses to requests that the service doesn't read completely: a slow body, a large one, one connection too many.
+//! Responses to requests that the service doesn't read completely: a slow body, a large body, one connection too many.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A service with a record of each kind, whose IDs the paths and bodies of requests use.
+//! A service with a record of each kind, whose IDs are used in the paths and bodies of requests.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -276,7 +276,7 @@ impl World {
         self.know(&["/inboxes/{}/drafts/{}"], &draft);
     }
 
-    /// Verified domains, of this account and of another one.
+    /// Verified domains of this account and of another one.
     fn add_domains(&mut self) {
         let verified = |key, name| {
             let capabilities = json!({"sending": "enabled", "receiving": "enabled"});
@@ -317,7 +317,7 @@ pub(super) fn send(service: &Service, probe: &Probe) -> Answer {
     Answer { status: parts.status, headers: parts.headers, body }
 }
 
-/// A contact import with these parts besides the file.
+/// A contact import with these parts in addition to the file.
 pub(super) fn import(file: &str, parts: &[(&str, String)]) -> Probe {
     let parts = parts.iter().map(|(name, text)| {
         format!("--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")

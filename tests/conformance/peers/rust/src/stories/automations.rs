@@ -48,7 +48,7 @@ pub async fn story(client: &Resend) -> Result<()> {
         contact_id_or_email: ContactIdOrEmail::Email("dan@example.com".to_owned()),
         payload: json!({"plan": "pro"}),
     }))?;
-    // The filter by status is no query that the crate can send.
+    // The crate can't send the filter by status.
     let completed = || everything().with_other("status", json!("completed"));
     let runs = eventually(
         async || call!(client.automations.list_runs(&automation, None, completed())),

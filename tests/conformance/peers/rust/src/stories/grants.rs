@@ -9,7 +9,7 @@ use crate::support::{NOTHING, everything, refused, text};
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// Posts a form; an answer that redirects is followed.
+/// Posts a form and follows a redirect.
 async fn post(client: &Resend, url: &str, cookie: &str, form: &[(&str, &str)]) -> Result<(String, String)> {
     let form = client.client().get(url).query(form).build()?.url().query().expect("a form").to_owned();
     let request = client
@@ -26,7 +26,7 @@ fn between<'a>(text: &'a str, before: &str, after: char) -> &'a str {
     rest.split(after).next().expect("split gives at least one part")
 }
 
-/// The login itself is no part of the client. The redirect returns to the sandbox, which doesn't serve that path: only the URL matters.
+/// The login itself isn't part of the client. The redirect returns to the sandbox, which doesn't serve that path: only the URL matters.
 async fn login(client: &Resend) -> Result<String> {
     let base = client.base_url().trim_end_matches('/');
     let redirect = format!("{base}/callback");

@@ -1,4 +1,4 @@
-//! What became of emails and broadcasts, and the account's usage.
+//! Metrics of emails and broadcasts, and the account's usage.
 
 use resend_rs::types::{
     BroadcastRecipientBounceType, BroadcastRecipientEventType, CreateBroadcastOptions, CreateContactOptions,

@@ -25,7 +25,7 @@ pub async fn story(client: &Resend) -> Result<()> {
 
     let forward =
         || ForwardReceivingEmail::new(InboundEmailId::new(&id), "help@acme.test", ["bob@example.com"]);
-    // It takes the attachments of the original, but not its text.
+    // It copies the attachments of the original, but not its text.
     let as_it_is = call!(client.receiving.forward(forward().with_text("For you")))?.id;
     let forwarded = call!(client.emails.get(&as_it_is))?;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! One call under one sequence of events: it is made, perhaps dropped, and compared with the model and the peer's record.
+//! One call under one sequence of events: it is made, possibly dropped, and compared with the model and the peer's record.
 
 use std::{
     fmt,
@@ -39,9 +39,9 @@ pub(super) struct Case {
 /// How time passes while a call waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
-    /// By itself.
+    /// It passes by itself.
     Passes,
-    /// Moved by the test, since sockets take real time.
+    /// The test advances it, since sockets take real time.
     Moved,
 }
 

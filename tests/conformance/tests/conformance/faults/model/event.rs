@@ -58,7 +58,7 @@ impl Response {
     }
 }
 
-/// What a change's attempt shows the client.
+/// What an attempt at a change shows the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evidence {
     /// No byte of the request was sent.
@@ -85,7 +85,7 @@ impl Act {
         matches!(self, Self::Unconnected | Self::Stall | Self::StallBody(_))
     }
 
-    /// The response, as far as it arrives.
+    /// The part of the response that arrives.
     pub(super) fn response(self) -> Option<Response> {
         match self {
             Self::CutBody(response) | Self::StallBody(response) | Self::Respond(response) => Some(response),
@@ -93,7 +93,7 @@ impl Act {
         }
     }
 
-    /// Whether the event exists without sockets: there, all cuts are alike.
+    /// Whether the event exists without sockets, where all cuts are alike.
     pub(super) fn is_scripted(self) -> bool {
         !matches!(self, Self::Reset | Self::CutHead)
     }

@@ -36,7 +36,7 @@ pub(super) struct Prediction {
     pub(super) requests: usize,
 }
 
-/// Predicts the end of a call, or `None` if it goes on after these events.
+/// Predicts the end of a call, or returns `None` if the call continues after these events.
 pub(super) fn predict(
     operation: Operation,
     setting: &Setting,
@@ -107,7 +107,7 @@ struct Call<'a> {
     passes: bool,
     misread: bool,
     reauthorized: bool,
-    /// In successes, as what this call has withdrawn.
+    /// In successes, like the amount that this call has withdrawn.
     budget: u32,
     withdrawn: u32,
     budget_exhausted: bool,

@@ -31,7 +31,7 @@ pub(super) struct Request {
     pub(super) is_complete: bool,
     /// Whether the service has executed it, or an earlier one under the same key.
     pub(super) executed: bool,
-    /// Whether the client can't know that it wasn't executed.
+    /// Whether the client can't rule out that it was executed.
     pub(super) may_be_executed: bool,
 }
 
@@ -52,7 +52,7 @@ struct State {
     executions: usize,
 }
 
-/// The event that a request meets.
+/// The event that happens to a request.
 #[derive(Clone, Copy)]
 pub(super) struct Met {
     pub(super) event: &'static Event,

@@ -1,4 +1,4 @@
-//! The operations, and what limits or ends a call.
+//! The operations, and the settings that limit or end a call.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(super) enum Drop {
 pub(super) enum Limiter {
     Off,
     Adaptive,
-    /// One request per interval, and one was just sent.
+    /// One request per interval, one of which was just sent.
     Every(Duration),
 }
 
