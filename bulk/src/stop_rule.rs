@@ -96,8 +96,8 @@ impl FromStr for StopRule {
             let percent: f64 = share.trim().strip_suffix('%')?.trim().parse().ok()?;
             (0.0..100.0).contains(&percent).then_some(Self { outcome, percent })
         };
-        let rule =
-            "a rule must be bounced, complained or rejected with a share below 100, such as bounced>2%";
+        let rule = "a rule must be bounced, complained or rejected with a share below 100, such as bounced>2%, \
+             which a shell needs in quotes";
         parse().ok_or_else(|| Problem::new("", "type", rule).found(text))
     }
 }

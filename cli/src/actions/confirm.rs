@@ -56,8 +56,8 @@ async fn ask(question: &str, identity: Option<&str>, context: &Context) -> Resul
     if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
-    context.out.note("nothing was done");
-    Err(Fail::Interrupted(Signal::Interrupt))
+    let message = "not confirmed; nothing was done".to_owned();
+    Err(Fail::Stopped { signal: Signal::Interrupt, message, hint: None })
 }
 
 /// Whether the session is interactive.

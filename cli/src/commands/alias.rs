@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::input::flags::Flags;
+use crate::output::count;
 use crate::output::table::{Column, Kind};
 use crate::settings::env::Env;
 use crate::settings::file::{self, ConfigFile};
@@ -163,8 +164,8 @@ pub(crate) fn expand(name: &str, command: &str, given: &[OsString]) -> Result<Ve
     let words = shlex::split(command).unwrap_or_default();
     let mut words: Vec<_> = words.iter().map(&mut expand).collect();
     let Some(rest) = given.get(placed..) else {
-        let rule =
-            format!("the alias `{name}` takes at least {placed} arguments, found {}: {command}", given.len());
+        let least = count(placed, "argument");
+        let rule = format!("the alias `{name}` takes at least {least}, found {}: {command}", given.len());
         let origin = Origin::Flag { name: name.to_owned(), n: 1, value: command.to_owned(), span: None };
         return Err(Fail::Usage(Diagnostics::one(Problem::new("", "count", rule), Some(origin))));
     };

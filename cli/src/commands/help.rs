@@ -136,18 +136,24 @@ fn fill(text: &str, root: &clap::Command) -> String {
         let (code, name, meaning, advice) = (row.code, row.name, row.meaning, row.advice);
         format!("  {code:>3}  {name:<names$}  {meaning:<meanings$}  {advice}\n")
     });
+    let settings_width = width(&mut KEYS.iter().map(|key| key.name.len()));
     let settings = KEYS.iter().map(|key| {
         let default = key.default.map(|value| format!(" [{value}]")).unwrap_or_default();
         let also = [key.env, key.flag].into_iter().flatten().collect::<Vec<_>>().join(", ");
-        format!("  {:<9} {}{default}\n            {also}\n", key.name, key.help)
+        let also = if also.is_empty() { also } else { format!("  {:settings_width$}  {also}\n", "") };
+        format!("  {:<settings_width$}  {}{default}\n{also}", key.name, key.help)
     });
     let shared = root.get_arguments().filter(|arg| arg.is_global_set());
     let options = shared.map(|arg| {
         let short = arg.get_short().map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
-        let value = if takes_value(arg) { format!(" <{}>", value_name(arg)) } else { String::new() };
+        let value = match value_name(arg) {
+            _ if !takes_value(arg) => String::new(),
+            name if arg.is_require_equals_set() => format!("[=<{name}>]"),
+            name => format!(" <{name}>"),
+        };
         let long = arg.get_long().unwrap_or_default();
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        format!("  {:<26} {help}\n", format!("{short}--{long}{value}"))
+        format!("  {:<27} {help}\n", format!("{short}--{long}{value}"))
     });
     text.replace("{exit-codes}\n", &codes.collect::<String>())
         .replace("{settings}\n", &settings.collect::<String>())

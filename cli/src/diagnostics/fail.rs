@@ -171,7 +171,7 @@ pub(crate) enum Fail {
     Unknown { message: String, hint: Option<String> },
     /// A quota is exhausted, or the job was paused.
     Limited { message: String, hint: Option<String> },
-    /// A signal stopped a job that can be continued.
+    /// A signal stopped a job that can be continued, or a confirmation was denied.
     Stopped { signal: Signal, message: String, hint: Option<String> },
     /// A signal stopped the program.
     Interrupted(Signal),

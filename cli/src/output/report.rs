@@ -357,6 +357,7 @@ fn what_to_change(error: &idempost::Error) -> Option<&'static str> {
     use idempost::Error;
     match error {
         Error::Api(api) => match api.kind() {
+            _ if api.name == "password_required" => Some(SANDBOX_PASSWORD),
             ApiErrorKind::Authentication | ApiErrorKind::Permission => Some(LOG_IN),
             // Has its own hint.
             ApiErrorKind::Redirect => None,
@@ -393,6 +394,7 @@ fn lacks_certificate(error: &idempost::Error) -> bool {
 const IDENTIFY: &str = "it requires a client certificate: --client-cert FILE (PEM, with its private key)";
 const TRUST: &str = "to trust the authority that signed the service's certificate: --cacert FILE (PEM)";
 const CHECK_CONNECTION: &str = "check --base-url, the proxy and the certificates: idempost doctor";
+const SANDBOX_PASSWORD: &str = "set IDEMPOST_SANDBOX_AUTH to the sandbox's password";
 const LOG_IN: &str = "log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor";
 
 fn recovery_name(recovery: Recovery) -> &'static str {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -90,7 +90,12 @@ pub(crate) fn place(path: &str) -> Result<SecretFile<'_>, Fail> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = permit_local().and_then(|()| options.open(path));
-    let file = file.map_err(|error| Fail::local(format!("couldn't create {path}"), error))?;
+    let file = file.map_err(|error| Fail::Local {
+        message: format!("couldn't create {path}"),
+        hint: (error.kind() == ErrorKind::AlreadyExists)
+            .then(|| "choose a new file; an existing one is never replaced".to_owned()),
+        source: Some(Box::new(error)),
+    })?;
     Ok(SecretFile { path: Path::new(path), file: Some(file) })
 }
 

@@ -292,7 +292,7 @@ mod at_a_terminal {
             let mut session = run(stage.service.idempost(), &stage.create(&["--send"]));
             session.pty.exp_string("[y/N] ").unwrap();
             session.pty.send_line(answer).unwrap();
-            session.pty.exp_string("nothing was done").unwrap();
+            session.pty.exp_string("not confirmed; nothing was done").unwrap();
             assert_eq!(code(&session), 130, "{answer:?}");
         }
         assert_eq!(stage.service.idempost().run(&["broadcasts", "list"]).ok(), "");

@@ -123,7 +123,8 @@ fn commands_reach_a_named_sandbox_with_its_password_and_never_with_another_crede
         assert!(variables.contains(&format!("RESEND_API_KEY={known}\n")), "{variables}");
     }
     let locked_out = remote().env("IDEMPOST_API_KEY", "re_live_secret").run(&["sandbox", "inbox", "list"]);
-    assert!(locked_out.code != Some(0) && locked_out.stdout.is_empty(), "{locked_out:?}");
+    assert!(locked_out.code == Some(4) && locked_out.stdout.is_empty(), "{locked_out:?}");
+    assert!(locked_out.stderr.contains("help: set IDEMPOST_SANDBOX_AUTH"), "{locked_out:?}");
     let wrong = remote().env("IDEMPOST_SANDBOX_URL", "http://me:secret@mail:4010").run(&["sandbox", "reset"]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("IDEMPOST_SANDBOX_URL"), "{wrong:?}");
     assert!(!wrong.stderr.contains("secret"), "{wrong:?}");

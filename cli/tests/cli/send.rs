@@ -69,6 +69,14 @@ fn the_attachments_of_a_sent_email_are_shown() {
 }
 
 #[test]
+fn the_note_about_a_scheduled_email_leads_to_its_record() {
+    let service = Service::start();
+    let ran = service.idempost().run(&with(&["--scheduled-at", "in 1 hour"]));
+    assert!(ran.stderr.starts_with("scheduled for 1 recipient · view it: idempost emails get "), "{ran:?}");
+    ran.ok();
+}
+
+#[test]
 fn every_flag_sets_its_field() {
     // EMAIL-07, EMAIL-08, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-17, EMAIL-20, EMAIL-22, EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-34, GEN-16
     let service = Service::start();

@@ -116,7 +116,7 @@ fn a_rotated_secret_is_written_where_requested() {
     assert!(new.starts_with("whsec_") && new != old);
     assert!(!ran.stderr.contains(new.trim()) && ran.stdout.trim() == id, "{ran:?}");
     let stderr = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
-    assert!(stderr.contains("couldn't create new"), "{stderr}");
+    assert!(stderr.contains("couldn't create new") && stderr.contains("help: choose a new file"), "{stderr}");
     assert_eq!(
         idempost.run(&["webhooks", "get", id, "--jq", ".signing_secret"]).ok(),
         new,

@@ -166,7 +166,7 @@ pub(super) fn print(
     }
     let outcome = match complete_since {
         Some(since) => {
-            format!("already complete since {since:.0}, nothing sent now; then: {}", parts.join(", "))
+            format!("already complete since {since:.0}, nothing sent now; the job: {}", parts.join(", "))
         }
         None => parts.join(", "),
     };

@@ -48,7 +48,7 @@ pub(super) struct RunArgs {
     /// Pause after this number of rejected requests in a row, whose cause isn't a row's; 0 never pauses
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
     max_rejections: String,
-    /// Pause when more emails than this have a bad outcome: bounced>2%, complained>0.1% or rejected>1%; repeatable
+    /// Pause when more emails than this have a bad outcome: 'bounced>2%', 'complained>0.1%' or 'rejected>1%'; repeatable
     ///
     /// The share is that of the emails whose outcome is known, of at least 1,000 or of all rows of a smaller job, in all runs. What bounced or
     /// was marked as spam is read from the service's metrics of a sample of up to 5,000 emails, which needs a credential with full access. It

@@ -187,6 +187,13 @@ enum Message {
 }
 
 impl Message {
+    fn is_scheduled(&self) -> bool {
+        match self {
+            Self::Email(email) => email.fields().scheduled_at.is_some(),
+            Self::Json(json) => json["scheduled_at"].is_string(),
+        }
+    }
+
     /// Replaces the text or the HTML.
     fn with_body(self, field: &str, body: String) -> Self {
         match self {
@@ -231,6 +238,10 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     mutation::print(id, &accepted, context)?;
     let recipients = count(plan.recipients, "recipient");
     context.out.note(&match context.show_command(id) {
+        // The sandbox captures the email when it is sent.
+        Some(_) if plan.message.is_scheduled() => {
+            format!("scheduled for {recipients} · view it: idempost emails get {id}")
+        }
         Some(look) => format!("accepted for {recipients} · view it: {look}"),
         None => format!("accepted for {recipients}"),
     });
