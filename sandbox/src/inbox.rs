@@ -53,11 +53,9 @@ use url::form_urlencoded;
 
 use self::search::{Search, Searchable};
 use idempost_reference_server::lock::lock;
-use idempost_reference_server::route::Call;
+use idempost_reference_server::route::{AccountCall, Call};
 use idempost_reference_server::state::mails::Folder;
-use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
-use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::paging::{Mode, Page, Window};
 use idempost_reference_server::wire::problem::Problem;
 
@@ -67,8 +65,8 @@ fn folder(call: &Call<'_>) -> Folder {
 }
 
 /// Reads the page that a request selects, mode A. `after_id` is `before`, named for clients that request newer mails.
-fn window(parameters: &str) -> Result<Window, Problem> {
-    let pairs = form_urlencoded::parse(parameters.as_bytes())
+fn window(call: &Call<'_>) -> Result<Window, Problem> {
+    let pairs = form_urlencoded::parse(call.query().unwrap_or_default().as_bytes())
         .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
     let parameters = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
     Window::read(Some(&parameters), Mode::A)
@@ -76,17 +74,16 @@ fn window(parameters: &str) -> Result<Window, Problem> {
 
 /// One page of the matching mails. A search runs without the lock of the mails and stops when the client disconnects.
 fn matching_page<T: StoredMail + Searchable>(
-    tenant: &Tenant,
+    call: &AccountCall<'_>,
     mails: &Mutex<Mails<T>>,
     window: &Window,
-    search: &Search,
-    canceled: &Cancellation,
 ) -> Result<Page<Arc<T>>, Problem> {
+    let (search, canceled) = (Search::read(call)?, call.canceled());
     if search.is_empty() {
         return window.page_where(&lock(mails), |_| true);
     }
     let walk = window.walk(&**lock(mails))?;
-    let mut matcher = search.matcher(tenant);
+    let mut matcher = search.matcher(&call.tenant);
     let page = walk.page_where(|mail| canceled.is_canceled() || matcher.matches(&**mail));
     canceled.check().map(|()| page)
 }

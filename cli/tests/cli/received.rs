@@ -61,7 +61,7 @@ fn the_checks_of_the_sender_are_set_and_shown() {
     let stderr = idempost.run_with(&["sandbox", "receive", "-", "--spf", "good"], MAIL).fails(3);
     assert!(stderr.contains("`spf` must be one of `pass`"), "{stderr}");
     let stderr = idempost.run(&["received", "get", id.trim(), "--html-format", "inline"]).fails(3);
-    assert!(stderr.contains("`html_format` must be `data_uri` or `cid`"), "{stderr}");
+    assert!(stderr.contains("`html_format` must be one of `data_uri`, `cid`"), "{stderr}");
 }
 
 #[test]

@@ -10,10 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::{mpsc, watch};
-use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::inbox::messages::{Detail, detail_of};
@@ -22,9 +20,9 @@ use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::recipients::Mailbox;
 use idempost_reference_server::model::mail::Mail;
 use idempost_reference_server::reply::{Aborted, Parts, Reply};
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
-use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::Problem;
 
@@ -51,16 +49,12 @@ struct Export {
     written: usize,
 }
 
-pub(super) fn answer(
-    tenant: &Arc<Tenant>,
-    query: Option<&str>,
-    now: Timestamp,
-    canceled: &Cancellation,
-) -> Result<Reply, Problem> {
-    let query = query.unwrap_or_default();
-    let format = format(query)?;
-    let mails = mails(tenant, query, now, canceled)?.into_iter();
-    let mut export = Export { tenant: Arc::clone(tenant), format, mails, ended: false, written: 0 };
+pub(super) fn answer(call: &AccountCall<'_>) -> Result<Reply, Problem> {
+    let format = call.parameters().one_of("format", &[("mbox", Format::Mbox), ("json", Format::Json)])?;
+    let format =
+        format.ok_or_else(|| Problem::validation("`format` must be `mbox` or `json`; found nothing."))?;
+    let mails = mails(call)?.into_iter();
+    let mut export = Export { tenant: Arc::clone(&call.tenant), format, mails, ended: false, written: 0 };
     let first = export.part()?;
     let (content_type, name) = match format {
         Format::Mbox => ("application/mbox", "attachment; filename=\"sandbox.mbox\""),
@@ -142,38 +136,21 @@ impl Export {
     }
 }
 
-fn format(query: &str) -> Result<Format, Problem> {
-    let format = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "format");
-    match format.as_ref().map(|(_, value)| &**value) {
-        Some("mbox") => Ok(Format::Mbox),
-        Some("json") => Ok(Format::Json),
-        found => Err(Problem::validation(format!(
-            "`format` must be `mbox` or `json`; found {}.",
-            found.map_or("nothing".to_owned(), quoted)
-        ))),
-    }
-}
-
-fn mails(
-    tenant: &Tenant,
-    query: &str,
-    now: Timestamp,
-    canceled: &Cancellation,
-) -> Result<Vec<Arc<Mail>>, Problem> {
-    let search = Search::read(query, now)?;
-    let mut ids = Vec::new();
-    for (_, value) in form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "id") {
-        ids.push(Uuid::try_parse(&value).map_err(|_| {
-            Problem::validation(format!("`id` must be the id of a message; found {}.", quoted(&value)))
-        })?);
-    }
+fn mails(call: &AccountCall<'_>) -> Result<Vec<Arc<Mail>>, Problem> {
+    let (search, canceled) = (Search::read(call)?, call.canceled());
+    let read = |id| {
+        Uuid::try_parse(id).map_err(|_| {
+            Problem::validation(format!("`id` must be the id of a message; found {}.", quoted(id)))
+        })
+    };
+    let ids = call.parameters().all("id").map(read).collect::<Result<Vec<_>, _>>()?;
     if ids.len() > MAX_IDS {
         return Err(Problem::validation(format!(
             "At most {MAX_IDS} messages can be requested by id; found {}.",
             ids.len()
         )));
     }
-    let captured = lock(&tenant.captured);
+    let captured = lock(&call.tenant.captured);
     let mut mails: Vec<_> = if ids.is_empty() {
         captured.oldest_first().cloned().collect()
     } else {
@@ -181,7 +158,7 @@ fn mails(
         ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect()
     };
     drop(captured);
-    let mut matcher = search.matcher(tenant);
+    let mut matcher = search.matcher(&call.tenant);
     mails.retain(|mail| !canceled.is_canceled() && matcher.matches(&**mail));
     canceled.check()?;
     Ok(mails)

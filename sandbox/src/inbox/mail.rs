@@ -10,7 +10,6 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use url::form_urlencoded;
 use uuid::Uuid;
 
 use self::sanitized::Colors;
@@ -33,6 +32,7 @@ use idempost_reference_server::store::mails::StoredMail as _;
 use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::database;
 
 /// An email on the page.
@@ -64,11 +64,7 @@ impl MailView {
     }
 
     pub(super) fn id(&self) -> String {
-        match self {
-            Self::Sent(mail) => mail.id.to_string(),
-            Self::Unsent(email) => email.id.to_string(),
-            Self::Received(mail) => mail.id.to_string(),
-        }
+        self.view_id().to_string()
     }
 
     /// The ID of the email of a mail, even of a deleted captured mail: then by the email's ID.
@@ -157,7 +153,7 @@ impl MailView {
     pub(super) fn html_page(&self, state: &State, query: Option<&str>, canceled: &Cancellation) -> Answer {
         let html = self.html_body()?;
         let loaded = state.images.get(self.view_id(), state.clock.now());
-        let html = match loaded.filter(|_| parameter(query, "images").as_deref() == Some("loaded")) {
+        let html = match loaded.filter(|_| Parameters::of(query).text("images") == Some("loaded")) {
             Some(loaded) => Cow::Owned(remote_images::embed(&html, &loaded).into_owned()),
             None => html,
         };
@@ -199,7 +195,7 @@ impl MailView {
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
         let bytes = content_of(&source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
-        if parameter(query, "as").as_deref() != Some("pdf") {
+        if Parameters::of(query).text("as") != Some("pdf") {
             return Ok(download_response(bytes, &file.content_type, &file.filename));
         }
         // As the type can't be sniffed, a browser passes it to its PDF viewer and nothing else.
@@ -238,12 +234,6 @@ impl MailView {
             },
         )
     }
-}
-
-/// The value of a query parameter.
-fn parameter(query: Option<&str>, name: &str) -> Option<String> {
-    let mut all = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-    all.find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
 }
 
 /// The content is untrusted, so a browser must save it instead of showing it.

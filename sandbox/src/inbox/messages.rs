@@ -5,35 +5,30 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
-use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::inbox::search::Search;
 use crate::inbox::unsent::{self, Selection};
-use crate::inbox::window;
+use crate::inbox::{matching_page, window};
 use idempost_reference_server::content::codes::Extracted;
 use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::mails;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::StoredMail as _;
 use idempost_reference_server::wire::answers::Answer;
-use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem;
 use idempost_reference_server::wire::timestamp::database;
 
-pub(super) fn index(tenant: &Tenant, query: Option<&str>, now: Timestamp, canceled: &Cancellation) -> Answer {
-    let query = query.unwrap_or_default();
-    if let Some(wanted) = Selection::read(query)? {
-        return unsent::index(tenant, wanted, query, now, canceled);
+pub(super) fn index(call: &AccountCall<'_>) -> Answer {
+    if let Some(wanted) = Selection::read(call)? {
+        return unsent::index(call, wanted);
     }
-    let search = Search::read(query, now)?;
-    let page = crate::inbox::matching_page(tenant, &tenant.captured, &window(query)?, &search, canceled)?;
-    let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
-    Ok(list(&idempost_reference_server::wire::paging::Page { items, has_more: page.has_more }))
+    let page = matching_page(call, &call.tenant.captured, &window(call)?)?;
+    Ok(list(&page.show(|mail| Item::of(&call.tenant, mail))))
 }
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {

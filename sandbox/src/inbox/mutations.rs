@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use crate::inbox::mail::MailView;
 use crate::inbox::search::{Search, Searchable};
-use idempost_reference_server::control::body::Body;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
@@ -20,30 +19,29 @@ use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::fields::{self, Fields};
+use idempost_reference_server::wire::json::text;
 use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::problems::Checked;
+use idempost_reference_server::wire::readers::boolean;
 
 /// The maximum number of `ids`.
 const MAX_IDS: usize = 10_000;
 
 /// `DELETE /_/messages` and `DELETE /_/received`.
 pub(super) fn delete(state: &State, tenant: &Tenant, folder: Folder, request: &Request<Bytes>) -> Answer {
-    let ids = if request.body().is_empty() {
-        None
-    } else {
-        let mut body = Body::read(request.body())?;
-        let ids = ids(&mut body);
-        body.finish("`ids`")?;
-        ids
-    };
+    let body = request.body();
+    let ids = if body.is_empty() { None } else { fields::read_strict(body, &["ids"], ids)? };
     let selected = selected(tenant, folder, ids, tenant.clock.now(), request)?;
     Ok(deleted(mails::delete(state, tenant, folder, &selected)))
 }
 
 /// `PATCH /_/messages` and `PATCH /_/received`.
 pub(super) fn mark(state: &State, tenant: &Tenant, folder: Folder, request: &Request<Bytes>) -> Answer {
-    let mut body = Body::read(request.body())?;
-    let (ids, unread) = (ids(&mut body), unread(&mut body));
-    body.finish("`ids`, `unread`")?;
+    let (ids, unread) = fields::read_strict(request.body(), &["ids", "unread"], |fields| {
+        let (ids, unread) = (ids(fields), unread(fields));
+        Ok((ids?, unread?))
+    })?;
     let selected = selected(tenant, folder, ids, tenant.clock.now(), request)?;
     Ok(changed(mails::mark(state, tenant, folder, &selected, unread)))
 }
@@ -57,9 +55,7 @@ pub(super) fn delete_one(state: &State, tenant: &Tenant, folder: Folder, id: &st
 /// `PATCH /_/messages/{id}` and `PATCH /_/received/{id}`.
 pub(super) fn mark_one(state: &State, tenant: &Tenant, folder: Folder, id: &str, body: &[u8]) -> Answer {
     let id = one(tenant, folder, id)?;
-    let mut body = Body::read(body)?;
-    let unread = unread(&mut body);
-    body.finish("`unread`")?;
+    let unread = fields::read_strict(body, &["unread"], unread)?;
     Ok(changed(mails::mark(state, tenant, folder, &[id], unread)))
 }
 
@@ -80,37 +76,27 @@ fn one(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
     }
 }
 
-fn unread(body: &mut Body) -> bool {
-    if !body.has("unread") {
-        body.wrong("`unread` must be a boolean; found nothing.");
-    }
-    body.flag("unread")
+fn unread(fields: &mut Fields<'_>) -> Checked<bool> {
+    fields.required("unread", boolean)
 }
 
-/// Takes `ids`. Invalid ones are reported.
-fn ids(body: &mut Body) -> Option<Vec<Uuid>> {
-    let ids = match body.take("ids")? {
-        Value::Array(ids) if ids.len() <= MAX_IDS => ids,
-        Value::Array(ids) => {
-            body.wrong(format!("`ids` must have at most {MAX_IDS} IDs; found {}.", ids.len()));
-            return None;
+fn ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
+    fields.optional("ids", |field| {
+        let ids = field.items_of("an array")?;
+        if ids.len() > MAX_IDS {
+            return Err(field.reject(format_args!("must have at most {MAX_IDS} IDs; found {}", ids.len())));
         }
-        other => return body.refuse("ids", "an array", &other),
-    };
-    let mut read = Vec::with_capacity(ids.len());
-    for (index, id) in ids.iter().enumerate() {
-        match id.as_str().and_then(|id| Uuid::try_parse(id).ok()) {
-            Some(id) => read.push(id),
-            None => drop(body.refuse::<()>(&format!("ids[{index}]"), "the ID of a mail", id)),
-        }
-    }
-    Some(read)
+        ids.read(|_, id| {
+            let parsed = text(id.json()).and_then(|id| Uuid::try_parse(&id).ok());
+            parsed.ok_or_else(|| id.mistyped("the ID of a mail"))
+        })
+    })
 }
 
 /// `GET /_/messages/ids` and `GET /_/received/ids`: all mails that the query selects, so that exactly these can be deleted later.
 pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> Answer {
     let (tenant, canceled) = (&*call.tenant, call.canceled());
-    let search = Search::read(call.query().unwrap_or_default(), call.now())?;
+    let search = Search::read(call)?;
     let all = match folder {
         Folder::Sent => marked(tenant, &tenant.captured, &search, &canceled),
         Folder::Received => marked(tenant, &tenant.received, &search, &canceled),

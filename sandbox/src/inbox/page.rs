@@ -5,12 +5,12 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
-use url::form_urlencoded;
 
 use idempost_reference_server::access::account;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::answers::{Answer, no_such_route};
 use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::query::Parameters;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
     frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -84,8 +84,7 @@ pub(super) fn lead(request: &Request<Bytes>) -> Answer {
 pub(super) fn show(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let (path, query) = (request.uri().path(), request.uri().query());
     let here = if path.ends_with('/') { "./" } else { "_/" };
-    let names_account =
-        form_urlencoded::parse(query.unwrap_or_default().as_bytes()).any(|(name, _)| name == "key");
+    let names_account = Parameters::of(query).text("key").is_some();
     if state.settings.password.is_some() && !names_account {
         return redirect(&format!("{here}?key={}", account::id(state, &state.default_account())));
     }

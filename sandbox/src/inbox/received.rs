@@ -6,7 +6,6 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use mail_parser::Address;
 use serde_json::json;
-use url::form_urlencoded;
 
 use idempost_reference_server::mime;
 use idempost_reference_server::model::email::Email;
@@ -19,8 +18,8 @@ use idempost_reference_server::resources::received::{self, NotReceived};
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::Answer;
-use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::{self, Problem};
+use idempost_reference_server::wire::query::Parameters;
 
 /// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients; by
 /// default they are those of the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of the sender's authentication.
@@ -32,14 +31,11 @@ pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Byte
     } else {
         (request.body().clone(), named(request.body()).map_err(not_received)?)
     };
-    let query = request.uri().query().unwrap_or_default();
-    let envelope: Vec<_> = form_urlencoded::parse(query.as_bytes())
-        .filter(|(name, _)| name == "to")
-        .map(|(_, recipient)| recipient.into_owned())
-        .collect();
+    let parameters = Parameters::of(request.uri().query());
+    let envelope: Vec<_> = parameters.all("to").map(str::to_owned).collect();
     let recipients = if envelope.is_empty() { named } else { envelope };
-    let id =
-        received::arrive(state, tenant, recipients, authentication(query)?, raw).map_err(not_received)?;
+    let id = received::arrive(state, tenant, recipients, authentication(&parameters)?, raw)
+        .map_err(not_received)?;
     Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
 }
 
@@ -51,26 +47,12 @@ fn not_received(reason: NotReceived) -> Problem {
 }
 
 /// Reads the results of the sender's authentication, by default unknown.
-fn authentication(query: &str) -> Result<Authentication, Problem> {
-    let mut authentication = Authentication::UNKNOWN;
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        let check = match &*name {
-            "spf" => &mut authentication.spf,
-            "dkim" => &mut authentication.dkim,
-            "dmarc" => &mut authentication.dmarc,
-            _ => continue,
-        };
-        let known = CheckResult::WORDS.iter().find(|(word, _)| *word == value);
-        *check = known.map(|(_, result)| *result).ok_or_else(|| {
-            let words: Vec<_> = CheckResult::WORDS.iter().map(|(word, _)| format!("`{word}`")).collect();
-            Problem::validation(format!(
-                "`{name}` must be one of {}; found {}.",
-                words.join(", "),
-                quoted(&value)
-            ))
-        })?;
-    }
-    Ok(authentication)
+fn authentication(parameters: &Parameters<'_>) -> Result<Authentication, Problem> {
+    let check = |name| {
+        let result = parameters.one_of(name, CheckResult::WORDS)?;
+        Ok::<_, Problem>(result.unwrap_or(CheckResult::Unknown))
+    };
+    Ok(Authentication { spf: check("spf")?, dkim: check("dkim")?, dmarc: check("dmarc")? })
 }
 
 /// Renders the message that a JSON body describes, and returns its recipients.

@@ -6,24 +6,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::inbox::mail::MailView;
-use idempost_reference_server::control::body::Body;
 use idempost_reference_server::delivery::relay::{record_not_admitted, record_result};
-use idempost_reference_server::model::email::recipients::Mailbox;
+use idempost_reference_server::model::email::recipients::read_to;
 use idempost_reference_server::model::relayed::RelayOutcome;
 use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::mails::Folder;
 use idempost_reference_server::state::relay::{Outgoing, Relay};
 use idempost_reference_server::state::tenant::Tenant;
+use idempost_reference_server::wire::fields;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::{self, Problem};
-
-/// The maximum number of recipients of a release.
-const MAX_TO: usize = 50;
 
 /// `GET /_/relay`: the server, without credentials.
 pub(super) fn server(state: &State) -> Response<Bytes> {
@@ -52,8 +49,9 @@ pub(super) fn ask(
             "This sandbox has no server to release to: start it with --smtp-release URL, or --smtp URL.",
         )
     })?;
-    let to = recipients(request.body())?;
-    let (outgoing, not_admitted) = relay.admit(mail.sender(), to.iter().map(String::as_str), &message);
+    let to = fields::read_strict(request.body(), &["to"], |fields| fields.required("to", read_to))?;
+    let addresses = to.iter().map(|one| one.address.as_str());
+    let (outgoing, not_admitted) = relay.admit(mail.sender(), addresses, &message);
     let Some(outgoing) = outgoing.filter(|_| not_admitted.is_empty()) else {
         record_not_admitted(state, mail.email_id(), RelayOutcome::NotReleased, &not_admitted);
         let all: Vec<_> =
@@ -96,30 +94,4 @@ async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "release_rejected", message).into_response()
         }
     }
-}
-
-/// Reads `to`: a string or an array of strings, each with one address.
-fn recipients(body: &[u8]) -> Result<Vec<String>, Problem> {
-    let mut body = Body::read(body)?;
-    let given = match body.take("to") {
-        None => Vec::new(),
-        Some(Value::Array(list)) => list,
-        Some(one) => vec![one],
-    };
-    if given.is_empty() || given.len() > MAX_TO {
-        body.wrong(format!("`to` must name 1 to {MAX_TO} addresses; found {}.", given.len()));
-    }
-    let mut to = Vec::new();
-    for one in given.iter().take(MAX_TO) {
-        let Some(text) = one.as_str() else {
-            body.refuse::<()>("to", "a string or an array of strings", one);
-            continue;
-        };
-        match Mailbox::parse(text) {
-            Ok(mailbox) => to.push(mailbox.address),
-            Err(reason) => body.wrong(format!("`to` {reason}: {}.", quoted(text))),
-        }
-    }
-    body.finish("`to`")?;
-    Ok(to)
 }

@@ -13,8 +13,10 @@ use url::form_urlencoded;
 
 use self::parse::Dialect;
 use self::term::{Condition, Operator, Term};
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::query::{BOOLEANS, word};
 
 pub(super) use self::mails::Searchable;
 
@@ -33,8 +35,13 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Reads `query` and its shorthand from the parameters of a request; empty ones are ignored. Durations are relative to `now`.
-    pub(super) fn read(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
+    /// Reads `query` and its shorthand from the parameters of a request; empty ones are ignored.
+    pub(super) fn read(call: &AccountCall<'_>) -> Result<Self, Problem> {
+        Self::parse(call.query().unwrap_or_default(), call.now())
+    }
+
+    /// Durations are relative to `now`.
+    fn parse(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
         let mut terms = Vec::new();
         let mut given = [0; SHORTHAND.len()];
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
@@ -44,12 +51,7 @@ impl Search {
             if name == "query" {
                 terms.extend(parse::query(&value, Dialect::Own, now)?);
             } else if name == "unread" {
-                let unread: bool = value.parse().map_err(|_| {
-                    Problem::validation(format!(
-                        "`unread` must be `true` or `false`; found {}.",
-                        quoted(&value)
-                    ))
-                })?;
+                let unread = word("unread", &value, &BOOLEANS)?;
                 terms.push(Term { negated: !unread, condition: Condition::Unread });
             } else if let Some(index) = SHORTHAND.iter().position(|one| one.as_str() == name) {
                 check_length(&name, &value)?;
@@ -85,7 +87,7 @@ impl Search {
                 return Err(Problem::validation(format!("`{name}` must not be empty.")));
             }
         }
-        Self::read(parameters, now)
+        Self::parse(parameters, now)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -20,20 +20,17 @@ use idempost_reference_server::model::email::personalized::RecipientValues;
 use idempost_reference_server::model::template::Template;
 use idempost_reference_server::model::template::version::{Rendered, Version};
 use idempost_reference_server::model::value::{PropertyValue, ValueType};
-use idempost_reference_server::resources::templates;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::table::Record as _;
 use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::cancel::Cancellation;
-use idempost_reference_server::wire::paging::{Mode, Page, Window, list, quoted};
+use idempost_reference_server::wire::paging::{Mode, Window, list, quoted};
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// `GET /_/templates`, mode A.
 pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Answer {
     let window = Window::read(query, Mode::A)?;
-    let page = tenant.templates.page(&window)?;
-    let data = page.items.iter().map(|template| Item::of(template)).collect();
-    Ok(list(&Page { items: data, has_more: page.has_more }))
+    Ok(list(&tenant.templates.page(&window)?.show(Item::of)))
 }
 
 /// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
@@ -68,7 +65,7 @@ pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Ca
 fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, PreviewInput), Problem> {
     let input = PreviewInput::read(query.unwrap_or_default())?;
     let id = percent_decode_str(id).decode_utf8_lossy();
-    let template = templates::find(tenant, &id).ok_or_else(Template::not_found)?;
+    let template = tenant.templates.find(&id).ok_or_else(Template::not_found)?;
     let version = match (&template.published, input.published) {
         (Some(published), true) => published,
         (None, true) => return Err(Problem::not_found("The template was never published.")),

@@ -4,9 +4,7 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde::Serialize;
-use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::inbox::search::Search;
@@ -15,11 +13,11 @@ use idempost_reference_server::content::preview::Preview;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::email::tags::Tag;
 use idempost_reference_server::model::email::{Email, Event};
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Ledger;
 use idempost_reference_server::wire::answers::Answer;
-use idempost_reference_server::wire::cancel::Cancellation;
-use idempost_reference_server::wire::paging::{Page, list, quoted};
+use idempost_reference_server::wire::paging::list;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::timestamp::database;
 
@@ -59,27 +57,21 @@ pub(super) enum Selection {
     In(State),
 }
 
-/// The values of `state` besides `sent`, which selects captured emails.
-const STATES: [(&str, Selection); 6] = [
-    ("unsent", Selection::All),
-    ("scheduled", Selection::In(State::Scheduled)),
-    ("queued", Selection::In(State::Queued)),
-    ("failed", Selection::In(State::Failed)),
-    ("suppressed", Selection::In(State::Suppressed)),
-    ("canceled", Selection::In(State::Canceled)),
+/// The values of `state`; `sent` selects captured emails.
+const STATES: [(&str, Option<Selection>); 7] = [
+    ("sent", None),
+    ("unsent", Some(Selection::All)),
+    ("scheduled", Some(Selection::In(State::Scheduled))),
+    ("queued", Some(Selection::In(State::Queued))),
+    ("failed", Some(Selection::In(State::Failed))),
+    ("suppressed", Some(Selection::In(State::Suppressed))),
+    ("canceled", Some(Selection::In(State::Canceled))),
 ];
 
 impl Selection {
     /// Reads `state` from a query; absent, it selects captured emails.
-    pub(super) fn read(query: &str) -> Result<Option<Self>, Problem> {
-        let state = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state").last();
-        let Some((_, state)) = state.filter(|(_, state)| state != "sent") else { return Ok(None) };
-        let known = STATES.iter().find(|(name, _)| *name == state);
-        known.map(|(_, wanted)| Some(*wanted)).ok_or_else(|| {
-            let names: Vec<_> = STATES.iter().map(|(name, _)| format!("`{name}`")).collect();
-            let rule = format!("`state` must be one of `sent`, {}", names.join(", "));
-            Problem::validation(format!("{rule}; found {}.", quoted(&state)))
-        })
+    pub(super) fn read(call: &AccountCall<'_>) -> Result<Option<Self>, Problem> {
+        Ok(call.parameters().one_of("state", &STATES)?.flatten())
     }
 
     fn lets_through(self, email: &Email) -> bool {
@@ -91,22 +83,15 @@ impl Selection {
 }
 
 /// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
-pub(super) fn index(
-    tenant: &Tenant,
-    wanted: Selection,
-    query: &str,
-    now: Timestamp,
-    canceled: &Cancellation,
-) -> Answer {
-    let search = Search::read(query, now)?;
-    let mut matcher = search.matcher(tenant);
-    let walk = window(query)?.walk(&*lock(&tenant.emails))?;
+pub(super) fn index(call: &AccountCall<'_>, wanted: Selection) -> Answer {
+    let (search, canceled) = (Search::read(call)?, call.canceled());
+    let mut matcher = search.matcher(&call.tenant);
+    let walk = window(call)?.walk(&*lock(&call.tenant.emails))?;
     let page = walk.page_where(|email| {
         canceled.is_canceled() || wanted.lets_through(email) && matcher.matches(&**email)
     });
     canceled.check()?;
-    let items = page.items.iter().map(|email| Item::of(email)).collect();
-    Ok(list(&Page { items, has_more: page.has_more }))
+    Ok(list(&page.show(Item::of)))
 }
 
 /// The IDs of all unsent emails.

@@ -2,19 +2,16 @@
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use jiff::Timestamp;
 use serde_json::json;
 
 use crate::inbox::mail::{MailView, ReceivedItem};
-use crate::inbox::search::Search;
 use crate::inbox::{matching_page, messages, window};
 use idempost_reference_server::access::{self, account};
 use idempost_reference_server::lock::lock;
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
-use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::answers::Answer;
-use idempost_reference_server::wire::cancel::Cancellation;
-use idempost_reference_server::wire::paging::{Page, list};
+use idempost_reference_server::wire::paging::{Window, list};
 use idempost_reference_server::wire::problem::{self, Problem};
 
 /// `GET /_/tenants`: all accounts, most recently used first. Without a password it needs no credential, so it shows no keys; with a
@@ -39,35 +36,19 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
 }
 
 /// `GET /_/received`, mode A: received emails, with the search of `GET /_/messages`.
-pub(super) fn received(
-    tenant: &Tenant,
-    query: Option<&str>,
-    now: Timestamp,
-    canceled: &Cancellation,
-) -> Answer {
-    let query = query.unwrap_or_default();
-    let search = Search::read(query, now)?;
-    let page = matching_page(tenant, &tenant.received, &window(query)?, &search, canceled)?;
-    let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
-    Ok(list(&Page { items, has_more: page.has_more }))
+pub(super) fn received(call: &AccountCall<'_>) -> Answer {
+    Ok(list(&matching_page(call, &call.tenant.received, &window(call)?)?.show(ReceivedItem::of)))
 }
 
 /// `GET /_/latest.html?to=…`: the newest matching captured email, for a test that has only a browser.
-pub(super) fn latest(
-    tenant: &Tenant,
-    name: &str,
-    query: Option<&str>,
-    now: Timestamp,
-    canceled: &Cancellation,
-) -> Answer {
-    let search = Search::read(query.unwrap_or_default(), now)?;
-    let page = matching_page(tenant, &tenant.captured, &window("limit=1")?, &search, canceled)?;
+pub(super) fn latest(call: &AccountCall<'_>, name: &str) -> Answer {
+    let page = matching_page(call, &call.tenant.captured, &Window { limit: Some(1), cursor: None })?;
     let mail = page.items.into_iter().next();
     let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
     match name {
-        "latest.html" => mail.html_document(canceled),
+        "latest.html" => mail.html_document(&call.canceled()),
         "latest.txt" => mail.text_page(),
         "latest.eml" => mail.download(),
-        _ => messages::show(tenant, &mail.id()),
+        _ => messages::show(&call.tenant, &mail.id()),
     }
 }

@@ -19,13 +19,14 @@ use crate::inbox::search::Search;
 use idempost_reference_server::lock::lock;
 use idempost_reference_server::model::mail::Mail;
 use idempost_reference_server::reply::Reply;
+use idempost_reference_server::route::AccountCall;
 use idempost_reference_server::state::State;
 use idempost_reference_server::state::arrivals::Seen;
 use idempost_reference_server::state::mails;
-use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::query::Parameters;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
@@ -49,27 +50,18 @@ struct Wanted {
 }
 
 /// `GET /_/messages/wait`
-pub(super) fn answer(
-    state: &State,
-    tenant: &Tenant,
-    query: Option<&str>,
-    canceled: &Cancellation,
-) -> Result<Reply, Problem> {
-    let start = Instant::now();
-    let query = query.unwrap_or_default();
-    let timeout = timeout(query)?;
+pub(super) fn answer(call: &AccountCall<'_>) -> Result<Reply, Problem> {
+    let (start, parameters) = (Instant::now(), call.parameters());
+    let timeout = timeout(&parameters)?;
+    let (state, tenant) = (call.state, &call.tenant);
     let mut seen = Seen::default();
-    let after = match parameter(query, "after") {
-        Some(after) => read_after(state, &tenant.name, &after, &mut seen)?,
+    let after = match parameters.text("after") {
+        Some(after) => read_after(state, &tenant.name, after, &mut seen)?,
         None => None,
     };
-    let wanted = Wanted {
-        search: Search::read(query, tenant.clock.now())?,
-        after,
-        timeout,
-        conditions: conditions(query),
-    };
-    if let Some(response) = wanted.look(state, &tenant.name, &mut seen, canceled) {
+    let conditions = conditions(call.query().unwrap_or_default());
+    let wanted = Wanted { search: Search::read(call)?, after, timeout, conditions };
+    if let Some(response) = wanted.look(state, &tenant.name, &mut seen, &call.canceled()) {
         return Ok(Reply::Now(response));
     }
     let message =
@@ -155,19 +147,14 @@ fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
 }
 
-fn parameter(query: &str, name: &str) -> Option<String> {
-    let values = form_urlencoded::parse(query.as_bytes()).filter(|(found, _)| found == name);
-    values.last().map(|(_, value)| value.into_owned())
-}
-
-fn timeout(query: &str) -> Result<Duration, Problem> {
-    let Some(text) = parameter(query, "timeout") else { return Ok(DEFAULT_TIMEOUT) };
+fn timeout(parameters: &Parameters<'_>) -> Result<Duration, Problem> {
+    let Some(text) = parameters.text("timeout") else { return Ok(DEFAULT_TIMEOUT) };
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.filter(|timeout| *timeout <= MAX_TIMEOUT).ok_or_else(|| {
         let max = MAX_TIMEOUT.as_secs();
         Problem::validation(format!(
             "`timeout` must be a number of seconds from 0 to {max}; found {}.",
-            quoted(&text)
+            quoted(text)
         ))
     })
 }

@@ -27,7 +27,8 @@ use idempost_reference_server::state::oauth::OAuthStore;
 use idempost_reference_server::state::outbox::PendingAttempt;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
-use idempost_reference_server::store::size::Size;
+use idempost_reference_server::store::size;
+use idempost_reference_server::store::table::Record as _;
 
 /// Restores a service with everything in the file.
 pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
@@ -129,7 +130,7 @@ fn count_mails(service: &Service) {
             mails.push((email.created_at, email.id, size, Arc::clone(&tenant)));
         }
         for mail in lock(&tenant.received).oldest_first() {
-            mails.push((mail.created_at, mail.id, mail.size(), Arc::clone(&tenant)));
+            mails.push((mail.created_at, mail.id, size::record(&**mail), Arc::clone(&tenant)));
         }
     }
     mails.sort_by_key(|(at, ..)| *at);

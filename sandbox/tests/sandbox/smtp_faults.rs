@@ -244,7 +244,7 @@ fn invalid_rules_of_smtp_name_the_field_and_the_rule() {
         (json!({"smtp": "RCPT"}), "Missing `action` field; it is one of answer, drop, lose, stall, slow."),
         (
             json!({"smtp": "RCPT", "action": "truncate"}),
-            "With `smtp`, `action` must be one of answer, drop, lose, stall, slow; found",
+            "`action` must be one of answer, drop, lose, stall, slow at an SMTP stage; found",
         ),
         (
             json!({"smtp": "RCPT", "action": "answer", "code": 250}),

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use http::{Request, StatusCode};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
-use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::delivery::contacts::ContactService;
@@ -24,6 +23,7 @@ use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::pattern::segments;
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
+use crate::wire::query::Parameters;
 use crate::wire::view::{Listed, Shown};
 
 /// The context of a handler: the service's state, the request and its tenant.
@@ -82,6 +82,11 @@ impl<'a> Context<'a> {
         table.get(self.id_at(index, T::NOUN)?).ok_or_else(T::not_found)
     }
 
+    /// Finds the record of a path parameter by its index, an ID or a key.
+    pub fn named<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
+        table.find(&self.parameter(index)).ok_or_else(T::not_found)
+    }
+
     /// Responds with a page of the records of a table.
     pub fn list<T: Record + Listed>(&self, table: &Table<T>, mode: Mode) -> Answer {
         Ok(list(&table.page(&self.window(mode)?)?.show(T::item)))
@@ -117,10 +122,18 @@ impl<'a> Context<'a> {
         Window::read_opaque(self.request.uri().query(), mode)
     }
 
+    /// All query parameters.
+    pub fn parameters(&self) -> Parameters<'_> {
+        Parameters::of(self.request.uri().query())
+    }
+
+    /// A query parameter with one of these words.
+    pub fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Problem> {
+        self.parameters().one_of(name, words)
+    }
+
     /// A query parameter; of repeated ones the last counts.
     pub fn query(&self, name: &str) -> Option<String> {
-        let query = self.request.uri().query().unwrap_or_default();
-        let pairs = form_urlencoded::parse(query.as_bytes());
-        pairs.filter(|(found, _)| found == name).last().map(|(_, value)| value.into_owned())
+        self.parameters().text(name).map(str::to_owned)
     }
 }

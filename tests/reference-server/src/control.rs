@@ -4,9 +4,7 @@
 //! |---|---|
 //! | `clock`, `faults`, `trigger` | the clock, the scripted faults, and simulated events |
 //! | `downloads`, `unsubscribe` | the pages of links in emails and responses |
-//! | `body` | JSON bodies of these routes |
 
-pub mod body;
 pub mod clock;
 pub mod downloads;
 pub mod faults;

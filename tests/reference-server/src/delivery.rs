@@ -37,7 +37,6 @@ use crate::state::fetches::{FetchError, FetchJob, Fetched};
 use crate::state::job::Job;
 use crate::state::mails;
 use crate::state::tenant::Tenant;
-use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
 /// Rejects a sender whose domain isn't verified, if the service is strict.

@@ -21,6 +21,7 @@ use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
+use crate::wire::query::Parameters;
 
 pub use crate::route::lookup::{Found, Routes};
 
@@ -224,6 +225,10 @@ impl<'a> Call<'a> {
 
     pub fn query(&self) -> Option<&'a str> {
         self.request.uri().query()
+    }
+
+    pub fn parameters(&self) -> Parameters<'a> {
+        Parameters::of(self.query())
     }
 
     pub fn canceled(&self) -> Cancellation {

@@ -11,11 +11,11 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
-use url::form_urlencoded;
 
 use idempost_reference_server::content::html::{Event, walk};
 use idempost_reference_server::content::inline_images::{Embedded, Pictures, References};
 use idempost_reference_server::wire::cancel::Cancellation;
+use idempost_reference_server::wire::query::Parameters;
 
 /// The maximum number of bytes of embedded images; further ones are omitted.
 const MAX_PICTURES: usize = 32 << 20;
@@ -64,12 +64,8 @@ pub(in crate::inbox) enum Colors {
 impl Colors {
     /// `?colors=inverted`
     pub(in crate::inbox) fn of(query: Option<&str>) -> Self {
-        let mut all = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-        if all.any(|(name, value)| name == "colors" && value == "inverted") {
-            Self::Inverted
-        } else {
-            Self::Own
-        }
+        let is_inverted = Parameters::of(query).text("colors") == Some("inverted");
+        if is_inverted { Self::Inverted } else { Self::Own }
     }
 }
 

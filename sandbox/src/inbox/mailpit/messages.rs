@@ -23,6 +23,7 @@ use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::problem::Problem;
+use idempost_reference_server::wire::query::Parameters;
 
 /// The version that this API reports: the version of Mailpit whose API this is, since clients compare it, and the sandbox's.
 pub(super) const VERSION: &str = concat!("v1.30.5+idempost.", env!("CARGO_PKG_VERSION"));
@@ -227,8 +228,10 @@ fn window(query: &str) -> (usize, usize) {
 }
 
 fn parameter(query: &str, name: &str) -> Option<String> {
-    let (_, value) = form_urlencoded::parse(query.as_bytes()).find(|(given, _)| given == name)?;
-    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+    Parameters::of(Some(query))
+        .text(name)
+        .map(|value| value.trim().to_owned())
+        .filter(|value| !value.is_empty())
 }
 
 /// The search of `query`, which is required: without it, a deletion would delete all messages.

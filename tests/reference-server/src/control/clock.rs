@@ -6,29 +6,30 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::access::{self, password};
 use crate::clock::Clock;
-use crate::control::body::Body;
 use crate::route::Call;
 use crate::wire::answers::Answer;
-use crate::wire::paging::quoted;
+use crate::wire::fields::{self, Field, Fields};
 use crate::wire::problem::{self, Problem};
-use crate::wire::query::Parameters;
+use crate::wire::problems::Checked;
 use crate::wire::timestamp::iso;
 
-const FIELDS: &str = "`set`, `advance`, `scale`, `freeze`, `run`, `all_accounts`";
-const CHANGES: [&str; 5] = ["set", "advance", "scale", "freeze", "run"];
+const FIELDS: [&str; 6] = ["set", "advance", "scale", "freeze", "run", "all_accounts"];
+/// The fields of which a body has at least one.
+const CHANGES: &[&str] = FIELDS.split_at(5).0;
 /// The maximum speed: a day in less than a second.
 const MAX_SCALE: f64 = 100_000.0;
 const MIN_SCALE: f64 = 0.001;
 
 /// The account's clock, or with `?all_accounts=true` the clock of accounts without their own.
 pub fn show(call: &Call<'_>) -> Answer {
-    let all_accounts = Parameters::of(call.query()).flag("all_accounts")?;
+    let all_accounts = call.parameters().flag("all_accounts")?;
     clock(call, all_accounts).map(|clock| response(&clock))
 }
 
@@ -52,26 +53,8 @@ fn response(clock: &Clock) -> Response<Bytes> {
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
 pub fn change(call: &Call<'_>) -> Answer {
-    let mut body = Body::read(call.request.body())?;
-    let clock = clock(call, body.flag("all_accounts"))?;
-    let both = body.has("set") && body.has("advance");
-    if !CHANGES.iter().any(|field| body.has(field)) {
-        body.wrong(format!(
-            "The body must have at least one of {}.",
-            CHANGES.map(|field| format!("`{field}`")).join(", ")
-        ));
-    }
-    let set = body.text("set").and_then(|text| instant(&text, &mut body));
-    if both {
-        body.wrong("Only one of `set` and `advance` may be given.");
-    }
-    let advance = body.text("advance").and_then(|text| later(clock.now(), &text, &mut body));
-    let scale = body.take("scale").and_then(|value| scale(&value, &mut body));
-    let (freeze, run) = (body.flag("freeze"), body.flag("run"));
-    if freeze && run {
-        body.wrong("Only one of `freeze` and `run` may be given.");
-    }
-    body.finish(FIELDS)?;
+    let Change { clock, to, scale, freeze, run } =
+        fields::read_strict(call.request.body(), &FIELDS, |fields| Change::read(fields, call))??;
     if let Some(account) = clock.account() {
         // The clock lives as long as the account.
         let _guard = call.state.snapshot_lock.enter();
@@ -82,11 +65,10 @@ pub fn change(call: &Call<'_>) -> Answer {
     if freeze {
         clock.freeze();
     }
-    if let Some(to) = set {
-        clock.set(to);
-    }
-    if let Some(to) = advance {
-        clock.advance(to.duration_since(clock.now()).unsigned_abs());
+    match to {
+        Some(Target::At(to)) => clock.set(to),
+        Some(Target::Later(to)) => clock.advance(to.duration_since(clock.now()).unsigned_abs()),
+        None => {}
     }
     if let Some(scale) = scale {
         clock.run_at(scale);
@@ -97,56 +79,84 @@ pub fn change(call: &Call<'_>) -> Answer {
     Ok(response(&clock))
 }
 
-fn instant(text: &str, body: &mut Body) -> Option<Timestamp> {
-    if text == "now" {
-        return Some(Timestamp::now());
+/// The requested changes of a clock.
+struct Change {
+    clock: Clock,
+    to: Option<Target>,
+    scale: Option<f64>,
+    freeze: bool,
+    run: bool,
+}
+
+enum Target {
+    At(Timestamp),
+    Later(Timestamp),
+}
+
+impl Change {
+    /// Reads the changes, or why the account has no clock.
+    fn read(fields: &mut Fields<'_>, call: &Call<'_>) -> Checked<Result<Self, Problem>> {
+        let clock = match clock(call, fields.flag("all_accounts")?) {
+            Ok(clock) => clock,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let report = fields.report();
+        if !CHANGES.iter().any(|field| fields.has(field)) {
+            let names: Vec<_> = CHANGES.iter().map(|field| format!("`{field}`")).collect();
+            report.wrong(format_args!("The body must have at least one of {}.", names.join(", ")));
+        }
+        if fields.has("set") && fields.has("advance") {
+            report.wrong("Only one of `set` and `advance` may be given.");
+        }
+        let set = fields.optional("set", instant);
+        let advance = fields.optional("advance", |field| later(clock.now(), field));
+        let scale = fields.optional("scale", scale);
+        let (freeze, run) = (fields.flag("freeze"), fields.flag("run"));
+        if (freeze, run) == (Ok(true), Ok(true)) {
+            report.wrong("Only one of `freeze` and `run` may be given.");
+        }
+        let to = set?.map(Target::At).or(advance?.map(Target::Later));
+        Ok(Ok(Self { clock, to, scale: scale?, freeze: freeze?, run: run? }))
     }
-    let date =
-        || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
-    let instant = text.parse().ok().or_else(date);
-    if instant.is_none() {
-        body.wrong(format!(
-            "`set` must be a time such as `2026-03-02T12:00:00Z` or a day such as `2026-03-02`, both in UTC, or `now`, which is the \
-             system's time; found {}.",
-            quoted(text)
-        ));
-    }
-    within("set", instant?, body)
+}
+
+fn instant(field: &Field<'_>) -> Checked<Timestamp> {
+    let instant = field.parsed(|text| {
+        let day = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
+        let instant = if text == "now" { Some(Timestamp::now()) } else { text.parse().ok().or_else(day) };
+        instant.ok_or(
+            "must be a time such as `2026-03-02T12:00:00Z` or a day such as `2026-03-02`, both in UTC, or `now`, which is the system's time",
+        )
+    })?;
+    within(field, instant)
 }
 
 /// Adds a duration by the calendar: a month after January 31 is February 28.
-fn later(now: Timestamp, text: &str, body: &mut Body) -> Option<Timestamp> {
-    let words =
-        text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit()) && !text.ends_with("ago");
-    let span = if words { text.parse::<Span>().ok() } else { None };
-    let Some(span) = span.filter(|span| !span.is_zero() && !span.is_negative()) else {
-        body.wrong(format!(
-            "`advance` must be a time in words such as `90s`, `1h 30m` or `2 days`; found {}.",
-            quoted(text)
-        ));
-        return None;
-    };
-    let Ok(then) = now.to_zoned(TimeZone::UTC).checked_add(span) else {
-        body.wrong(format!("`advance` exceeds the range of valid timestamps; found {}.", quoted(text)));
-        return None;
-    };
-    within("advance", then.timestamp(), body)
+fn later(now: Timestamp, field: &Field<'_>) -> Checked<Timestamp> {
+    let then = field.parsed(|text| {
+        let words = text.len() <= 64
+            && text.starts_with(|first: char| first.is_ascii_digit())
+            && !text.ends_with("ago");
+        let span = if words { text.parse::<Span>().ok() } else { None };
+        let span = span
+            .filter(|span| !span.is_zero() && !span.is_negative())
+            .ok_or("must be a time in words such as `90s`, `1h 30m` or `2 days`")?;
+        now.to_zoned(TimeZone::UTC).checked_add(span).map_err(|_| "exceeds the range of valid timestamps")
+    })?;
+    within(field, then.timestamp())
 }
 
 /// Restricts timestamps to those that every client can parse.
-fn within(field: &str, instant: Timestamp, body: &mut Body) -> Option<Timestamp> {
-    let year = instant.to_zoned(TimeZone::UTC).year();
-    if !(1970..=2999).contains(&year) {
-        body.wrong(format!(
-            "`{field}` must lead to a time in the years 1970 to 2999; it leads to {}.",
-            iso(instant)
-        ));
-        return None;
+fn within(field: &Field<'_>, instant: Timestamp) -> Checked<Timestamp> {
+    if (1970..=2999).contains(&instant.to_zoned(TimeZone::UTC).year()) {
+        return Ok(instant);
     }
-    Some(instant)
+    let at = iso(instant);
+    Err(field.reject(format_args!("must lead to a time in the years 1970 to 2999; it leads to {at}")))
 }
 
-fn scale(value: &Value, body: &mut Body) -> Option<f64> {
-    let scale = value.as_f64().filter(|scale| (MIN_SCALE..=MAX_SCALE).contains(scale));
-    scale.or_else(|| body.refuse("scale", &format!("a number from {MIN_SCALE} to {MAX_SCALE}"), value))
+fn scale(field: &Field<'_>) -> Checked<f64> {
+    let scale = field.value().and_then(|value| value.as_f64());
+    let scale = scale.filter(|scale| (MIN_SCALE..=MAX_SCALE).contains(scale));
+    scale.ok_or_else(|| field.mistyped(format_args!("a number from {MIN_SCALE} to {MAX_SCALE}")))
 }

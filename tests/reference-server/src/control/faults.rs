@@ -6,20 +6,23 @@
 
 pub mod client_gets;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use serde_json::{Map, Value, json};
 
 use self::client_gets::ClientGets;
 use crate::access::{self, password};
-use crate::control::body::Body;
 use crate::route::{Area, Call, Routes};
 use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
 use crate::wire::answers::Answer;
+use crate::wire::fields::{self, Field, Fields};
+use crate::wire::json::text;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
-use crate::wire::query::Parameters;
+use crate::wire::problems::Checked;
+use crate::wire::readers::string;
 
 /// The maximum number of rules per account, and for all accounts.
 const MAX_RULES: usize = 1_000;
@@ -28,10 +31,10 @@ const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
 const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
 /// The actions at a stage of an SMTP session.
 const SMTP_ACTIONS: [&str; 5] = ["answer", "drop", "lose", "stall", "slow"];
+const RULE_FIELDS: [&str; 9] =
+    ["method", "path", "smtp", "all_accounts", "action", "times", "percent", "always", "after"];
 const ACTION_FIELDS: [&str; 8] =
     ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
-const FIELDS: &str = "`method`, `path`, `smtp`, `all_accounts`, `action`, `status`, `code`, `name`, `message`, `body`, `retry_after`, `bytes`, \
-    `delay_ms`, `times`, `percent`, `always`, `after`";
 /// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_REPLY: usize = 400;
 
@@ -44,7 +47,9 @@ pub fn index(call: &Call<'_>) -> Answer {
 
 pub fn add(call: &Call<'_>) -> Answer {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
-    let (rule, all_accounts) = read(call.request.body(), call.routes)?;
+    let known = [&RULE_FIELDS[..], &ACTION_FIELDS].concat();
+    let (rule, all_accounts) =
+        fields::read_strict(call.request.body(), &known, |fields| read(fields, call.routes))?;
     let rule = if all_accounts {
         if let Some(refusal) = password::refusal(call.state, call.request) {
             return Ok(refusal);
@@ -83,7 +88,7 @@ pub fn remove(call: &Call<'_>) -> Answer {
 /// Removes the rules that the account added, or with `?all_accounts=true` the rules of all.
 pub fn clear(call: &Call<'_>) -> Answer {
     let (name, faults) = (access::name_or_default(call.state, call.request)?, &call.state.faults);
-    let deleted = if Parameters::of(call.query()).flag("all_accounts")? {
+    let deleted = if call.parameters().flag("all_accounts")? {
         if let Some(refusal) = password::refusal(call.state, call.request) {
             return Ok(refusal);
         }
@@ -163,30 +168,31 @@ fn shown(one: &Scripted) -> Value {
 }
 
 /// Reads a rule, and whether it is for all accounts.
-fn read(body: &[u8], routes: &'static Routes) -> Result<(Rule, bool), Problem> {
-    let mut body = Body::read(body)?;
-    let method = body.text("method").and_then(|text| method(&text, routes, &mut body));
-    let path = body.text("path").and_then(|text| path(text, routes, &mut body));
-    let stage = body.text("smtp").and_then(|text| stage(&text, &mut body));
-    if stage.is_some() && (method.is_some() || path.is_some()) {
-        body.wrong("`smtp` selects a stage of SMTP sessions, and can't be given with `method` or `path`.");
+fn read(fields: &mut Fields<'_>, routes: &'static Routes) -> Checked<(Rule, bool)> {
+    let smtp_only = fields.has("smtp") && (fields.has("method") || fields.has("path"));
+    let method = fields.optional("method", |field| method(field, routes));
+    let path = fields.optional("path", |field| path(field, routes));
+    let stage = fields.optional("smtp", stage);
+    if smtp_only {
+        let problem = "`smtp` selects a stage of SMTP sessions, and can't be given with `method` or `path`.";
+        fields.report().wrong(problem);
     }
-    let of_no_account = stage.is_some_and(SmtpStage::is_before_login)
-        || path.as_ref().is_some_and(|path| routes.find(&Method::GET, path).table.area == Area::OAuth);
-    let all_accounts = body.flag("all_accounts") || of_no_account;
-    let action = action(stage, &mut body);
-    let share = share(&mut body);
-    let after = body.integer("after", 0, 1_000_000).unwrap_or(0);
-    if let (Some(method), Some(path)) = (&method, &path)
+    let all_accounts = fields.flag("all_accounts");
+    let action = action(stage.ok().flatten(), fields);
+    let share = share(fields);
+    let after = fields.optional("after", |field| field.integer(0..=1_000_000));
+    if let (Ok(Some(method)), Ok(Some(path))) = (&method, &path)
         && !routes.operations().any(|route| route.method == *method && overlaps(path, route.path))
     {
-        body.wrong(format!("No route of the service is {method} {path}, so this rule would never apply."));
+        let rule =
+            format_args!("No route of the service is {method} {path}, so this rule would never apply.");
+        fields.report().wrong(rule);
     }
-    body.finish(FIELDS)?;
-    // Without an action there is a problem already.
-    let action = action.ok_or_else(|| Problem::validation("Missing `action` field."))?;
-    let mut rule = Rule::new(action).after(usize::try_from(after).unwrap_or(usize::MAX));
-    if let Some(method) = method {
+    let (path, stage) = (path?, stage?);
+    let of_no_account = stage.is_some_and(SmtpStage::is_before_login)
+        || path.as_ref().is_some_and(|path| routes.find(&Method::GET, path).table.area == Area::OAuth);
+    let mut rule = Rule::new(action?).after(after?.unwrap_or(0));
+    if let Some(method) = method? {
         rule = rule.on_method(method);
     }
     if let Some(path) = path {
@@ -195,45 +201,39 @@ fn read(body: &[u8], routes: &'static Routes) -> Result<(Rule, bool), Problem> {
     if let Some(stage) = stage {
         rule = rule.on_smtp(stage);
     }
-    let rule = match share {
+    let rule = match share? {
         Share::Times(times) => rule.times(times),
         Share::Percent(percent) => rule.percent(percent),
         Share::Always => rule.always(),
     };
-    Ok((rule, all_accounts))
+    Ok((rule, all_accounts? || of_no_account))
 }
 
-fn method(text: &str, routes: &'static Routes, body: &mut Body) -> Option<Method> {
-    let method =
-        routes.operations().map(|route| &route.method).find(|method| method.as_str() == text).cloned();
-    if method.is_none() {
-        body.wrong(format!("`method` must be one of GET, POST, PATCH, DELETE; found {}.", quoted(text)));
-    }
-    method
+fn method(field: &Field<'_>, routes: &'static Routes) -> Checked<Method> {
+    field.parsed(|text| {
+        let mut methods = routes.operations().map(|route| &route.method);
+        let method = methods.find(|method| method.as_str() == text).cloned();
+        method.ok_or("must be one of GET, POST, PATCH, DELETE")
+    })
 }
 
-fn stage(text: &str, body: &mut Body) -> Option<SmtpStage> {
-    let stage = SmtpStage::named(text);
-    if stage.is_none() {
-        let stages = SmtpStage::ALL.map(SmtpStage::as_str).join(", ");
-        body.wrong(format!("`smtp` must be one of {stages}; found {}.", quoted(text)));
-    }
-    stage
+fn stage(field: &Field<'_>) -> Checked<SmtpStage> {
+    field.parsed(|text| {
+        let stages = || SmtpStage::ALL.map(SmtpStage::as_str).join(", ");
+        SmtpStage::named(text).ok_or_else(|| format!("must be one of {}", stages()))
+    })
 }
 
-fn path(text: String, routes: &'static Routes, body: &mut Body) -> Option<String> {
-    if routes.find(&Method::GET, &text).table.area == Area::Own {
-        body.wrong("`path` must be one of the service's; what is under `/_/` never meets a fault.");
-        return None;
-    }
-    if !text.starts_with('/') || !routes.operations().any(|route| overlaps(&text, route.path)) {
-        body.wrong(format!(
-            "`path` must be a path of the service such as `/emails` or `/emails/{{id}}`; found {}.",
-            quoted(&text)
-        ));
-        return None;
-    }
-    Some(text)
+fn path(field: &Field<'_>, routes: &'static Routes) -> Checked<String> {
+    field.parsed(|text| {
+        if routes.find(&Method::GET, text).table.area == Area::Own {
+            return Err("must be one of the service's, since what is under `/_/` never meets a fault");
+        }
+        if !text.starts_with('/') || !routes.operations().any(|route| overlaps(text, route.path)) {
+            return Err("must be a path of the service such as `/emails` or `/emails/{id}`");
+        }
+        Ok(text.to_owned())
+    })
 }
 
 /// Whether any path matches both patterns.
@@ -245,19 +245,20 @@ fn overlaps(one: &str, other: &str) -> bool {
         && one.iter().zip(&other).all(|(a, b)| a == b || any(a) || (any(b) && !a.is_empty()))
 }
 
-fn action(stage: Option<SmtpStage>, body: &mut Body) -> Option<Action> {
-    let known: &[&str] = if stage.is_some() { &SMTP_ACTIONS } else { &ACTIONS };
-    if !body.has("action") {
-        body.wrong(format!("Missing `action` field; it is one of {}.", known.join(", ")));
+fn action(stage: Option<SmtpStage>, fields: &mut Fields<'_>) -> Checked<Action> {
+    let (known, at): (&[&'static str], _) =
+        if stage.is_some() { (&SMTP_ACTIONS, " at an SMTP stage") } else { (&ACTIONS, "") };
+    if !fields.has("action") {
+        let problem = format_args!("Missing `action` field; it is one of {}.", known.join(", "));
+        return Err(fields.report().wrong(problem));
     }
-    let word = body.text("action")?;
-    if !known.contains(&word.as_str()) {
-        let rule =
-            if stage.is_some() { "With `smtp`, `action` must be one of" } else { "`action` must be one of" };
-        body.wrong(format!("{rule} {}; found {}.", known.join(", "), quoted(&word)));
-        return None;
-    }
-    let own: &[&str] = match word.as_str() {
+    let word = fields.required("action", |field| {
+        field.parsed(|text| {
+            let word = known.iter().copied().find(|word| *word == text);
+            word.ok_or_else(|| format!("must be one of {}{at}", known.join(", ")))
+        })
+    })?;
+    let own: &[&str] = match word {
         "answer" if stage.is_some() => &["code", "message"],
         "answer" => &["status", "name", "message", "body", "retry_after"],
         "rate_limit" => &["retry_after"],
@@ -265,97 +266,83 @@ fn action(stage: Option<SmtpStage>, body: &mut Body) -> Option<Action> {
         "slow" => &["delay_ms"],
         _ => &[],
     };
-    let action = match (word.as_str(), stage) {
-        ("answer", Some(stage)) => reply(stage, body),
-        (word, _) => http_action(word, body),
-    };
-    for field in ACTION_FIELDS {
-        if !own.contains(&field) && body.take(field).is_some() {
-            let of = if stage.is_some() { " at an SMTP stage" } else { "" };
-            body.wrong(format!("`{field}` does not go with the action `{word}`{of}."));
+    let action = match (word, stage) {
+        ("answer", Some(stage)) => reply(stage, fields),
+        ("answer", None) => answer(fields),
+        ("drop", _) => Ok(Action::DropBefore),
+        ("lose", _) => Ok(Action::DropAfter),
+        ("stall", _) => Ok(Action::Stall),
+        ("truncate", _) => {
+            let bytes = fields.optional("bytes", |field| field.integer(0..=1 << 30));
+            bytes.map(|bytes| Action::Truncate(bytes.unwrap_or(0)))
         }
+        ("slow", _) => {
+            let delay = fields.required("delay_ms", |field| field.integer(0..=MAX_DELAY_MS));
+            delay.map(|delay| Action::Delay(Duration::from_millis(delay)))
+        }
+        _ => retry_after(fields).map(|retry_after| Action::TooMany { retry_after }),
+    };
+    for field in ACTION_FIELDS.into_iter().filter(|field| !own.contains(field)) {
+        fields.refuse(field, format_args!("does not go with the action `{word}`{at}"));
     }
     action
 }
 
 /// A scripted SMTP reply. Missing fields get the usual values of servers.
-fn reply(stage: SmtpStage, body: &mut Body) -> Option<Action> {
-    let code = if body.has("code") { body.integer("code", 400, 599)? } else { stage.default_code().into() };
-    let code = u16::try_from(code).ok()?;
+fn reply(stage: SmtpStage, fields: &mut Fields<'_>) -> Checked<Action> {
+    let code = fields.optional("code", |field| field.integer(400..=599));
+    let text = fields.optional("message", |field| {
+        field.parsed(|text| {
+            let is_line = text.len() <= MAX_REPLY && !text.chars().any(char::is_control);
+            if is_line { Ok(text.to_owned()) } else { Err("must be a line of at most 400 bytes") }
+        })
+    });
+    let code = code?.unwrap_or(stage.default_code());
     let (enhanced, usual) = stage.usual_reply(code);
-    let text = body.text("message");
-    let line = |text: &str| text.len() <= MAX_REPLY && !text.chars().any(char::is_control);
-    if let Some(text) = text.as_ref().filter(|text| !line(text)) {
-        return body.refuse("message", "a line of at most 400 bytes", &text.as_str().into());
-    }
-    Some(Action::reply(code, format!("{enhanced} {}", text.as_deref().unwrap_or(usual))))
-}
-
-fn http_action(word: &str, body: &mut Body) -> Option<Action> {
-    match word {
-        "answer" => answer(body),
-        "drop" => Some(Action::DropBefore),
-        "lose" => Some(Action::DropAfter),
-        "stall" => Some(Action::Stall),
-        "truncate" => {
-            let bytes = body.integer("bytes", 0, 1 << 30).unwrap_or(0);
-            Some(Action::Truncate(usize::try_from(bytes).unwrap_or(usize::MAX)))
-        }
-        "slow" => {
-            if !body.has("delay_ms") {
-                body.wrong("Missing `delay_ms` field; `slow` needs it.");
-            }
-            body.integer("delay_ms", 0, MAX_DELAY_MS).map(Duration::from_millis).map(Action::Delay)
-        }
-        "rate_limit" => Some(Action::TooMany { retry_after: retry_after(body) }),
-        _ => None,
-    }
+    Ok(Action::reply(code, format!("{enhanced} {}", text?.as_deref().unwrap_or(usual))))
 }
 
 /// The header's value: seconds, or any text that is a valid header value, so that it may be malformed.
-fn retry_after(body: &mut Body) -> Option<String> {
-    let value = body.take("retry_after")?;
-    let text = match &value {
-        Value::Number(number) if number.is_u64() => number.to_string(),
-        Value::String(text) if HeaderValue::from_str(text).is_ok() => text.clone(),
-        other => return body.refuse("retry_after", "seconds or the text of a header", other),
-    };
-    Some(text)
+fn retry_after(fields: &mut Fields<'_>) -> Checked<Option<String>> {
+    fields.optional("retry_after", |field| {
+        let text = match field.value() {
+            Some(Value::Number(number)) if number.is_u64() => Some(number.to_string()),
+            Some(Value::String(text)) if HeaderValue::from_str(&text).is_ok() => Some(text),
+            _ => None,
+        };
+        text.ok_or_else(|| field.mistyped("seconds or the text of a header"))
+    })
 }
 
 /// A scripted response. Missing fields have the service's own values.
-fn answer(body: &mut Body) -> Option<Action> {
-    let status = if body.has("status") { body.integer("status", 200, 599) } else { Some(500) };
-    let name = body.text("name");
-    let message = body.text("message").unwrap_or_else(|| "A scripted fault caused this response.".to_owned());
-    let body_text = body.take("body");
-    if body_text.is_some() && name.is_some() {
-        body.wrong("Only one of `name` and `body` may be given.");
+fn answer(fields: &mut Fields<'_>) -> Checked<Action> {
+    if fields.has("name") && fields.has("body") {
+        fields.report().wrong("Only one of `name` and `body` may be given.");
     }
-    let pause = retry_after(body);
-    let status = StatusCode::from_u16(u16::try_from(status?).ok()?).ok()?;
-    let name = name.unwrap_or_else(|| default_name(status).to_owned());
-    let bytes = match body_text {
-        None => json!({"statusCode": status.as_u16(), "name": name, "message": message}).to_string(),
-        // Any text, not necessarily JSON.
-        Some(Value::String(text)) => text,
-        Some(json) => json.to_string(),
-    };
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
-    if let Some(pause) = pause.and_then(|pause| HeaderValue::try_from(pause).ok()) {
-        headers.insert(header::RETRY_AFTER, pause);
+    let status = fields.optional("status", |field| field.integer(200..=599));
+    let name = fields.optional("name", string);
+    let message = fields.optional("message", string);
+    // Any text, not necessarily JSON.
+    let body =
+        fields.optional("body", |field| Ok(text(field.json()).map_or(field.json().into(), Cow::into_owned)));
+    let pause = retry_after(fields);
+    let status = status?.unwrap_or(500);
+    let name = name?.unwrap_or_else(|| default_name(status).to_owned());
+    let message = message?.unwrap_or_else(|| "A scripted fault caused this response.".to_owned());
+    let usual = || json!({"statusCode": status, "name": name, "message": message}).to_string();
+    let mut action = Action::answer(status, body?.unwrap_or_else(usual));
+    if let Some(pause) = pause? {
+        action = action.header("retry-after", &pause);
     }
     if name == "invalid_access_token" {
-        let challenge = HeaderValue::from_static("Bearer error=\"invalid_token\"");
-        headers.insert(header::WWW_AUTHENTICATE, challenge);
+        action = action.header("www-authenticate", "Bearer error=\"invalid_token\"");
     }
-    Some(Action::Answer { status, headers, body: bytes.into() })
+    Ok(action)
 }
 
 /// The service's error name for this status.
-fn default_name(status: StatusCode) -> &'static str {
-    match status.as_u16() {
+fn default_name(status: u16) -> &'static str {
+    match status {
         401 => "invalid_access_token",
         403 => "invalid_api_key",
         404 => "not_found",
@@ -367,19 +354,18 @@ fn default_name(status: StatusCode) -> &'static str {
     }
 }
 
-fn share(body: &mut Body) -> Share {
-    let given = ["times", "percent", "always"].into_iter().filter(|field| body.has(field)).count();
-    let times = body.integer("times", 1, 1_000_000);
-    let percent = body.integer("percent", 1, 100);
-    let always = body.flag("always");
-    if given > 1 {
-        body.wrong("Only one of `times`, `percent` and `always` may be given.");
+fn share(fields: &mut Fields<'_>) -> Checked<Share> {
+    if ["times", "percent", "always"].into_iter().filter(|field| fields.has(field)).count() > 1 {
+        fields.report().wrong("Only one of `times`, `percent` and `always` may be given.");
     }
-    match (times, percent) {
-        _ if always => Share::Always,
-        (_, Some(percent)) => Share::Percent(u8::try_from(percent).unwrap_or(100)),
-        (times, None) => Share::Times(usize::try_from(times.unwrap_or(1)).unwrap_or(usize::MAX)),
-    }
+    let times = fields.optional("times", |field| field.integer(1..=1_000_000));
+    let percent = fields.optional("percent", |field| field.integer(1..=100));
+    let always = fields.flag("always");
+    Ok(match (times?, percent?) {
+        _ if always? => Share::Always,
+        (_, Some(percent)) => Share::Percent(percent),
+        (times, None) => Share::Times(times.unwrap_or(1)),
+    })
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::control::body::Body;
 use crate::delivery::record_event;
 use crate::delivery::webhooks::{notify, sample};
 use crate::lock::lock;
@@ -17,7 +16,7 @@ use crate::state::State;
 use crate::state::mails;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
-use crate::wire::paging::quoted;
+use crate::wire::fields;
 use crate::wire::problem::{self, Problem};
 
 /// The events that can be triggered for a sent email.
@@ -50,7 +49,9 @@ pub fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>
     let now = tenant.clock.now();
     let delivery = notify(state, tenant, now, kind, None, || {
         let mut data = sample::data(state, kind, now);
-        sample::merge(&mut data, &Value::Object(patch));
+        if let Some(patch) = &patch {
+            sample::merge(&mut data, patch);
+        }
         data
     });
     let deliveries = delivery
@@ -68,7 +69,7 @@ pub fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<B
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(request, &TRIGGERS, "detail")?;
-    record_event(state, tenant, &email, tenant.clock.now(), event, Some(&Value::Object(detail)));
+    record_event(state, tenant, &email, tenant.clock.now(), event, detail.as_ref());
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
     Ok(problem::json(StatusCode::CREATED, &answer))
@@ -79,24 +80,12 @@ fn read<T: Copy>(
     request: &Request<Bytes>,
     words: &[(&str, T)],
     beside: &str,
-) -> Result<(T, Map<String, Value>), Problem> {
-    let mut body = Body::read(request.body())?;
-    if !body.has("type") {
-        body.wrong("`type` is required.");
-    }
-    let kind = body.text("type").and_then(|text| {
-        let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
-        if found.is_none() {
-            let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-            body.wrong(format!("`type` must be one of {}; found {}.", words.join(", "), quoted(&text)));
-        }
-        found
-    });
-    let object = match body.take(beside) {
-        None => Map::new(),
-        Some(Value::Object(object)) => object,
-        Some(other) => body.refuse(beside, "an object", &other).unwrap_or_default(),
-    };
-    body.finish(&format!("`type`, `{beside}`"))?;
-    Ok((kind.ok_or_else(|| Problem::application("A type is missing."))?, object))
+) -> Result<(T, Option<Value>), Problem> {
+    fields::read_strict(request.body(), &["type", beside], |fields| {
+        let kind = fields.required("type", |field| field.one_of(words));
+        let object = fields.optional(beside, |field| {
+            field.value().filter(Value::is_object).ok_or_else(|| field.mistyped("an object"))
+        });
+        Ok((kind?, object?))
+    })
 }

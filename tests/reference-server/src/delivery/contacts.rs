@@ -84,19 +84,16 @@ impl ContactService<'_> {
         })
     }
 
-    /// Updates a contact, unless the new address belongs to another. Returns `None` if there is no such contact.
-    pub fn change<R>(self, id: Uuid, change: impl FnOnce(&mut Contact) -> R) -> Option<Result<R, Problem>> {
-        let mut known = None;
-        let created = self.tenant.contacts.try_change(id, |contact| {
-            known = Some(contact.clone());
-            let created = change(contact);
-            self.date(contact, known.as_ref());
-            Ok(created)
+    /// Updates a contact, unless the new address belongs to another.
+    pub fn change<R>(self, id: Uuid, change: impl FnOnce(&mut Contact) -> R) -> Result<R, Problem> {
+        let (known, changed) = self.tenant.contacts.update(id, |contact| {
+            let known = contact.clone();
+            let changed = change(contact);
+            self.date(contact, Some(&known));
+            (known, changed)
         })?;
-        if let (Ok(_), Some(known)) = (&created, known) {
-            self.notify_changes(id, &known);
-        }
-        Some(created)
+        self.notify_changes(id, &known);
+        Ok(changed)
     }
 
     /// Deletes a contact.

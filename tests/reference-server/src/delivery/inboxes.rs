@@ -103,12 +103,10 @@ impl InboxService<'_> {
     /// Changes the name or the sender's name.
     pub fn update(self, id: Uuid, change: impl FnOnce(&mut Inbox)) -> Result<(), Problem> {
         let at = self.at;
-        let changed = self.tables().inboxes.try_change(id, |inbox| {
+        self.tables().inboxes.update(id, |inbox| {
             change(inbox);
             inbox.updated_at = at;
-            Ok(())
-        });
-        changed.ok_or_else(<Inbox as crate::store::table::Record>::not_found)??;
+        })?;
         self.notify_inbox("inbox.updated", id);
         Ok(())
     }
@@ -286,13 +284,12 @@ impl InboxService<'_> {
         id: Uuid,
         change: impl FnOnce(&mut InboxDraft) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
-        let changed = self.tables().drafts.try_change(id, |draft| {
+        let draft = self.tables().drafts.try_update(id, |draft| {
             draft.check_open()?;
             change(draft)?;
             draft.updated_at = self.at;
             Ok(draft.clone())
-        });
-        let draft = changed.ok_or_else(<InboxDraft as crate::store::table::Record>::not_found)??;
+        })?;
         self.notify_draft("inbox.draft.updated", &draft);
         Ok(())
     }

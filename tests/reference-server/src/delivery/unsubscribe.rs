@@ -105,7 +105,7 @@ impl UnsubscribeRequest {
             None => !std::mem::replace(&mut contact.unsubscribed, true),
         };
         let changed = if let Some(id) = self.contact {
-            contacts.change(id, unsubscribe).transpose()?.unwrap_or_default()
+            self.tenant.contacts.get(id).is_some() && contacts.change(id, unsubscribe)?
         } else {
             let mut changed = false;
             contacts.upsert(address, |contact| changed = unsubscribe(contact))?;

@@ -29,7 +29,7 @@ use crate::state::event_bus::BusEventKind;
 use crate::state::job::Job;
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
-use crate::store::size::Size as _;
+use crate::store::table::Record as _;
 use crate::wire::timestamp::iso;
 
 /// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if

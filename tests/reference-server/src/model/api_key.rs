@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::credential::{CreatedKey, Credential, Permission};
-use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -22,8 +21,6 @@ pub struct ApiKey {
     /// The only domain it may send from.
     pub domain: Option<Uuid>,
 }
-
-heap_size!(ApiKey { id, name, token, created_at, last_used_at, permission, domain });
 
 impl ApiKey {
     /// The key itself, with its permissions.

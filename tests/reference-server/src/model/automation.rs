@@ -11,8 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::definition::Definition;
-use crate::store::size::{Size, heap_size};
+use self::definition::{ConnectionView, Definition, StepView};
 use crate::store::table;
 use crate::wire::switch::switch;
 use crate::wire::timestamp::database;
@@ -30,24 +29,13 @@ pub struct Automation {
     pub definition: Arc<Definition>,
 }
 
-heap_size!(Automation { id, name, enabled, created_at, updated_at, definition });
-
 /// The groups of automations.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Group {
     /// The enabled or the disabled automations.
     Enabled(bool),
     /// The enabled automations that an event of this name triggers.
     Trigger(String),
-}
-
-impl Size for Group {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Enabled(_) => 0,
-            Self::Trigger(name) => name.heap_size(),
-        }
-    }
 }
 
 impl table::Record for Automation {
@@ -72,5 +60,14 @@ view! {
         status: switch(automation.enabled),
         created_at: database(automation.created_at),
         updated_at: database(automation.updated_at),
+    }
+}
+
+view! {
+    pub Detail of automation: Automation {
+        object: "automation",
+        ..Item,
+        steps: automation.definition.steps.iter().map(StepView).collect::<Vec<_>>(),
+        connections: automation.definition.connections.iter().map(ConnectionView).collect::<Vec<_>>(),
     }
 }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::email::recipients::{Mailbox, texts};
-use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
@@ -25,10 +24,6 @@ pub struct Broadcast {
     pub scheduled_at: Option<Timestamp>,
     pub sent_at: Option<Timestamp>,
 }
-
-heap_size!(Broadcast { id, created_at, message, status, scheduled_at, sent_at });
-heap_size!(Message { segment, from, subject, reply_to, preview_text, html, text, name, topic });
-no_heap!(Status);
 
 impl table::Record for Broadcast {
     const NOUN: &'static str = "a broadcast";

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::value::PropertyValue;
-use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
@@ -55,7 +54,7 @@ pub struct Contact {
 }
 
 /// The groups of contacts.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Group {
     /// The members of a segment.
     Member(Uuid),
@@ -69,34 +68,6 @@ pub enum Group {
     Topic(Uuid),
     /// The contacts that have a value for the property with this key.
     Property(String),
-}
-
-heap_size!(Contact {
-    id,
-    email,
-    first_name,
-    last_name,
-    unsubscribed,
-    properties,
-    segments,
-    left_segments,
-    topics,
-    created_at,
-    updated_at
-});
-no_heap!(Subscription);
-
-impl Size for Group {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Member(_)
-            | Self::FormerMember(_)
-            | Self::Unsubscribed
-            | Self::UnsubscribedMember(_)
-            | Self::Topic(_) => 0,
-            Self::Property(key) => key.heap_size(),
-        }
-    }
 }
 
 impl table::Record for Contact {

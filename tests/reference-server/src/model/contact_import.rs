@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::store::size::{heap_size, no_heap};
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -48,9 +47,6 @@ impl Counts {
         self.failed += failed;
     }
 }
-
-heap_size!(ContactImport { id, status, created_at, completed_at, counts });
-no_heap!(Counts, Status);
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]

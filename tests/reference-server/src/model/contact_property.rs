@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::value::{PropertyValue, ValueType};
-use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -21,8 +20,6 @@ pub struct ContactProperty {
     pub fallback_value: Option<PropertyValue>,
     pub created_at: Timestamp,
 }
-
-heap_size!(ContactProperty { id, key, r#type, fallback_value, created_at });
 
 impl table::Record for ContactProperty {
     const NOUN: &'static str = "a contact property";

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::oauth::jwt::Claims;
-use crate::store::size::no_heap;
 use crate::wire::problem::Problem;
 
 /// The permission of a credential (`docs/specification.md`, Authentication).
@@ -17,8 +16,6 @@ pub enum Permission {
     /// `emails:send`: only the routes that send.
     SendOnly,
 }
-
-no_heap!(Permission);
 
 /// A valid credential.
 #[derive(Clone, Debug, PartialEq, Eq)]

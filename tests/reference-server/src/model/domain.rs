@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::dns::{DnsRecord, RecordStatus};
-use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup, lower_case};
 use crate::wire::problem::Problem;
 use crate::wire::switch::switch;
@@ -32,19 +31,6 @@ pub struct Domain {
     /// The latest completed check found the records for sending. It stays set during the next check.
     pub proven: bool,
 }
-
-heap_size!(Domain { id, created_at, setup, status, records, check, proven });
-heap_size!(Setup {
-    name,
-    region,
-    return_path,
-    open_tracking,
-    click_tracking,
-    tracking_subdomain,
-    tls,
-    capabilities
-});
-no_heap!(Status, Region, Tls, Capabilities);
 
 impl table::Record for Domain {
     const NOUN: &'static str = "a domain";

@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::model::domain::Setup;
-use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -33,9 +32,6 @@ pub struct DomainClaim {
     pub proof: String,
     pub created_at: Timestamp,
 }
-
-heap_size!(DomainClaim { id, domain, setup, status, checking, owner, proof, created_at });
-no_heap!(Status);
 
 words! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -12,7 +12,7 @@ pub mod recipients;
 pub mod tags;
 
 use std::mem::replace;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -24,10 +24,10 @@ use self::draft::{Draft, Origin};
 use self::engagement::{BounceType, Engagement, EventDetail};
 use self::recipients::Mailbox;
 use self::tags::Tag;
-use crate::lock::lock;
+use crate::lock::Locked;
 use crate::model::metric::Metric;
 use crate::model::relayed::RelayLog;
-use crate::store::size::Size;
+use crate::store::size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 use crate::wire::words::words;
@@ -42,8 +42,8 @@ const TIME_ENTRY: usize = 2 * size_of::<(Timestamp, Uuid)>();
 /// The size of an event in the index by broadcast.
 const RECIPIENT_ENTRY: usize = 2 * size_of::<(Uuid, Metric, u64)>();
 
-/// A sent email. Its content never changes; its delivery state and its events do.
-#[derive(Debug, Deserialize, Serialize)]
+/// A sent email. Its content never changes; its delivery state and its events do. A clone shares the bodies.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Email {
     pub id: Uuid,
     /// Including its angle brackets.
@@ -62,52 +62,10 @@ pub struct Email {
     pub tags: Arc<[Tag]>,
     pub topic: Option<Uuid>,
     pub origin: Origin,
-    progress: Mutex<Progress>,
+    progress: Locked<Progress>,
     /// The attempts to send it through a real server.
     #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
     pub relayed: RelayLog,
-}
-
-/// A separate copy with the current progress. The bodies are shared.
-impl Clone for Email {
-    fn clone(&self) -> Self {
-        let Self {
-            id,
-            message_id,
-            created_at,
-            from,
-            to,
-            cc,
-            bcc,
-            reply_to,
-            subject,
-            bodies,
-            headers,
-            tags,
-            topic,
-            origin,
-            progress,
-            relayed,
-        } = self;
-        Self {
-            id: *id,
-            message_id: message_id.clone(),
-            created_at: *created_at,
-            from: from.clone(),
-            to: to.clone(),
-            cc: cc.clone(),
-            bcc: bcc.clone(),
-            reply_to: reply_to.clone(),
-            subject: subject.clone(),
-            bodies: bodies.clone(),
-            headers: headers.clone(),
-            tags: tags.clone(),
-            topic: *topic,
-            origin: *origin,
-            progress: Mutex::new(lock(progress).clone()),
-            relayed: relayed.clone(),
-        }
-    }
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -183,7 +141,7 @@ impl Email {
             tags: Arc::clone(&draft.tags),
             topic: draft.topic,
             origin: draft.origin,
-            progress: Mutex::new(Progress {
+            progress: Locked::new(Progress {
                 last_event: (created_at, Event::Queued),
                 history: Vec::with_capacity(USUAL_EVENTS),
                 scheduled_at: draft.scheduled_at,
@@ -197,23 +155,23 @@ impl Email {
     }
 
     pub fn last_event(&self) -> Event {
-        lock(&self.progress).last_event.1
+        self.progress.lock().last_event.1
     }
 
     /// Whether this event has happened, or is the last one.
     pub fn had(&self, event: Event) -> bool {
-        let progress = lock(&self.progress);
+        let progress = self.progress.lock();
         progress.last_event.1 == event || progress.history.iter().any(|(_, known)| *known == event)
     }
 
     /// All events, oldest first. Beyond the limit, the latest are dropped.
     pub fn history(&self) -> Vec<(Timestamp, Event)> {
-        lock(&self.progress).history.clone()
+        self.progress.lock().history.clone()
     }
 
     /// Adds an event. It becomes the last one unless a later one is recorded already. Returns whether the history had room for it.
     pub fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> bool {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if at >= progress.last_event.0 {
             progress.last_event = (at, event);
         }
@@ -230,7 +188,7 @@ impl Email {
 
     /// Records that its recipient used its unsubscribe link. Returns false if it is already recorded.
     pub fn unsubscribe(&self, at: Timestamp) -> bool {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         let engagement = progress.engagement.get_or_insert_default();
         let is_first = engagement.unsubscribed_at.is_none();
         engagement.unsubscribed_at.get_or_insert(at);
@@ -239,7 +197,7 @@ impl Email {
 
     /// The facts that metrics count, with their times. A repeated open or click counts, but is unique only once.
     pub fn facts(&self) -> Vec<(Timestamp, Metric)> {
-        let progress = lock(&self.progress);
+        let progress = self.progress.lock();
         let engagement = progress.engagement.as_deref();
         let mut facts = vec![(self.created_at, Metric::Received)];
         let (mut opened, mut clicked) = (false, false);
@@ -259,17 +217,17 @@ impl Email {
 
     /// How often this event was recorded.
     pub fn count(&self, event: Event) -> usize {
-        lock(&self.progress).history.iter().filter(|(_, known)| *known == event).count()
+        self.progress.lock().history.iter().filter(|(_, known)| *known == event).count()
     }
 
     /// Details of its bounces, clicks and unsubscriptions.
     pub fn engagement(&self) -> Engagement {
-        lock(&self.progress).engagement.as_deref().cloned().unwrap_or_default()
+        self.progress.lock().engagement.as_deref().cloned().unwrap_or_default()
     }
 
     /// The type of its latest bounce.
     pub fn bounce(&self) -> Option<BounceType> {
-        let progress = lock(&self.progress);
+        let progress = self.progress.lock();
         let (at, _) = progress.history.iter().rev().find(|(_, event)| *event == Event::Bounced)?;
         Some(bounce(progress.engagement.as_deref(), *at))
     }
@@ -285,13 +243,25 @@ impl Email {
         TIME_ENTRY + if self.origin.broadcast.is_some() { RECIPIENT_ENTRY } else { 0 }
     }
 
+    /// The number of bytes, including the content to send while it waits, which shares the bodies.
+    pub fn size(&self) -> usize {
+        let progress = self.progress.lock();
+        let Progress { history, waiting, failure, engagement, .. } = &*progress;
+        let addresses = (&self.from, &self.to, &self.cc, &self.bcc, &self.reply_to);
+        let content = (&self.message_id, &self.subject, &self.headers, &self.tags, &self.relayed);
+        let facts = (history.len() + 2) * self.fact_size();
+        let waiting = waiting.as_ref().map_or(0, |draft| draft.size());
+        let heap = size::heap(&(addresses, content, history, failure, engagement));
+        size::row::<Self>(heap + self.bodies.size() + waiting + facts)
+    }
+
     pub fn scheduled_at(&self) -> Option<Timestamp> {
-        lock(&self.progress).scheduled_at
+        self.progress.lock().scheduled_at
     }
 
     /// Takes the content to send, once, if it is due.
     pub fn take_waiting(&self, at: Timestamp) -> Option<Box<Draft>> {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if progress.scheduled_at.is_some_and(|due| due > at) {
             // It was rescheduled after this job was scheduled.
             return None;
@@ -301,7 +271,7 @@ impl Email {
 
     /// Reschedules the email if it still waits. The error is its last event.
     pub fn reschedule(&self, to: Timestamp) -> Result<(), Event> {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if progress.waiting.is_none() || progress.scheduled_at.is_none() {
             return Err(progress.last_event.1);
         }
@@ -311,7 +281,7 @@ impl Email {
 
     /// Cancels the email if it still waits; repeating it succeeds. The error is its last event.
     pub fn cancel(&self, at: Timestamp) -> Result<(), Event> {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         let scheduled = progress.scheduled_at.is_some();
         match progress.waiting.take_if(|_| scheduled) {
             Some(_) => {
@@ -326,59 +296,35 @@ impl Email {
 
     /// Whether it waits to be sent.
     pub fn waits(&self) -> bool {
-        lock(&self.progress).waiting.is_some()
+        self.progress.lock().waiting.is_some()
     }
 
     /// The attachments, while it waits to be sent.
     pub fn waiting_attachments(&self) -> Option<Vec<Attachment>> {
-        lock(&self.progress).waiting.as_ref().map(|draft| draft.attachments.clone())
+        self.progress.lock().waiting.as_ref().map(|draft| draft.attachments.clone())
     }
 
     pub fn captured(&self) -> Option<Uuid> {
-        lock(&self.progress).captured
+        self.progress.lock().captured
     }
 
     /// Why it was not sent, if it failed before.
     pub fn failure(&self) -> Option<Arc<str>> {
-        lock(&self.progress).failure.clone()
+        self.progress.lock().failure.clone()
     }
 
     pub fn set_failure(&self, reason: &str) {
-        lock(&self.progress).failure = Some(reason.into());
+        self.progress.lock().failure = Some(reason.into());
     }
 
     pub fn set_captured(&self, id: Uuid) {
-        lock(&self.progress).captured = Some(id);
+        self.progress.lock().captured = Some(id);
     }
 }
 
 /// The type of the bounce at this time.
 fn bounce(engagement: Option<&Engagement>, at: Timestamp) -> BounceType {
     engagement.map(|known| known.bounce(at)).unwrap_or_default()
-}
-
-/// Includes the content to send, while it waits. The bodies are shared with that.
-impl Size for Email {
-    fn heap_size(&self) -> usize {
-        let progress = lock(&self.progress);
-        let history = progress.history.capacity() * size_of::<(Timestamp, Event)>();
-        let waiting = progress.waiting.as_ref().map_or(0, |draft| size_of::<Draft>() + draft.heap_size());
-        let mailboxes = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
-        let texts = [&self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
-        texts
-            + self.message_id.heap_size()
-            + mailboxes
-            + self.to.heap_size()
-            + self.bodies.size()
-            + self.headers.heap_size()
-            + self.tags.heap_size()
-            + history
-            + waiting
-            + progress.failure.heap_size()
-            + progress.engagement.heap_size()
-            + self.relayed.heap_size()
-            + (progress.history.len() + 2) * self.fact_size()
-    }
 }
 
 view! {

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::schema::Schema;
-use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -26,8 +25,6 @@ pub struct Event {
     pub created_at: Timestamp,
     pub updated_at: Option<Timestamp>,
 }
-
-heap_size!(Event { id, name, schema, created_at, updated_at });
 
 impl table::Record for Event {
     const NOUN: &'static str = "an event";

@@ -13,7 +13,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
@@ -35,19 +34,6 @@ pub struct Inbox {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
-
-heap_size!(Inbox {
-    id,
-    name,
-    address,
-    domain,
-    receiving_address,
-    from_name,
-    agent,
-    last_received,
-    created_at,
-    updated_at,
-});
 
 impl table::Record for Inbox {
     const NOUN: &'static str = "an inbox";
@@ -83,9 +69,6 @@ pub struct Agent {
     pub tone: Option<Tone>,
     pub actions: Vec<Action>,
 }
-
-heap_size!(Agent { instructions, tone, actions });
-no_heap!(Tone, Action);
 
 words! {
     /// The tone of an agent's drafts.

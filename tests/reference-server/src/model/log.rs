@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::store::size::Size;
+use crate::store::size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
@@ -31,10 +31,14 @@ pub struct Entry {
     pub response_body: Option<Bytes>,
 }
 
-impl Size for Entry {
-    fn heap_size(&self) -> usize {
-        let texts = self.endpoint.heap_size() + self.user_agent.heap_size();
-        texts + self.request_body.heap_size() + self.response_body.heap_size()
+impl Entry {
+    pub fn size(&self) -> usize {
+        size::row::<Self>(size::heap(&(
+            &self.endpoint,
+            &self.user_agent,
+            &self.request_body,
+            &self.response_body,
+        )))
     }
 }
 

@@ -24,7 +24,6 @@ use crate::model::email::attachments::{Attachment, Content};
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::store::mails::StoredMail;
-use crate::store::size::Size;
 
 pub use crate::model::email::tags::Tag;
 pub use crate::model::mail::lazy::Lazy;

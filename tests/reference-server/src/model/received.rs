@@ -18,7 +18,6 @@ use crate::content::inline_images::Pictures;
 use crate::mime::{self, NotParsed};
 use crate::model::relayed::RelayLog;
 use crate::store::mails::StoredMail;
-use crate::store::size::Size;
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
 use crate::wire::words::words;
@@ -169,27 +168,6 @@ impl StoredMail for Received {
 
     fn unread(&self) -> &AtomicBool {
         &self.unread
-    }
-}
-
-impl Size for Received {
-    fn heap_size(&self) -> usize {
-        let lists = [&self.recipients, &self.to, &self.cc, &self.bcc, &self.reply_to];
-        let lists = lists.map(Size::heap_size).iter().sum::<usize>();
-        let texts = [&self.from, &self.subject, &self.message_id].map(Size::heap_size).iter().sum::<usize>();
-        let bodies = self.html.heap_size() + self.text.heap_size() + self.raw.heap_size();
-        lists
-            + texts
-            + bodies
-            + self.headers.heap_size()
-            + self.attachments.heap_size()
-            + self.relayed.heap_size()
-    }
-}
-
-impl Size for Attachment {
-    fn heap_size(&self) -> usize {
-        self.filename.heap_size() + self.content_type.heap_size() + self.content_id.heap_size()
     }
 }
 

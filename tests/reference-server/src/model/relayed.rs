@@ -1,12 +1,12 @@
 //! The attempts to send an email to a real server: forwarded or released.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::lock::lock;
-use crate::store::size::Size;
+use crate::lock::Locked;
+use crate::store::size;
 use crate::wire::words::words;
 
 /// The maximum number of attempts per email; beyond it the oldest are dropped.
@@ -39,8 +39,8 @@ pub struct Relayed {
 }
 
 /// All attempts of an email, oldest first.
-#[derive(Debug, Default, Deserialize, Serialize)]
-pub struct RelayLog(Mutex<Vec<Relayed>>);
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct RelayLog(Locked<Vec<Relayed>>);
 
 impl Relayed {
     pub fn new(
@@ -63,40 +63,21 @@ impl Relayed {
 impl RelayLog {
     /// Adds an attempt. Returns the number of added bytes.
     pub fn add(&self, attempt: Relayed) -> usize {
-        let mut log = lock(&self.0);
-        let before = log.heap_size();
+        let mut log = self.0.lock();
+        let before = size::heap(&*log);
         if log.len() >= MAX_ATTEMPTS {
             log.remove(0);
         }
         log.push(attempt);
-        log.heap_size().saturating_sub(before)
+        size::heap(&*log).saturating_sub(before)
     }
 
     pub fn all(&self) -> Vec<Relayed> {
-        lock(&self.0).clone()
+        self.0.lock().clone()
     }
 
     pub fn is_empty(&self) -> bool {
-        lock(&self.0).is_empty()
-    }
-}
-
-impl Clone for RelayLog {
-    fn clone(&self) -> Self {
-        Self(Mutex::new(self.all()))
-    }
-}
-
-impl Size for Relayed {
-    fn heap_size(&self) -> usize {
-        let Self { at: _, outcome: _, to, reason } = self;
-        to.iter().map(|one| size_of::<String>() + one.heap_size()).sum::<usize>() + reason.heap_size()
-    }
-}
-
-impl Size for RelayLog {
-    fn heap_size(&self) -> usize {
-        lock(&self.0).heap_size()
+        self.0.lock().is_empty()
     }
 }
 
@@ -120,6 +101,6 @@ mod tests {
         let all = log.all();
         assert_eq!((all.len(), &*all[0].reason), (MAX_ATTEMPTS, "50"));
         assert_eq!((all[0].to.len(), &*all[0].to[MAX_RECIPIENTS]), (MAX_RECIPIENTS + 1, "and 950 more"));
-        assert!(log.heap_size() < MAX_ATTEMPTS * 40_000);
+        assert!(size::heap(&log) < MAX_ATTEMPTS * 40_000);
     }
 }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -16,8 +15,6 @@ pub struct Segment {
     pub name: String,
     pub created_at: Timestamp,
 }
-
-heap_size!(Segment { id, name, created_at });
 
 impl table::Record for Segment {
     const NOUN: &'static str = "a segment";

@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -22,9 +21,6 @@ pub struct Suppression {
     pub source: Option<Uuid>,
     pub created_at: Timestamp,
 }
-
-heap_size!(Suppression { id, email, origin, source, created_at });
-no_heap!(Origin);
 
 impl table::Record for Suppression {
     const NOUN: &'static str = "a suppression";

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use self::version::{Variable, Version};
 use crate::content::text::derive;
 use crate::model::email::recipients::texts;
-use crate::store::size::Size;
+use crate::store::size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -33,16 +33,6 @@ pub struct Template {
     pub published_at: Option<Timestamp>,
 }
 
-/// A version that is both latest and published counts once.
-impl Size for Template {
-    fn heap_size(&self) -> usize {
-        let Self { id: _, name, alias, newest, published, created_at: _, updated_at: _, published_at: _ } =
-            self;
-        let published = published.as_ref().filter(|version| !Arc::ptr_eq(version, newest));
-        name.heap_size() + alias.heap_size() + newest.heap_size() + published.map_or(0, Size::heap_size)
-    }
-}
-
 impl table::Record for Template {
     const NOUN: &'static str = "a template";
     const PLURAL: &'static str = "templates";
@@ -59,6 +49,12 @@ impl table::Record for Template {
             "`alias` must be a new one; there is a template with the alias {} already.",
             quoted(self.alias.as_deref().unwrap_or_default())
         ))
+    }
+
+    /// A version that is both latest and published counts once.
+    fn size(&self) -> usize {
+        let published = self.published.as_ref().filter(|version| !Arc::ptr_eq(version, &self.newest));
+        size::row::<Self>(size::heap(&(&self.name, &self.alias, &self.newest, published)))
     }
 }
 

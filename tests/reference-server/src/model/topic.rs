@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::contact::Subscription;
-use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -23,9 +22,6 @@ pub struct Topic {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
-
-heap_size!(Topic { id, name, description, default_subscription, visibility, created_at, updated_at });
-no_heap!(Visibility);
 
 impl table::Record for Topic {
     const NOUN: &'static str = "a topic";

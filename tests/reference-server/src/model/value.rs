@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::store::size::{Size, no_heap};
 use crate::wire::fields::Field;
 use crate::wire::problems::Checked;
 use crate::wire::words::words;
@@ -18,15 +17,6 @@ pub enum PropertyValue {
     Number(serde_json::Number),
     /// Only for contact properties; the specification doesn't mention booleans.
     Boolean(bool),
-}
-
-impl Size for PropertyValue {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Text(text) => text.heap_size(),
-            Self::Number(_) | Self::Boolean(_) => 0,
-        }
-    }
 }
 
 impl PropertyValue {
@@ -59,8 +49,6 @@ words! {
         Number = "number",
     }
 }
-
-no_heap!(ValueType);
 
 impl ValueType {
     pub fn fits(self, value: &PropertyValue) -> bool {

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clock::saturating_add;
-use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::wire::switch::switch;
 use crate::wire::timestamp::database;
@@ -74,17 +73,9 @@ pub struct Webhook {
     pub replaced: Vec<(String, Timestamp)>,
 }
 
-heap_size!(Webhook { id, endpoint, events, enabled, created_at, secret, replaced });
-
 /// The enabled webhooks that are subscribed to an event type.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Subscribed(pub Cow<'static, str>);
-
-impl Size for Subscribed {
-    fn heap_size(&self) -> usize {
-        self.0.len()
-    }
-}
 
 impl table::Record for Webhook {
     const NOUN: &'static str = "a webhook";

@@ -1,6 +1,6 @@
 //! Webhook events and their delivery attempts.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clock::saturating_add;
-use crate::lock::lock;
+use crate::lock::Locked;
 use crate::store::budget::Budget;
 use crate::store::interned::{Interned, word};
-use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, Rows, Table};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
@@ -35,8 +34,8 @@ pub fn retry_at(failed: usize, now: Timestamp) -> Option<Timestamp> {
     Some(saturating_add(now, *RETRY_DELAYS.get(failed.checked_sub(1)?)?))
 }
 
-/// An event for one webhook. Its content never changes; its progress does.
-#[derive(Debug, Deserialize, Serialize)]
+/// An event for one webhook. Its content never changes; its progress does. A clone shares the payload.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct WebhookDelivery {
     pub id: Uuid,
     pub webhook: Uuid,
@@ -48,16 +47,7 @@ pub struct WebhookDelivery {
     pub email: Option<Uuid>,
     /// The body of every attempt.
     pub payload: Bytes,
-    progress: Mutex<Progress>,
-}
-
-/// A separate copy with the attempts so far. The payload is shared.
-impl Clone for WebhookDelivery {
-    fn clone(&self) -> Self {
-        let Self { id, webhook, kind, created_at, email, ref payload, ref progress } = *self;
-        let (payload, progress) = (payload.clone(), Mutex::new(lock(progress).clone()));
-        Self { id, webhook, kind, created_at, email, payload, progress }
-    }
+    progress: Locked<Progress>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -142,7 +132,7 @@ impl WebhookDelivery {
             running: 0,
             next_attempt_at: Some(created_at),
         };
-        Self { id, webhook, kind, created_at, email, payload, progress: Mutex::new(progress) }
+        Self { id, webhook, kind, created_at, email, payload, progress: Locked::new(progress) }
     }
 
     /// The ID that the receiver sees, the same in every attempt.
@@ -151,12 +141,12 @@ impl WebhookDelivery {
     }
 
     pub fn progress(&self) -> Progress {
-        lock(&self.progress).clone()
+        self.progress.lock().clone()
     }
 
     /// Resumes after a restart: repeats an attempt in flight, whose outcome is unknown. Returns when the next attempt is due.
     pub fn recover(&self, now: Timestamp) -> Option<Timestamp> {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         progress.running = 0;
         if progress.status == Status::Attempting {
             progress.status = Status::Pending;
@@ -167,12 +157,12 @@ impl WebhookDelivery {
 
     /// Whether it waits for its first or next attempt.
     pub fn is_pending(&self) -> bool {
-        lock(&self.progress).status == Status::Pending
+        self.progress.lock().status == Status::Pending
     }
 
     /// Starts an attempt. Returns false for a scheduled one that is no longer needed, since a replay succeeded while it was queued.
     pub fn begin(&self, planned: bool) -> bool {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if planned {
             if progress.status != Status::Pending {
                 return false;
@@ -186,7 +176,7 @@ impl WebhookDelivery {
     /// Records the outcome of an attempt: any success ends the schedule; a failed replay doesn't change it. Returns when the next scheduled
     /// attempt is due.
     pub fn finish(&self, attempt: Attempt, planned: bool, now: Timestamp) -> Option<Timestamp> {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         progress.running -= 1;
         let succeeded = attempt.succeeded();
         if progress.attempts.len() < MAX_ATTEMPTS {
@@ -207,7 +197,7 @@ impl WebhookDelivery {
 
     /// Ends the schedule as failed.
     pub fn give_up(&self) {
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock();
         if progress.status != Status::Success {
             progress.end(Status::Failed);
         }
@@ -215,23 +205,12 @@ impl WebhookDelivery {
 }
 
 /// The groups of webhook events.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Group {
     /// The events of a webhook.
     Webhook(Uuid),
     /// The events of an email.
     Email(Uuid),
-}
-
-no_heap!(Group, Status);
-heap_size!(Attempt { id, http_status_code, response, sent_at });
-heap_size!(Progress { status, attempts, failed, running, next_attempt_at });
-
-impl Size for WebhookDelivery {
-    fn heap_size(&self) -> usize {
-        let Self { id: _, webhook: _, kind: _, created_at: _, email: _, payload, progress } = self;
-        payload.heap_size() + lock(progress).heap_size()
-    }
 }
 
 impl table::Record for WebhookDelivery {

@@ -58,11 +58,7 @@ pub fn index(context: &Context<'_>) -> Answer {
 pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.api_keys)?.id;
     let name = context.body(|fields| fields.required("name", non_empty))?;
-    let rename = |key: &mut ApiKey| {
-        key.name = name;
-        Ok(())
-    };
-    context.tenant.api_keys.try_change(id, rename).transpose()?;
+    context.tenant.api_keys.update(id, |key| key.name = name)?;
     Ok(answers::reference("api_key", id))
 }
 

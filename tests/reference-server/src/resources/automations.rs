@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::context::Context;
 use crate::model::automation::definition::Definition;
@@ -21,8 +20,8 @@ use crate::wire::answers::{self, Answer, Reference};
 use crate::wire::change::replace;
 use crate::wire::fields::Fields;
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, list, quoted};
-use crate::wire::problem::{Problem, json};
+use crate::wire::paging::{Mode, list};
+use crate::wire::problem::json;
 use crate::wire::problems::Checked;
 use crate::wire::readers::non_empty;
 use crate::wire::switch::SWITCH;
@@ -68,37 +67,14 @@ fn add(context: &Context<'_>, name: String, enabled: bool, definition: Arc<Defin
 /// `GET /automations`, mode A.
 pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::A)?;
-    let enabled = match context.query("status") {
-        None => None,
-        Some(word) => Some(SWITCH.iter().find(|(status, _)| *status == word).ok_or_else(|| {
-            Problem::validation(format!("`status` must be `enabled` or `disabled`; found {}.", quoted(&word)))
-        })?),
-    };
-    let automations = &context.tenant.automations;
-    let page = match enabled {
-        Some((_, enabled)) => automations.page_of(&window, [Group::Enabled(*enabled)], |_| true)?,
-        None => automations.page(&window)?,
-    };
+    let group = context.one_of("status", &SWITCH)?.map(Group::Enabled);
+    let page = context.tenant.automations.page_within(&window, group)?;
     Ok(list(&page.show(automation::Item)))
 }
 
 /// `GET /automations/{id}`.
 pub fn show(context: &Context<'_>) -> Answer {
-    let automation = context.find(&context.tenant.automations)?;
-    let Definition { steps, connections } = &*automation.definition;
-    let steps = steps.iter().map(|step| StepShown { key: &step.key, kind: step.kind, config: &step.config });
-    let connections = connections.iter().map(|one| ConnectionShown {
-        from: &one.from,
-        to: &one.to,
-        kind: one.kind.as_str(),
-    });
-    let detail = Detail {
-        object: "automation",
-        item: automation::Item(&automation),
-        steps: steps.collect(),
-        connections: connections.collect(),
-    };
-    Ok(json(StatusCode::OK, &detail))
+    context.show(&context.tenant.automations)
 }
 
 /// `PATCH /automations/{id}`: at least one field is required, and steps and connections only together. Existing runs continue with the
@@ -107,14 +83,12 @@ pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.automations)?.id;
     let patch = context.body(read_patch)?;
     let now = context.now();
-    let changed = context.tenant.automations.try_change(id, |automation| {
+    context.tenant.automations.update(id, |automation| {
         replace(&mut automation.name, patch.name);
         replace(&mut automation.enabled, patch.enabled);
         replace(&mut automation.definition, patch.definition.map(Arc::new));
         automation.updated_at = now;
-        Ok(())
-    });
-    changed.ok_or_else(Automation::not_found)??;
+    })?;
     Ok(answers::reference("automation", id))
 }
 
@@ -157,29 +131,4 @@ fn read_patch(fields: &mut Fields<'_>) -> Checked<AutomationPatch> {
             .wrong("The body must change something: `name`, `status`, or `steps` with `connections`.");
     }
     AutomationPatch::read(fields)
-}
-
-#[derive(Serialize)]
-struct Detail<'a> {
-    object: &'static str,
-    #[serde(flatten)]
-    item: automation::Item<'a>,
-    steps: Vec<StepShown<'a>>,
-    connections: Vec<ConnectionShown<'a>>,
-}
-
-#[derive(Serialize)]
-struct StepShown<'a> {
-    key: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    config: &'a Value,
-}
-
-#[derive(Serialize)]
-struct ConnectionShown<'a> {
-    from: &'a str,
-    to: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
 }

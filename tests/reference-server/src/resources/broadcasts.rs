@@ -131,7 +131,7 @@ fn change(
     id: Uuid,
     change: impl FnOnce(&mut Broadcast) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    context.tenant.broadcasts.try_change(id, change).ok_or_else(Broadcast::not_found)?
+    context.tenant.broadcasts.try_update(id, change)
 }
 
 const OBJECT: &str = "broadcast";

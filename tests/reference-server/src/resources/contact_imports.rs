@@ -90,19 +90,8 @@ pub fn create(context: &Context<'_>) -> Answer {
 /// `GET /contacts/imports`: 10 by default; `status` shows the imports with one status.
 pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::Ten)?;
-    let page = match context.query("status") {
-        None => context.tenant.contact_imports.page(&window)?,
-        Some(word) => {
-            let status = Status::WORDS.iter().find(|(status, _)| *status == word);
-            let (_, status) = status.ok_or_else(|| {
-                let found = quoted(&word);
-                Problem::validation(format!(
-                    "`status` must be `queued`, `in_progress`, `completed` or `failed`; found {found}."
-                ))
-            })?;
-            context.tenant.contact_imports.page_of(&window, [*status], |_| true)?
-        }
-    };
+    let status = context.one_of("status", Status::WORDS)?;
+    let page = context.tenant.contact_imports.page_within(&window, status)?;
     Ok(list(&page.show(contact_import::Item)))
 }
 

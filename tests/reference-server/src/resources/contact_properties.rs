@@ -76,11 +76,9 @@ pub fn update(context: &Context<'_>) -> Answer {
         }
         fields.patch("fallback_value", |field| property.r#type.read_fallback(field, "property"))
     })?;
-    let changed = context.tenant.contact_properties.try_change(property.id, |property| {
+    context.tenant.contact_properties.update(property.id, |property| {
         fallback.apply(&mut property.fallback_value);
-        Ok(())
-    });
-    changed.transpose()?;
+    })?;
     Ok(answers::reference("contact_property", property.id))
 }
 

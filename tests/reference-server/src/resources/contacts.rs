@@ -8,6 +8,7 @@ pub mod segments;
 pub mod topics;
 pub mod view;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,11 +24,11 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
 use crate::state::tenant::Tenant;
-use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
 use crate::wire::change::{Change, replace};
-use crate::wire::fields::Field;
+use crate::wire::fields::{self, Field};
 use crate::wire::input::input;
+use crate::wire::json::Body;
 use crate::wire::paging::{Mode, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
@@ -36,7 +37,7 @@ use crate::wire::readers::{boolean, line};
 input! {
     /// The input of a request that creates or updates a contact.
     #[derive(Debug)]
-    struct ContactInput(fields, tenant: &Tenant, creates: bool) {
+    pub struct ContactInput(fields, tenant: &Tenant, creates: bool) {
         email: Option<String> = fields.required_if(creates, "email", read_email),
         first_name: Change<String> = fields.patch("first_name", line),
         last_name: Change<String> = fields.patch("last_name", line),
@@ -58,8 +59,14 @@ impl ContactInput {
         context.body(|fields| Self::read(fields, &context.tenant, creates))
     }
 
+    /// Reads an update from elsewhere than a request.
+    pub fn patch(patch: &Value, tenant: &Tenant) -> Result<Self, Problem> {
+        let (json, ignored) = (patch.to_string(), RefCell::default());
+        Ok(fields::read(Body::parse(json.as_bytes())?, &ignored, |fields| Self::read(fields, tenant, false))?)
+    }
+
     /// Applies the input to a contact.
-    fn apply(self, contact: &mut Contact) {
+    pub fn apply(self, contact: &mut Contact) {
         replace(&mut contact.email, self.email);
         self.first_name.apply(&mut contact.first_name);
         self.last_name.apply(&mut contact.last_name);
@@ -107,7 +114,7 @@ fn read_properties(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Strin
 
 /// Finds the contact of the path parameter with this index.
 pub fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
-    find(&context.tenant, &context.parameter(place)).ok_or_else(Contact::not_found)
+    context.named(place, &context.tenant.contacts)
 }
 
 /// `POST /contacts`.
@@ -123,17 +130,10 @@ pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::B)?;
     let segment = match context.query("segment_id") {
         None => None,
-        Some(text) => {
-            match Uuid::try_parse(&text).ok().filter(|id| context.tenant.segments.get(*id).is_some()) {
-                Some(id) => Some(id),
-                None => {
-                    return Err(Problem::validation(format!(
-                        "`segment_id` must be the id of a segment; found {}.",
-                        quoted(&text)
-                    )));
-                }
-            }
-        }
+        Some(text) => Some(context.tenant.segments.known_id(&text).ok_or_else(|| {
+            let found = quoted(&text);
+            Problem::validation(format!("`segment_id` must be the id of a segment; found {found}."))
+        })?),
     };
     Ok(items(&match segment {
         Some(segment) => members(context, &window, segment)?,
@@ -153,8 +153,7 @@ pub fn update(context: &Context<'_>) -> Answer {
 
 fn change(context: &Context<'_>, contact: &Contact) -> Answer {
     let input = ContactInput::of(context, false)?;
-    let changed = context.contacts().change(contact.id, |contact| input.apply(contact));
-    changed.ok_or_else(Contact::not_found)??;
+    context.contacts().change(contact.id, |contact| input.apply(contact))?;
     Ok(answers::reference("contact", contact.id))
 }
 
@@ -171,12 +170,4 @@ struct Deletion {
     object: &'static str,
     contact: String,
     deleted: bool,
-}
-
-/// Finds a contact by ID or address: a path can contain either.
-pub fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Contact>> {
-    match Uuid::try_parse(id_or_address) {
-        Ok(id) => tenant.contacts.get(id),
-        Err(_) => tenant.contacts.by_key(id_or_address),
-    }
 }

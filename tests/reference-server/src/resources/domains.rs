@@ -74,12 +74,11 @@ pub fn show(context: &Context<'_>) -> Answer {
 pub fn update(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
     // The rules concern the result of the update, so it is applied to the current settings first.
-    let changed = context.tenant.domains.try_change(id, |domain| {
+    context.tenant.domains.try_update(id, |domain| {
         let setup = context.body(|fields| read_update(&domain.setup, fields))?;
         domain.set_up(setup);
         Ok(())
-    });
-    changed.ok_or_else(Domain::not_found)??;
+    })?;
     Ok(answers::reference("domain", id))
 }
 

@@ -63,12 +63,10 @@ pub fn update(context: &Context<'_>) -> Answer {
         Change::Keep => Err(fields.report().missing("schema")),
     })?;
     let now = context.now();
-    let changed = context.tenant.events.try_change(id, |event| {
+    context.tenant.events.update(id, |event| {
         event.schema = schema;
         event.updated_at = Some(now);
-        Ok(())
-    });
-    changed.ok_or_else(Event::not_found)??;
+    })?;
     Ok(answers::reference("event", id))
 }
 
@@ -170,7 +168,5 @@ fn read_name(field: &Field<'_>) -> Checked<String> {
 
 /// Finds the event definition of the path, by ID or name.
 fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
-    let identifier = context.parameter(0);
-    let by_id = Uuid::try_parse(&identifier).ok().and_then(|id| context.tenant.events.get(id));
-    by_id.or_else(|| context.tenant.events.by_key(&identifier)).ok_or_else(Event::not_found)
+    context.named(0, &context.tenant.events)
 }

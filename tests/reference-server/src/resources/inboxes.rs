@@ -119,7 +119,7 @@ fn service<'a>(context: &'a Context<'_>) -> InboxService<'a> {
 
 /// Finds the inbox of the path.
 fn inbox(context: &Context<'_>) -> Result<Arc<Inbox>, Problem> {
-    context.tenant.inboxes.find(&context.parameter(0)).ok_or_else(Inbox::not_found)
+    context.named(0, &context.tenant.inboxes.inboxes)
 }
 
 /// Finds the record of a path parameter, if it belongs to the inbox.

@@ -26,11 +26,12 @@ use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::state::{mails, quota};
-use crate::store::size::Size;
+use crate::store::size;
 use crate::wire::answers::Answer;
-use crate::wire::paging::{Mode, list, quoted};
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
+use crate::wire::words::words;
 
 /// Why an email wasn't received.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +74,7 @@ pub fn arrive(
     let received = Received::read(id, tenant.clock.now(), welcome, authentication, raw, || state.next_id())
         .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
-    let size = received.size();
+    let size = size::record(&received);
     quota::count(tenant, Counted::Received, received.created_at);
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
@@ -101,33 +102,22 @@ pub fn index(context: &Context<'_>) -> Answer {
 /// The maximum size of the images in the HTML of a response, in bytes; Resend's limit for a whole response.
 const MAX_EMBEDDED: usize = 100_000_000;
 
-/// How the HTML of a response refers to the email's images.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum HtmlFormat {
-    /// The images are part of the HTML.
-    DataUri,
-    /// By their content IDs.
-    Cid,
-}
-
-impl HtmlFormat {
-    fn read(context: &Context<'_>) -> Result<Self, Problem> {
-        match context.query("html_format").as_deref() {
-            None | Some("data_uri") => Ok(Self::DataUri),
-            Some("cid") => Ok(Self::Cid),
-            Some(other) => Err(Problem::validation(format!(
-                "`html_format` must be `data_uri` or `cid`; found {}.",
-                quoted(other)
-            ))),
-        }
+words! {
+    /// How the HTML of a response refers to the email's images.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum HtmlFormat {
+        /// The images are part of the HTML.
+        DataUri = "data_uri",
+        /// By their content IDs.
+        Cid = "cid",
     }
 }
 
 /// `GET /emails/receiving/{email_id}`.
 pub fn show(context: &Context<'_>) -> Answer {
     let email = named(context)?;
-    let mut html_format = HtmlFormat::read(context)?;
+    let html_format = context.one_of("html_format", HtmlFormat::WORDS)?;
+    let mut html_format = html_format.unwrap_or(HtmlFormat::DataUri);
     let mut html = email.html.as_deref().map(Cow::Borrowed);
     if html_format == HtmlFormat::DataUri
         && let Some(text) = &mut html
@@ -144,7 +134,7 @@ pub fn show(context: &Context<'_>) -> Answer {
             object: "email",
             item: record::Item(&email),
             html,
-            html_format,
+            html_format: html_format.as_str(),
             text: email.text.as_deref(),
             headers: &email.headers,
             authentication: email.authentication,
@@ -169,7 +159,7 @@ struct Record<'a> {
     item: record::Item<'a>,
     html: Option<Cow<'a, str>>,
     /// The format of this response, possibly not the requested one.
-    html_format: HtmlFormat,
+    html_format: &'static str,
     text: Option<&'a str>,
     headers: &'a BTreeMap<String, String>,
     authentication: Option<Authentication>,

@@ -48,11 +48,7 @@ pub fn show(context: &Context<'_>) -> Answer {
 pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.segments)?.id;
     let name = context.body(|fields| fields.required("name", non_blank))?;
-    let rename = |segment: &mut Segment| {
-        segment.name = name;
-        Ok(())
-    };
-    context.tenant.segments.try_change(id, rename).transpose()?;
+    context.tenant.segments.update(id, |segment| segment.name = name)?;
     Ok(answers::reference(object(context), id))
 }
 

@@ -9,16 +9,13 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
-use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery::suppressions::SuppressionService;
 use crate::model::suppression::{self, Origin, Suppression};
 use crate::resources::contacts::read_email;
-use crate::state::tenant::Tenant;
-use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
-use crate::wire::paging::{Mode, list, quoted};
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /suppressions`.
@@ -32,19 +29,8 @@ pub fn create(context: &Context<'_>) -> Answer {
 /// `GET /suppressions`: 20 by default, as in mode A; `origin` shows the entries of one origin.
 pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::A)?;
-    let page = match context.query("origin") {
-        None => context.tenant.suppressions.page(&window)?,
-        Some(word) => {
-            let origin = Origin::WORDS.iter().find(|(origin, _)| *origin == word);
-            let (_, origin) = origin.ok_or_else(|| {
-                let found = quoted(&word);
-                Problem::validation(format!(
-                    "`origin` must be `bounce`, `complaint` or `manual`; found {found}."
-                ))
-            })?;
-            context.tenant.suppressions.page_of(&window, [*origin], |_| true)?
-        }
-    };
+    let origin = context.one_of("origin", Origin::WORDS)?;
+    let page = context.tenant.suppressions.page_within(&window, origin)?;
     Ok(list(&page.show(suppression::Item)))
 }
 
@@ -65,15 +51,7 @@ fn service<'a>(context: &'a Context<'_>) -> SuppressionService<'a> {
 }
 
 fn named(context: &Context<'_>) -> Result<Arc<Suppression>, Problem> {
-    find(&context.tenant, &context.parameter(0)).ok_or_else(Suppression::not_found)
-}
-
-/// Finds an entry by its ID or its address.
-fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Suppression>> {
-    match Uuid::try_parse(id_or_address) {
-        Ok(id) => tenant.suppressions.get(id),
-        Err(_) => tenant.suppressions.by_key(id_or_address),
-    }
+    context.named(0, &context.tenant.suppressions)
 }
 
 /// The entries of a batch, as they are created or deleted.

@@ -15,7 +15,6 @@ use crate::context::Context;
 use crate::model::template::version::Version;
 use crate::model::template::{self, Template};
 use crate::state::tenant::Tenant;
-use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
 use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
@@ -30,7 +29,7 @@ pub enum Lookup {
 
 /// Looks up a template by ID or alias, for sending.
 pub fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
-    match find(tenant, id_or_alias) {
+    match tenant.templates.find(id_or_alias) {
         None => Lookup::Unknown,
         Some(template) => {
             let id = template.id;
@@ -39,15 +38,9 @@ pub fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
     }
 }
 
-/// Finds a template by ID or alias.
-pub fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> {
-    let by_id = Uuid::try_parse(id_or_alias).ok().and_then(|id| tenant.templates.get(id));
-    by_id.or_else(|| tenant.templates.by_key(id_or_alias))
-}
-
 /// Finds the template of the path.
 fn named(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
-    find(&context.tenant, &context.parameter(0)).ok_or_else(Template::not_found)
+    context.named(0, &context.tenant.templates)
 }
 
 /// `POST /templates`: creates a draft.
@@ -93,15 +86,14 @@ pub fn update(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     let input = TemplateInput::to_update(context)?;
     let (now, version) = (context.now(), context.state.next_id());
-    let changed = context.tenant.templates.try_change(id, |template| {
+    context.tenant.templates.update(id, |template| {
         if input.changes_content() {
             Arc::make_mut(&mut template.newest).id = version;
         }
         input.apply(template);
         template.updated_at = now;
-        Ok(answers::reference("template", id))
-    });
-    changed.ok_or_else(Template::not_found)?
+    })?;
+    Ok(answers::reference("template", id))
 }
 
 /// `POST /templates/{id_or_alias}/publish`: publishes the latest version. Repeating it has no effect.

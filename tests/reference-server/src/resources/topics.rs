@@ -92,14 +92,12 @@ pub fn show(context: &Context<'_>) -> Answer {
 pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.topics)?.id;
     let patch = context.body(TopicPatch::read)?;
-    let changed = context.tenant.topics.try_change(id, |topic| {
+    context.tenant.topics.update(id, |topic| {
         replace(&mut topic.name, patch.name);
         patch.description.apply(&mut topic.description);
         replace(&mut topic.visibility, patch.visibility);
         topic.updated_at = context.now();
-        Ok(())
-    });
-    changed.transpose()?;
+    })?;
     notify_webhooks(context, "topic.updated", context.tenant.topics.get(id));
     Ok(answers::reference("topic", id))
 }

@@ -78,13 +78,11 @@ pub fn show(context: &Context<'_>) -> Answer {
 pub fn update(context: &Context<'_>) -> Answer {
     let id = context.find(&context.tenant.webhooks)?.id;
     let patch = context.body(WebhookPatch::read)?;
-    let changed = context.tenant.webhooks.try_change(id, |webhook| {
+    context.tenant.webhooks.update(id, |webhook| {
         replace(&mut webhook.endpoint, patch.endpoint);
         replace(&mut webhook.events, patch.events);
         replace(&mut webhook.enabled, patch.enabled);
-        Ok(())
-    });
-    changed.transpose()?;
+    })?;
     Ok(answers::reference("webhook", id))
 }
 

@@ -15,7 +15,6 @@ use crate::model::email::attachments::{Content, MAX_BASE64};
 use crate::model::email::draft::Draft;
 use crate::state::http_clients::public::NotPublic;
 use crate::state::tenant::Tenant;
-use crate::store::size::Size as _;
 
 /// The number of emails whose files are fetched at the same time, each one file after the other. An email has at most 30 MiB of files, so
 /// at most 120 MiB are in flight.

@@ -17,7 +17,7 @@ use crate::clock::saturating_add;
 use crate::lock::lock;
 use crate::store::budget::Budget;
 use crate::store::changes;
-use crate::store::size::Size;
+use crate::store::size;
 use crate::wire::problem::Problem;
 
 /// The lifetime of a key (`docs/specification.md`, Limits).
@@ -213,7 +213,7 @@ impl Keys {
 
 /// The bytes of a key with its response.
 fn answer_size(answer: &Response<Bytes>) -> usize {
-    size_of::<Slot>() + answer.headers().size() + answer.body().heap_size()
+    size_of::<Slot>() + size::row::<HeaderMap>(size::headers(answer.headers())) + answer.body().len()
 }
 
 /// Releases the budget of an evicted tenant's responses.

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
 use url::Url;
 use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::lock::lock;
 use crate::store::expiring::{Expires, Expiring};
-use crate::store::size::{Size, heap_size};
 
 /// The maximum number of bytes of the images of an email. As Base64, they fit into the shown document.
 const MAX_EMAIL: usize = 16 << 20;
@@ -29,19 +29,17 @@ pub struct ImageJob {
 }
 
 /// A loaded image, with the media type of its content.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Image {
     pub kind: &'static str,
     pub bytes: Bytes,
 }
 
-heap_size!(Image { kind, bytes });
-
 /// The result for one URL: an image, or why it wasn't loaded.
 pub type ImageResult = Result<Image, String>;
 
 /// The loaded images of one email.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct LoadedImages {
     loaded_at: Timestamp,
     /// Sorted by URL.
@@ -64,16 +62,6 @@ impl LoadedImages {
 impl Expires for Arc<LoadedImages> {
     fn expires_at(&self) -> Timestamp {
         saturating_add(self.loaded_at, LIFETIME)
-    }
-}
-
-impl Size for LoadedImages {
-    fn heap_size(&self) -> usize {
-        let Self { loaded_at: _, images } = self;
-        let contents = images.iter().map(|(url, result)| {
-            url.heap_size() + result.as_ref().map_or_else(Size::heap_size, Size::heap_size)
-        });
-        images.capacity() * size_of::<(String, ImageResult)>() + contents.sum::<usize>()
     }
 }
 

@@ -36,14 +36,6 @@ impl InboxTables {
         }
     }
 
-    /// Finds an inbox by its ID or its address.
-    pub fn find(&self, id_or_address: &str) -> Option<Arc<Inbox>> {
-        match Uuid::try_parse(id_or_address) {
-            Ok(id) => self.inboxes.get(id),
-            Err(_) => self.inboxes.by_key(id_or_address),
-        }
-    }
-
     /// Finds the inbox that receives the mail for an address.
     pub fn receiver(&self, address: &str) -> Option<Arc<Inbox>> {
         self.inboxes.by_key(address).or_else(|| self.inboxes.oldest(&lower_case(address).into_owned()))

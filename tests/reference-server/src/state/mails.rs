@@ -14,7 +14,6 @@ use crate::state::event_bus::BusEventKind;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
 use crate::store::mails::{Mails, StoredMail};
-use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
 
 /// The number of mails changed under one lock, or deleted in one step of a job.

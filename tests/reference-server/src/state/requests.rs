@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 
 use crate::lock::lock;
-use crate::store::size::Size;
+use crate::store::size;
 
 /// A request and its response.
 #[derive(Clone, Debug)]
@@ -44,14 +44,12 @@ pub struct RecordedRequest {
     pub bodies_dropped: bool,
 }
 
-impl Size for RecordedRequest {
-    fn heap_size(&self) -> usize {
-        let head = self.path.heap_size() + self.query.heap_size() + self.headers.heap_size();
-        head + self.body.heap_size() + self.answer_headers.heap_size() + self.answer_body.heap_size()
-    }
-}
-
 impl RecordedRequest {
+    fn size(&self) -> usize {
+        let heap = size::heap(&(&self.path, &self.query, &self.body, &self.answer_body));
+        size::row::<Self>(heap + size::headers(&self.headers) + size::headers(&self.answer_headers))
+    }
+
     /// Drops what exceeds `max_bytes`: the bodies, then the headers, then the path and query. Returns the size in bytes.
     fn shorten(&mut self, max_bytes: usize) -> usize {
         let mut size = self.size();

@@ -19,7 +19,6 @@ use crate::state::tenant::Tenant;
 use crate::state::uses::Uses;
 use crate::store::budget::Budget;
 use crate::store::changes;
-use crate::store::size::Size;
 
 /// The tenants by name, and the bounds on their memory.
 #[derive(Debug)]

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::{Iter, Values};
 
-use crate::store::size::Size;
+use serde::Serialize;
+
+use crate::store::size;
 
 /// Values by name. To change a value, insert it again.
 #[derive(Debug)]
@@ -12,14 +14,14 @@ pub struct Counted<V> {
     bytes: usize,
 }
 
-impl<V: Size> Counted<V> {
+impl<V: Serialize> Counted<V> {
     pub(crate) fn new() -> Self {
         Self { values: HashMap::new(), bytes: 0 }
     }
 
     /// The bytes of an entry.
     pub fn size(name: &str, value: &V) -> usize {
-        name.len() + value.size()
+        name.len() + size::record(value)
     }
 
     pub fn insert(&mut self, name: String, value: V) {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use crate::store::counted::Counted;
-use crate::store::size::Size;
 
 /// A value that expires.
 pub trait Expires {
@@ -21,7 +21,7 @@ pub struct Expiring<V> {
     order_bytes: usize,
 }
 
-impl<V: Expires + Size> Expiring<V> {
+impl<V: Expires + Serialize> Expiring<V> {
     pub(crate) fn new() -> Self {
         Self { values: Counted::new(), order: BTreeSet::new(), order_bytes: 0 }
     }

@@ -8,13 +8,14 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use http::StatusCode;
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::lock::lock;
 use crate::store::budget::{Budget, Held};
 use crate::store::changes;
 use crate::store::ledger::{Ledger, Ordered, Persist};
-use crate::store::size::{Size, no_heap};
+use crate::store::size;
 use crate::wire::fields::Field;
 use crate::wire::paging::{Page, Window, quoted};
 use crate::wire::problem::Problem;
@@ -22,7 +23,7 @@ use crate::wire::problems::Checked;
 use crate::wire::readers::uuid;
 
 /// A record of a table, with its unique key and its groups for lookups.
-pub trait Record: Size {
+pub trait Record: Serialize {
     /// The name with its article, for error messages: `a template`.
     const NOUN: &'static str;
 
@@ -30,7 +31,7 @@ pub trait Record: Size {
     const PLURAL: &'static str;
 
     /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
-    type Group: Clone + Debug + Ord + Size;
+    type Group: Clone + Debug + Ord + Serialize;
 
     /// The unique key of this record, besides its ID.
     fn key(&self) -> Option<&str> {
@@ -57,6 +58,14 @@ pub trait Record: Size {
         false
     }
 
+    /// The size of this record, in bytes.
+    fn size(&self) -> usize
+    where
+        Self: Sized,
+    {
+        size::record(self)
+    }
+
     /// The name without an article.
     fn noun() -> &'static str {
         Self::NOUN.split_once(' ').map_or(Self::NOUN, |(_, noun)| noun)
@@ -78,10 +87,8 @@ pub fn lower_case(key: &str) -> Cow<'_, str> {
 }
 
 /// The group type of records without groups.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum NoGroup {}
-
-no_heap!(NoGroup);
 
 /// Records in the order of their creation, limited in number and bytes by the settings.
 ///
@@ -227,6 +234,12 @@ impl<T: Record> Table<T> {
         self.lock().by_key(key).cloned()
     }
 
+    /// Finds the record with this ID or key.
+    pub fn find(&self, id_or_key: &str) -> Option<Arc<T>> {
+        let by_id = Uuid::try_parse(id_or_key).ok().and_then(|id| self.get(id));
+        by_id.or_else(|| self.by_key(id_or_key))
+    }
+
     /// Lists all records, newest first.
     pub fn all(&self) -> Vec<Arc<T>> {
         self.lock().records.newest_first().cloned().collect()
@@ -249,6 +262,14 @@ impl<T: Record> Table<T> {
     /// One page of all records.
     pub fn page(&self, window: &Window) -> Result<Page<Arc<T>>, Problem> {
         window.show(&self.lock().records)
+    }
+
+    /// One page of the members of a group, or of all records. The cursor may be any record.
+    pub fn page_within(&self, window: &Window, group: Option<T::Group>) -> Result<Page<Arc<T>>, Problem> {
+        match group {
+            Some(group) => self.page_of(window, [group], |_| true),
+            None => self.page(window),
+        }
     }
 
     /// One page of the members of these groups. The cursor may be any record that `knows` accepts.
@@ -284,24 +305,29 @@ impl<T: Record + Clone> Table<T> {
         self.lock().change(id, change)
     }
 
-    /// Changes a record, unless the change fails, conflicts with another record's key or exceeds the budget; nothing is changed then.
-    /// Returns `None` if no record has this ID.
-    pub fn try_change<R>(
+    /// Changes a record, unless the result conflicts with another record's key or exceeds the budget; nothing is changed then.
+    ///
+    /// # Errors
+    /// Also fails if no record has this ID.
+    pub fn update<R>(&self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Result<R, Problem> {
+        self.try_update(id, |record| Ok(change(record)))
+    }
+
+    /// The same with a change that can fail.
+    pub fn try_update<R>(
         &self,
         id: Uuid,
         change: impl FnOnce(&mut T) -> Result<R, Problem>,
-    ) -> Option<Result<R, Problem>> {
+    ) -> Result<R, Problem> {
         let mut rows = self.lock();
-        let mut changed = T::clone(rows.get(id)?);
-        let made = change(&mut changed).and_then(|made| {
-            rows.check_key(&changed, Some(id))?;
-            let before = rows.records.position(id).and_then(|position| rows.sizes.get(&position)).copied();
-            let after = full_size(&changed, &Entries::of(&changed));
-            self.budget.check(before.unwrap_or_default(), after, T::PLURAL)?;
-            rows.replace(id, changed);
-            Ok(made)
-        });
-        Some(made)
+        let mut changed = T::clone(rows.get(id).ok_or_else(T::not_found)?);
+        let made = change(&mut changed)?;
+        rows.check_key(&changed, Some(id))?;
+        let before = rows.records.position(id).and_then(|position| rows.sizes.get(&position)).copied();
+        let after = full_size(&changed, &Entries::of(&changed));
+        self.budget.check(before.unwrap_or_default(), after, T::PLURAL)?;
+        rows.replace(id, changed);
+        Ok(made)
     }
 
     /// Changes every member of a group.
@@ -533,9 +559,9 @@ fn full_size<T: Record>(record: &T, entries: &Entries<T::Group>) -> usize {
     // Nodes of the set of members are at least half full.
     let groups = entries.groups.iter().map(|group| {
         let entries = if T::is_counted(group) { 2 } else { 1 };
-        entries * (2 * size_of::<(T::Group, u64)>() + group.heap_size())
+        entries * (2 * size_of::<(T::Group, u64)>() + size::heap(group))
     });
-    record.size() + entries.key.heap_size() + groups.sum::<usize>()
+    record.size() + entries.key.as_ref().map_or(0, String::len) + groups.sum::<usize>()
 }
 
 /// Releases the budget of an evicted tenant's records.

@@ -11,7 +11,9 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Display;
+use std::ops::RangeInclusive;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -20,6 +22,7 @@ use crate::wire::ignored::Ignored;
 use crate::wire::json::{self, Body, Entry, Object, has_control, kind};
 use crate::wire::location::Location;
 use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
 use crate::wire::problems::{Checked, Problems, Report, Reported};
 
 /// The maximum number of items of an array and of fields of an object, unless another rule is stricter. The specification doesn't define a
@@ -48,11 +51,31 @@ pub fn read<T>(
     read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
 ) -> Result<T, Problems> {
     let report = Report::new(ignored);
-    let input = match body {
-        Body::Object(object) => Fields::read(object.0, Location::Body, &report, read),
-        Body::Other(json) => Field::new(json.get(), Location::Body, &report).object(read),
-    };
+    let input = read_body(body, &report, read);
     report.finish(input)
+}
+
+/// Reads a body of the sandbox's own routes, which has no other fields than the known ones.
+pub fn read_strict<T>(
+    body: &[u8],
+    known: &[&str],
+    read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
+) -> Result<T, Problem> {
+    let ignored = RefCell::default();
+    let report = Report::strict(&ignored, known);
+    let input = read_body(Body::parse(body)?, &report, read);
+    Ok(report.finish(input)?)
+}
+
+fn read_body<T>(
+    body: Body<'_>,
+    report: &Report<'_>,
+    read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
+) -> Checked<T> {
+    match body {
+        Body::Object(object) => Fields::read(object.0, Location::Body, report, read),
+        Body::Other(json) => Field::new(json.get(), Location::Body, report).object(read),
+    }
 }
 
 /// Reads an object that is an item of the body, which is an array.
@@ -80,7 +103,7 @@ impl<'a> Fields<'a> {
         let mut fields = Self::new(entries, location, report);
         let input = read(&mut fields);
         for (name, _) in fields.entries.iter().flatten() {
-            report.ignore(&Location::Field(&location, name).pointer());
+            report.unread(&location, name);
         }
         input
     }
@@ -177,6 +200,13 @@ impl<'a> Fields<'a> {
         read: impl FnOnce(&Field<'_>) -> Checked<T>,
     ) -> Checked<Option<T>> {
         if needed { self.required(field, read).map(Some) } else { self.optional(field, read) }
+    }
+
+    /// Reads a boolean, false by default.
+    pub fn flag(&mut self, field: &str) -> Checked<bool> {
+        let boolean =
+            |field: &Field<'_>| serde_json::from_str(field.json).map_err(|_| field.mistyped("a boolean"));
+        Ok(self.optional(field, boolean)?.unwrap_or(false))
     }
 
     /// Reads an optional field. `null` counts as absent.
@@ -284,6 +314,15 @@ impl<'a> Field<'a> {
         kind(self.json)
     }
 
+    /// The value, where messages contain it, or else its type.
+    fn found(&self) -> Cow<'a, str> {
+        match (json::text(self.json), self.kind()) {
+            (Some(text), _) if self.report.is_strict() => quoted(&text).into(),
+            (_, "a number" | "a boolean") if self.report.is_strict() => self.json.into(),
+            (_, kind) => kind.into(),
+        }
+    }
+
     /// Reports that the value violates a rule, which continues a sentence that starts with the field's name.
     pub fn reject(&self, rule: impl Display) -> Reported {
         self.report.wrong(format_args!("`{}` {rule}.", self.location))
@@ -291,7 +330,7 @@ impl<'a> Field<'a> {
 
     /// Reports that the value has the wrong type.
     pub fn mistyped(&self, wanted: impl Display) -> Reported {
-        let found = self.kind();
+        let found = self.found();
         match self.location {
             Location::Body => {
                 self.report.wrong(format_args!("The body must be a JSON object; found {found}."))
@@ -340,6 +379,16 @@ impl<'a> Field<'a> {
             let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
             self.reject(format_args!("must be one of {}; found {}", words.join(", "), quoted(&text)))
         })
+    }
+
+    /// A whole number within these bounds.
+    pub fn integer<T: DeserializeOwned + Display + PartialOrd>(
+        &self,
+        range: RangeInclusive<T>,
+    ) -> Checked<T> {
+        let number = serde_json::from_str(self.json).ok().filter(|number| range.contains(number));
+        let (min, max) = range.into_inner();
+        number.ok_or_else(|| self.mistyped(format_args!("a whole number from {min} to {max}")))
     }
 
     /// Any JSON value; `None` if it is nested too deeply.
@@ -436,7 +485,6 @@ pub fn collect<T>(capacity: usize, read: impl Iterator<Item = Checked<T>>) -> Ch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::problem::Problem;
     use crate::wire::readers::{boolean, non_empty, string};
 
     fn checked<T>(body: &str, reader: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, String> {
@@ -469,6 +517,27 @@ mod tests {
         ] {
             assert_eq!(checked(body, read_all), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn strict_bodies_report_all_problems_with_the_values() {
+        let strict = |body: &str| {
+            let read = read_strict(body.as_bytes(), &["open", "size", "ids"], |fields| {
+                let open = fields.flag("open");
+                let size = fields.optional("size", |field| field.integer(1..=9_u8));
+                let ids = fields.optional("ids", |ids| ids.items()?.read(|_, id| string(id)));
+                Ok((open?, size?, ids?))
+            });
+            read.map_err(|problem| (problem.status.as_u16(), problem.message))
+        };
+        assert_eq!(strict("{}"), Ok((false, None, None)));
+        let (status, message) = strict(r#"{"open": "y", "size": 10, "x": 1, "ids": [1, {}]}"#).unwrap_err();
+        let expected = "`open` must be a boolean; found \"y\". `size` must be a whole number from 1 to 9; found 10. `ids[0]` must be a \
+            string; found 1. `ids[1]` must be a string; found an object. \"x\" is not a field here; these are: `open`, `size`, `ids`.";
+        assert_eq!((status, &*message), (422, expected));
+        let many = strict(&format!(r#"{{"ids": [{}1]}}"#, "1, ".repeat(30))).unwrap_err();
+        assert!(many.1.ends_with("found 1. (And 11 more problems.)"), "{}", many.1);
+        assert_eq!(strict("[").unwrap_err().0, 400);
     }
 
     #[test]

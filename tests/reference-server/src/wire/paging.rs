@@ -65,7 +65,8 @@ impl Window {
         Self::read_with(query, mode, |text| Uuid::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok())
     }
 
-    fn read_with(
+    /// The same for a list with other cursors.
+    pub fn read_with(
         query: Option<&str>,
         mode: Mode,
         decode: impl Fn(&str) -> Option<Uuid>,

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::fmt::Display;
 
 use crate::wire::ignored::Ignored;
+use crate::wire::location::Location;
+use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
 /// Evidence of a reported problem, so that a value can't be missing without a reason.
@@ -13,22 +15,24 @@ pub struct Reported(());
 /// A value that was read, or evidence that its problem was reported.
 pub type Checked<T> = Result<T, Reported>;
 
+/// The maximum number of problems that the sandbox's own routes report in words.
+const MAX_SENTENCES: usize = 20;
+
 /// All problems of an input, in the order of their detection: the first in words, the others as a count.
 #[derive(Debug)]
 pub struct Problems {
     name: &'static str,
-    first: String,
+    sentences: Vec<String>,
     more: usize,
 }
 
 impl From<Problems> for Problem {
     fn from(problems: Problems) -> Self {
-        let Problems { name, first, more } = problems;
-        let message = match more {
-            0 => first,
-            1 => format!("{first} (And 1 more problem.)"),
-            more => format!("{first} (And {more} more problems.)"),
-        };
+        let Problems { name, mut sentences, more } = problems;
+        if more > 0 {
+            sentences.push(format!("(And {more} more problem{}.)", if more == 1 { "" } else { "s" }));
+        }
+        let message = sentences.join(" ");
         Self { name, ..Self::validation(message) }
     }
 }
@@ -38,11 +42,23 @@ impl From<Problems> for Problem {
 pub struct Report<'a> {
     problems: RefCell<Option<Problems>>,
     ignored: &'a RefCell<Ignored>,
+    /// The known fields of a body of the sandbox's own routes.
+    known: Option<&'a [&'a str]>,
 }
 
 impl<'a> Report<'a> {
     pub fn new(ignored: &'a RefCell<Ignored>) -> Self {
-        Self { problems: RefCell::default(), ignored }
+        Self { problems: RefCell::default(), ignored, known: None }
+    }
+
+    /// For a body of the sandbox's own routes: no client is newer than this sandbox, so other fields than the known ones are problems. Messages
+    /// contain all problems and the invalid values.
+    pub fn strict(ignored: &'a RefCell<Ignored>, known: &'a [&'a str]) -> Self {
+        Self { known: Some(known), ..Self::new(ignored) }
+    }
+
+    pub fn is_strict(&self) -> bool {
+        self.known.is_some()
     }
 
     /// Reports a missing required field.
@@ -60,13 +76,30 @@ impl<'a> Report<'a> {
         self.add("invalid_attachment", message)
     }
 
-    /// Formats only the first problem: a hostile body can have thousands.
+    /// Formats only the first problems: a hostile body can have thousands.
     fn add(&self, name: &'static str, message: impl Display) -> Reported {
-        match &mut *self.problems.borrow_mut() {
-            Some(problems) => problems.more += 1,
-            none => *none = Some(Problems { name, first: message.to_string(), more: 0 }),
+        let (name, max) = if self.is_strict() { ("validation_error", MAX_SENTENCES) } else { (name, 1) };
+        let mut problems = self.problems.borrow_mut();
+        let problems = problems.get_or_insert(Problems { name, sentences: Vec::new(), more: 0 });
+        if problems.sentences.len() < max {
+            problems.sentences.push(message.to_string());
+        } else {
+            problems.more += 1;
         }
         Reported(())
+    }
+
+    /// Reports or ignores a field that wasn't read.
+    pub fn unread(&self, location: &Location<'_>, name: &str) {
+        match self.known {
+            Some(known) if known.contains(&name) => {}
+            Some(known) => {
+                let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
+                let (name, known) = (quoted(name), known.join(", "));
+                self.wrong(format_args!("{name} is not a field here; these are: {known}."));
+            }
+            None => self.ignore(&Location::Field(location, name).pointer()),
+        }
     }
 
     /// Whether some empty values count as absent, and `[]` as an object without fields.
@@ -86,7 +119,8 @@ impl<'a> Report<'a> {
             (Ok(input), None) => Ok(input),
             // The evidence would have to be from another report.
             (Err(Reported(())), None) => {
-                Err(Problems { name: "validation_error", first: "The body is invalid.".to_owned(), more: 0 })
+                let sentences = vec!["The body is invalid.".to_owned()];
+                Err(Problems { name: "validation_error", sentences, more: 0 })
             }
         }
     }

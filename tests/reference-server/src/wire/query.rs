@@ -9,6 +9,9 @@ use uuid::Uuid;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
+/// The words of a switch.
+pub const BOOLEANS: [(&str, bool); 2] = [("true", true), ("false", false)];
+
 /// The parameters of a query.
 pub struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
@@ -24,14 +27,22 @@ impl<'a> Parameters<'a> {
 
     /// A switch, off by default.
     pub fn flag(&self, name: &str) -> Result<bool, Problem> {
-        let given = self.text(name).map(|text| word(name, text, &[("true", true), ("false", false)]));
-        Ok(given.transpose()?.unwrap_or(false))
+        Ok(self.one_of(name, &BOOLEANS)?.unwrap_or(false))
+    }
+
+    /// The values of a repeated parameter.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(found, _)| found == name).map(|(_, value)| &**value)
+    }
+
+    /// One of these words.
+    pub fn one_of<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, Problem> {
+        self.text(name).map(|text| word(name, text, words)).transpose()
     }
 
     /// The different items of a list.
     fn list(&self, name: &str) -> Option<Vec<&str>> {
-        let values = self.0.iter().filter(|(found, _)| found == name);
-        let items = values.flat_map(|(_, value)| value.split(',')).map(str::trim);
+        let items = self.all(name).flat_map(|value| value.split(',')).map(str::trim);
         let mut seen = HashSet::new();
         let items: Vec<_> = items.filter(|item| seen.insert(*item)).collect();
         (!items.is_empty()).then_some(items)

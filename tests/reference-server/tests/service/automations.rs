@@ -514,7 +514,7 @@ fn a_failing_step_fails_its_run_with_a_reason() {
         (step("x", "contact_update", json!({"unsubscribed": {"var": "event.plan"}})), "must be a boolean"),
         (
             step("x", "contact_update", json!({"first_name": {"var": "event.seats"}})),
-            "must be a line of text",
+            "`first_name` must be a string; found a number.",
         ),
     ] {
         let sandbox = Sandbox::new();

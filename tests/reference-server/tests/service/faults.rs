@@ -106,7 +106,7 @@ fn an_invalid_rule_is_rejected_with_all_problems() {
     let sandbox = Sandbox::new();
     for (rule, said) in [
         (json!({}), &["Missing `action`"][..]),
-        (json!([]), &["must be an object; found an array"]),
+        (json!([]), &["must be a JSON object; found an array"]),
         (json!({"action": "explode"}), &["`action` must be one of answer, drop, lose", "found \"explode\""]),
         (json!({"action": 1}), &["`action` must be a string; found 1"]),
         (

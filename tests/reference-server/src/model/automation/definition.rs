@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use crate::model::event::RESERVED_PREFIX;
 use crate::store::interned::{Interned, word};
-use crate::store::size::{heap_size, no_heap};
 use crate::wire::fields::Fields;
 use crate::wire::paging::quoted;
 use crate::wire::problems::Checked;
 use crate::wire::readers::non_empty;
+use crate::wire::view::view;
 use crate::wire::words::words;
 
 pub use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
@@ -52,11 +52,6 @@ pub struct Connection {
     pub to: String,
     pub kind: BranchKind,
 }
-
-heap_size!(Definition { steps, connections });
-heap_size!(Step { key, kind, config, action });
-heap_size!(Connection { from, to, kind });
-no_heap!(BranchKind);
 
 words! {
     /// The type of a connection: the outcome that selects it.
@@ -183,5 +178,21 @@ impl Connection {
         let to = fields.required("to", non_empty);
         let kind = fields.optional("type", |field| field.one_of(BranchKind::WORDS));
         Ok(Self { from: from?, to: to?, kind: kind?.unwrap_or(BranchKind::Default) })
+    }
+}
+
+view! {
+    pub StepView of step: Step {
+        key: step.key,
+        type: step.kind,
+        config: step.config,
+    }
+}
+
+view! {
+    pub ConnectionView of connection: Connection {
+        from: connection.from,
+        to: connection.to,
+        type: connection.kind.as_str(),
     }
 }

@@ -4,12 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::event::RESERVED_PREFIX;
-use crate::store::size::Size;
-use crate::wire::change::Change;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::json::kind;
 use crate::wire::paging::quoted;
-use crate::wire::problems::{Checked, Reported};
+use crate::wire::problems::Checked;
 use crate::wire::readers::non_empty;
 
 /// The maximum nesting depth of rules. The specification doesn't define one; readable rules aren't deeper.
@@ -21,30 +19,6 @@ pub enum Rule {
     All(Vec<Rule>),
     Any(Vec<Rule>),
     Field { name: String, condition: Condition },
-}
-
-impl Size for Rule {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::All(rules) | Self::Any(rules) => rules.heap_size(),
-            Self::Field { name, condition } => name.heap_size() + condition.heap_size(),
-        }
-    }
-}
-
-impl Size for Condition {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Is(value) | Self::IsNot(value) => value.heap_size(),
-            Self::Contains(text) | Self::StartsWith(text) | Self::EndsWith(text) => text.heap_size(),
-            Self::Above(_)
-            | Self::AtLeast(_)
-            | Self::Below(_)
-            | Self::AtMost(_)
-            | Self::Exists
-            | Self::IsEmpty => 0,
-        }
-    }
 }
 
 /// The condition that a field must meet.
@@ -183,12 +157,56 @@ fn read_rules(fields: &mut Fields<'_>, depth: usize) -> Checked<Vec<Rule>> {
     })
 }
 
+/// The operators, with what they compare a field with.
+const OPERATORS: [(&str, Operand); 11] = [
+    ("eq", Operand::Scalar(Condition::Is)),
+    ("neq", Operand::Scalar(Condition::IsNot)),
+    ("gt", Operand::Number(Condition::Above)),
+    ("gte", Operand::Number(Condition::AtLeast)),
+    ("lt", Operand::Number(Condition::Below)),
+    ("lte", Operand::Number(Condition::AtMost)),
+    ("contains", Operand::Text(Condition::Contains)),
+    ("starts_with", Operand::Text(Condition::StartsWith)),
+    ("ends_with", Operand::Text(Condition::EndsWith)),
+    ("exists", Operand::None(|| Condition::Exists)),
+    ("is_empty", Operand::None(|| Condition::IsEmpty)),
+];
+
+#[derive(Clone, Copy)]
+enum Operand {
+    Scalar(fn(Value) -> Condition),
+    Number(fn(f64) -> Condition),
+    Text(fn(String) -> Condition),
+    None(fn() -> Condition),
+}
+
 fn read_field(fields: &mut Fields<'_>) -> Checked<Rule> {
     let name = fields.required("field", read_variable);
-    let operator = fields.required("operator", non_empty);
-    let given =
-        fields.patch("value", |field| field.value().ok_or_else(|| field.reject("is nested too deeply")));
-    let condition = read_condition(fields, &operator?, given?)?;
+    let operator = fields.required("operator", |field| Ok((non_empty(field)?, field.one_of(&OPERATORS)?)));
+    let value =
+        fields.nullable("value", |field| field.value().ok_or_else(|| field.reject("is nested too deeply")));
+    let ((operator, operand), value) = (operator?, value?);
+    let wrong = |what: &str, found: &Value| {
+        let found = found.to_string();
+        fields.reject("value", format_args!("must be {what} for `{operator}`; found {}", kind(&found)))
+    };
+    let condition = match (operand, value) {
+        (Operand::None(condition), None) => condition(),
+        (Operand::None(_), Some(_)) => {
+            let rule = format_args!("must be absent, since `{operator}` takes no value");
+            return Err(fields.reject("value", rule));
+        }
+        (_, None) => return Err(fields.report().missing(fields.name("value"))),
+        (Operand::Scalar(_), Some(value @ (Value::Array(_) | Value::Object(_)))) => {
+            return Err(wrong("a string, a number, a boolean or null", &value));
+        }
+        (Operand::Scalar(condition), Some(value)) => condition(value),
+        (Operand::Number(condition), Some(value)) => {
+            condition(value.as_f64().ok_or_else(|| wrong("a number", &value))?)
+        }
+        (Operand::Text(condition), Some(Value::String(text))) => condition(text),
+        (Operand::Text(_), Some(value)) => return Err(wrong("a string", &value)),
+    };
     Ok(Rule::Field { name: name?, condition })
 }
 
@@ -209,62 +227,6 @@ pub fn read_variable(field: &Field<'_>) -> Checked<String> {
         )));
     }
     Ok(name)
-}
-
-fn read_condition(fields: &Fields<'_>, operator: &str, given: Change<Value>) -> Checked<Condition> {
-    let wrong = |what: &str, found: &Value| {
-        let found = found.to_string();
-        Err(fields.reject("value", format_args!("must be {what} for `{operator}`; found {}", kind(&found))))
-    };
-    let value = match given {
-        Change::Keep => None,
-        Change::Clear => Some(Value::Null),
-        Change::Set(value) => Some(value),
-    };
-    let without = matches!(operator, "exists" | "is_empty");
-    let Some(value) = value else {
-        return match operator {
-            "exists" => Ok(Condition::Exists),
-            "is_empty" => Ok(Condition::IsEmpty),
-            operator if WITH_VALUE.contains(&operator) => Err(fields.report().missing(fields.name("value"))),
-            operator => Err(unknown_operator(fields, operator)),
-        };
-    };
-    if without {
-        return Err(fields.reject("value", format_args!("must be absent, since `{operator}` takes no value")));
-    }
-    let number: Option<fn(f64) -> Condition> = match operator {
-        "gt" => Some(Condition::Above),
-        "gte" => Some(Condition::AtLeast),
-        "lt" => Some(Condition::Below),
-        "lte" => Some(Condition::AtMost),
-        _ => None,
-    };
-    let text: Option<fn(String) -> Condition> = match operator {
-        "contains" => Some(Condition::Contains),
-        "starts_with" => Some(Condition::StartsWith),
-        "ends_with" => Some(Condition::EndsWith),
-        _ => None,
-    };
-    match (operator, number, text, value) {
-        ("eq" | "neq", _, _, value @ (Value::Array(_) | Value::Object(_))) => {
-            wrong("a string, a number, a boolean or null", &value)
-        }
-        ("eq", _, _, value) => Ok(Condition::Is(value)),
-        ("neq", _, _, value) => Ok(Condition::IsNot(value)),
-        (_, Some(ask), _, value) => value.as_f64().map(ask).map_or_else(|| wrong("a number", &value), Ok),
-        (_, _, Some(ask), Value::String(text)) => Ok(ask(text)),
-        (_, _, Some(_), value) => wrong("a string", &value),
-        _ => Err(unknown_operator(fields, operator)),
-    }
-}
-
-const WITH_VALUE: [&str; 9] = ["eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "ends_with"];
-
-fn unknown_operator(fields: &Fields<'_>, operator: &str) -> Reported {
-    let names = WITH_VALUE.iter().chain(&["exists", "is_empty"]).map(|name| format!("`{name}`"));
-    let (names, found) = (names.collect::<Vec<_>>().join(", "), quoted(operator));
-    fields.reject("operator", format_args!("must be one of {names}; found {found}"))
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use crate::model::automation::definition::{Action, BranchKind, Definition, EventName};
 use crate::store::interned::{Interned, word};
-use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -38,24 +37,6 @@ pub struct Run {
     waits: u64,
 }
 
-heap_size!(Run {
-    id,
-    automation,
-    contact,
-    event,
-    definition,
-    status,
-    created_at,
-    started_at,
-    completed_at,
-    steps,
-    received,
-    waiting,
-    waits
-});
-heap_size!(Progress { status, started_at, completed_at, output, error });
-no_heap!(Status, Waiting);
-
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Waiting {
     index: usize,
@@ -73,7 +54,7 @@ words! {
 }
 
 /// The groups of runs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Group {
     /// The runs of an automation.
     Of(Uuid),
@@ -83,15 +64,6 @@ pub enum Group {
     WaitsFor(Uuid, String),
     /// The ended runs of all automations.
     Ended,
-}
-
-impl Size for Group {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Of(_) | Self::WithStatus(..) | Self::Ended => 0,
-            Self::WaitsFor(_, name) => name.heap_size(),
-        }
-    }
 }
 
 impl table::Record for Run {

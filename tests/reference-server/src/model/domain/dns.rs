@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use crate::model::domain::Setup;
 use crate::store::interned::{Interned, word};
-use crate::store::size::{heap_size, no_heap};
 
 /// The parent domain of the hosts of all regions.
 const SERVICE: &str = "mail.example";
@@ -32,9 +31,6 @@ pub struct DnsRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,
 }
-
-heap_size!(DnsRecord { record, name, kind, value, ttl, status, priority });
-no_heap!(RecordStatus);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use crate::mime::limits::{MAX_WORD, is_plain};
 use crate::mime::{self, NotParsed};
-use crate::store::size::Size;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::input::input;
 use crate::wire::json::{has_control, text};
@@ -62,16 +61,6 @@ impl Content {
             Self::Bytes(bytes) => Some(bytes.len()),
             Self::Hosted(_) => None,
         }
-    }
-}
-
-impl Size for Attachment {
-    fn heap_size(&self) -> usize {
-        let content = match &self.content {
-            Content::Bytes(bytes) => bytes.heap_size(),
-            Content::Hosted(url) => url.heap_size(),
-        };
-        content + self.filename.heap_size() + self.content_type.heap_size() + self.content_id.heap_size()
     }
 }
 

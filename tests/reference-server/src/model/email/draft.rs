@@ -10,7 +10,7 @@ use crate::model::email::attachments::Attachment;
 use crate::model::email::bodies::Bodies;
 use crate::model::email::recipients::Mailbox;
 use crate::model::email::tags::Tag;
-use crate::store::size::Size;
+use crate::store::size;
 
 /// The broadcast or automation that an email originates from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -50,6 +50,13 @@ impl Draft {
         self.to.iter().chain(self.cc.iter().flatten()).chain(self.bcc.iter().flatten())
     }
 
+    /// The number of bytes, excluding the bodies, shared with its email.
+    pub fn size(&self) -> usize {
+        let recipients = (&self.to, &self.cc, &self.bcc, &self.reply_to);
+        let content = (&self.subject, &self.headers, &self.attachments, &self.tags);
+        size::row::<Self>(size::heap(&(&self.from, recipients, content)))
+    }
+
     /// Drops the other recipients.
     pub fn retain_recipients(&mut self, mut keeps: impl FnMut(&Mailbox) -> bool) {
         self.to.retain(&mut keeps);
@@ -61,19 +68,5 @@ impl Draft {
                 *copies = None;
             }
         }
-    }
-}
-
-/// Excludes the bodies, shared with its email.
-impl Size for Draft {
-    fn heap_size(&self) -> usize {
-        let lists = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
-        lists
-            + self.from.heap_size()
-            + self.to.heap_size()
-            + self.subject.heap_size()
-            + self.headers.heap_size()
-            + self.attachments.heap_size()
-            + self.tags.heap_size()
     }
 }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::model::metric::Metric;
-use crate::store::size::{heap_size, no_heap};
 use crate::wire::words::words;
 
 /// Details of an email's events.
@@ -17,9 +16,6 @@ pub struct Engagement {
     /// When the recipient used the unsubscribe link.
     pub unsubscribed_at: Option<Timestamp>,
 }
-
-heap_size!(Engagement { soft_bounces, clicks, unsubscribed_at });
-no_heap!(BounceType);
 
 /// The detail of one event.
 #[derive(Debug)]

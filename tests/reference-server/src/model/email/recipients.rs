@@ -3,7 +3,6 @@
 use email_address::EmailAddress;
 use serde::{Deserialize, Serialize};
 
-use crate::store::size::Size;
 use crate::wire::fields::{Field, Fields, MAX_ENTRIES};
 use crate::wire::json::{has_control, text};
 use crate::wire::paging::quoted;
@@ -26,12 +25,6 @@ pub struct Mailbox {
 /// The mailboxes as given.
 pub fn texts(list: &[Mailbox]) -> Vec<&str> {
     list.iter().map(|one| one.text.as_str()).collect()
-}
-
-impl Size for Mailbox {
-    fn heap_size(&self) -> usize {
-        self.text.heap_size() + self.name.heap_size() + self.address.heap_size()
-    }
 }
 
 impl Mailbox {

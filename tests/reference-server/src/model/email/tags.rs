@@ -1,8 +1,5 @@
 //! Tags (`docs/specification.md`, POST /emails, Tag rules).
 
-use std::sync::Arc;
-
-use crate::store::size::Size;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::paging::quoted;
 use crate::wire::problems::Checked;
@@ -20,19 +17,6 @@ pub struct Tag {
     pub name: String,
     /// Same rules as the name.
     pub value: String,
-}
-
-/// Shared by an email and its draft.
-impl Size for Arc<[Tag]> {
-    fn heap_size(&self) -> usize {
-        size_of_val::<[Tag]>(self) + self.iter().map(Size::heap_size).sum::<usize>()
-    }
-}
-
-impl Size for Tag {
-    fn heap_size(&self) -> usize {
-        self.name.heap_size() + self.value.heap_size()
-    }
 }
 
 /// Reads the tags of an email.

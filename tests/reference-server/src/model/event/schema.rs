@@ -5,7 +5,6 @@ use jiff::civil::{Date, DateTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::store::size::{Size, no_heap};
 use crate::wire::fields::Field;
 use crate::wire::json::kind;
 use crate::wire::problems::{Checked, Report};
@@ -24,14 +23,6 @@ words! {
         Date = "date",
     }
 }
-
-impl Size for Schema {
-    fn heap_size(&self) -> usize {
-        self.0.heap_size()
-    }
-}
-
-no_heap!(Type);
 
 impl Schema {
     /// Reads an object of field names and types.

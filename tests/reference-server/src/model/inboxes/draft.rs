@@ -10,7 +10,6 @@ use uuid::Uuid;
 use crate::content::text::derive;
 use crate::model::email::attachments::Attachment;
 use crate::model::email::recipients::{Mailbox, texts};
-use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::iso;
@@ -40,22 +39,6 @@ pub struct InboxDraft {
     pub updated_at: Timestamp,
 }
 
-heap_size!(InboxDraft {
-    id,
-    inbox,
-    replies_to,
-    to,
-    cc,
-    bcc,
-    subject,
-    html,
-    text,
-    attachments,
-    progress,
-    created_at,
-    updated_at,
-});
-
 /// Whether a draft was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Progress {
@@ -65,14 +48,8 @@ pub enum Progress {
     Sent(Uuid),
 }
 
-impl Size for Progress {
-    fn heap_size(&self) -> usize {
-        0
-    }
-}
-
 /// How drafts are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Group {
     /// The drafts of an inbox that weren't sent.
     Open(Uuid),
@@ -82,12 +59,6 @@ pub enum Group {
     OpenReply(Uuid),
     /// All drafts of replies in a thread.
     Thread(Uuid),
-}
-
-impl Size for Group {
-    fn heap_size(&self) -> usize {
-        0
-    }
 }
 
 impl table::Record for InboxDraft {

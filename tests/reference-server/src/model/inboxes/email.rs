@@ -10,7 +10,6 @@ use crate::content::text::derive;
 use crate::model::email::recipients::Mailbox;
 use crate::model::email::{Email, attachments};
 use crate::model::received::Received;
-use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table;
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
@@ -52,29 +51,6 @@ pub struct InboxEmail {
     pub received_at: Timestamp,
 }
 
-heap_size!(InboxEmail {
-    id,
-    inbox,
-    thread,
-    direction,
-    received,
-    from,
-    to,
-    cc,
-    bcc,
-    reply_to,
-    subject,
-    message_id,
-    references,
-    html,
-    text,
-    derived,
-    attachments,
-    read,
-    received_at,
-});
-no_heap!(Direction);
-
 /// An attachment's metadata.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct File {
@@ -83,8 +59,6 @@ pub struct File {
     /// In bytes; unknown for a hosted file.
     pub size: Option<usize>,
 }
-
-heap_size!(File { id, filename, size });
 
 words! {
     /// Whether an email was received or sent.
@@ -97,19 +71,10 @@ words! {
 }
 
 /// How the emails of threads are found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Group {
     Thread(Uuid),
     MessageId { inbox: Uuid, id: String },
-}
-
-impl Size for Group {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Thread(_) => 0,
-            Self::MessageId { id, .. } => id.heap_size(),
-        }
-    }
 }
 
 impl table::Record for InboxEmail {

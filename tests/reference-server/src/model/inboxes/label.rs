@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::store::size::heap_size;
 use crate::store::table;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -23,8 +22,6 @@ pub struct Label {
     /// The inbox and the name in lower case.
     key: String,
 }
-
-heap_size!(Label { id, inbox, name, color, created_at, key });
 
 impl Label {
     pub fn new(id: Uuid, inbox: Uuid, name: String, color: String, created_at: Timestamp) -> Self {

@@ -11,7 +11,6 @@ use uuid::Uuid;
 use crate::clock::saturating_add;
 use crate::model::inboxes::email::{Direction, InboxEmail};
 use crate::model::inboxes::label::{self, Label};
-use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table;
 use crate::wire::timestamp::iso;
 use crate::wire::words::words;
@@ -40,8 +39,6 @@ words! {
     }
 }
 
-no_heap!(Folder);
-
 /// A thread. The addresses are the newest email's.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Thread {
@@ -68,40 +65,12 @@ pub struct Thread {
     participants: BTreeSet<String>,
 }
 
-heap_size!(Thread {
-    id,
-    inbox,
-    subject,
-    from,
-    to,
-    cc,
-    bcc,
-    labels,
-    emails,
-    has_attachment,
-    read,
-    folder,
-    received_at,
-    trashed_at,
-    normalized,
-    participants,
-});
-
 /// How threads are found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Group {
     Listed { inbox: Uuid, folder: Folder, read: bool },
     Labeled { label: Uuid, folder: Folder, read: bool },
     Subject { inbox: Uuid, subject: String, participant: String },
-}
-
-impl Size for Group {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Listed { .. } | Self::Labeled { .. } => 0,
-            Self::Subject { subject, participant, .. } => subject.heap_size() + participant.heap_size(),
-        }
-    }
 }
 
 impl table::Record for Thread {

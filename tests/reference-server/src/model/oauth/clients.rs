@@ -8,7 +8,6 @@ use subtle::ConstantTimeEq as _;
 use url::{Host, Url};
 
 use crate::model::oauth::SCOPES;
-use crate::store::size::heap_size;
 
 /// A registered OAuth client (`docs/specification.md`, OAuth artifacts).
 ///
@@ -64,21 +63,6 @@ impl ClientSecret {
 fn hash(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(secret))
 }
-
-heap_size!(ClientSecret { method, hash });
-
-heap_size!(OAuthClient {
-    client_id,
-    name,
-    redirect_uris,
-    grant_types,
-    scopes_allowed,
-    client_uri,
-    logo_uri,
-    disabled,
-    secret,
-    is_dynamic
-});
 
 impl OAuthClient {
     /// A client with both grant types, all scopes and this redirect URI.

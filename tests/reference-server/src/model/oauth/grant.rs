@@ -8,13 +8,12 @@ use crate::clock::saturating_add;
 use crate::model::oauth::CODE;
 use crate::store::expiring::Expires;
 use crate::store::interned::{Interned, dated};
-use crate::store::size::heap_size;
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
 /// A validated authorization request that waits for consent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Request {
     pub client_id: String,
     pub redirect_uri: String,
@@ -26,9 +25,7 @@ pub struct Request {
     pub until: Timestamp,
 }
 
-heap_size!(Request { client_id, redirect_uri, scopes, state, challenge, token, until });
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Code {
     pub request: Request,
     pub tenant: String,
@@ -53,20 +50,6 @@ pub struct Grant {
     pub generation: u64,
     pub issued_at: Timestamp,
 }
-
-heap_size!(Code { request, tenant, until, redeemed });
-heap_size!(Grant {
-    id,
-    tenant,
-    client_id,
-    client_name,
-    logo_uri,
-    scopes,
-    created_at,
-    revoked,
-    generation,
-    issued_at
-});
 
 impl Expires for Request {
     fn expires_at(&self) -> Timestamp {

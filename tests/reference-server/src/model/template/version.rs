@@ -12,7 +12,6 @@ use crate::model::email::bodies::Bodies;
 use crate::model::email::personalized::{RecipientValues, is_unsubscribe};
 use crate::model::email::recipients::Mailbox;
 use crate::model::value::{PropertyValue, ValueType};
-use crate::store::size::heap_size;
 
 /// An immutable version, created by an edit and fixed by publishing.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -26,9 +25,6 @@ pub struct Version {
     pub text: Option<String>,
     pub variables: Vec<Variable>,
 }
-
-heap_size!(Version { id, from, subject, reply_to, html, text, variables });
-heap_size!(Variable { id, key, r#type, fallback_value, created_at });
 
 /// The definition of a variable.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -22,7 +22,7 @@ use crate::state::State;
 use crate::state::job::Job;
 use crate::state::quota;
 use crate::state::tenant::Tenant;
-use crate::store::size::Size as _;
+use crate::store::size;
 use crate::wire::problem::Problem;
 
 /// An event that concerns a contact.
@@ -54,7 +54,7 @@ pub fn handle_event(
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
         if let Some(index) = woken {
             let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
-            let outcome = match tenant.runs.check_growth(output.heap_size()) {
+            let outcome = match tenant.runs.check_growth(size::heap(&output)) {
                 Ok(()) => Outcome::Done(BranchKind::EventReceived, Some(output)),
                 Err(problem) => Outcome::Failed(problem.message),
             };

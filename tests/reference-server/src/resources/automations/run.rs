@@ -11,8 +11,8 @@ use crate::context::Context;
 use crate::model::automation::run;
 use crate::store::table::Record as _;
 use crate::wire::answers::Answer;
-use crate::wire::paging::{Mode, list, quoted};
-use crate::wire::problem::{self, Problem};
+use crate::wire::paging::{Mode, list};
+use crate::wire::problem;
 use crate::wire::timestamp::database;
 
 pub use crate::model::automation::run::{Group, Status};
@@ -20,7 +20,7 @@ pub use crate::model::automation::run::{Group, Status};
 /// `GET /automations/{id}/runs`, mode B.
 pub fn index(context: &Context<'_>) -> Answer {
     let window = context.window(Mode::B)?;
-    let wanted = context.query("status").map(|words| read_statuses(&words)).transpose()?;
+    let wanted = context.parameters().words("status", Status::WORDS)?;
     let automation = context.find(&context.tenant.automations)?.id;
     let with_status = |status| Group::WithStatus(automation, status);
     let groups = wanted
@@ -47,19 +47,6 @@ pub fn show(context: &Context<'_>) -> Answer {
     });
     let detail = Detail { object: "automation_run", item: run::Item(&run), steps: steps.collect() };
     Ok(problem::json(StatusCode::OK, &detail))
-}
-
-/// A comma-separated list of statuses. (The specification doesn't define empty entries; they are invalid.)
-fn read_statuses(words: &str) -> Result<Vec<Status>, Problem> {
-    let read = words.split(',').map(|word| {
-        Status::WORDS.iter().find(|(name, _)| *name == word).map(|(_, status)| *status).ok_or_else(|| {
-            Problem::validation(format!(
-                "`status` must be a comma-separated list of `running`, `completed`, `failed`, `cancelled`; found {}.",
-                quoted(word)
-            ))
-        })
-    });
-    read.collect()
 }
 
 #[derive(Serialize)]

@@ -12,12 +12,10 @@ use crate::model::automation::definition::{EmailAction, Part, ValueSource};
 use crate::model::automation::rule::Facts;
 use crate::model::contact::Contact;
 use crate::model::email::draft::{Draft, Origin};
-use crate::model::value::PropertyValue;
-use crate::resources::contact_properties;
+use crate::resources::contacts::ContactInput;
 use crate::state::State;
 use crate::state::quota;
 use crate::state::tenant::Tenant;
-use crate::wire::json::has_control;
 use crate::wire::timestamp::database;
 
 type Done = Result<Option<Value>, String>;
@@ -25,14 +23,6 @@ type Done = Result<Option<Value>, String>;
 /// The contact's facts for rules and values at `contact.…`; null if the contact was deleted.
 pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
     let Some(contact) = tenant.contacts.get(id) else { return Value::Null };
-    let properties = contact.properties.iter().map(|(key, value)| {
-        let value = match value {
-            PropertyValue::Text(text) => Value::String(text.clone()),
-            PropertyValue::Number(number) => Value::Number(number.clone()),
-            PropertyValue::Boolean(yes) => Value::Bool(*yes),
-        };
-        (key.clone(), value)
-    });
     json!({
         "id": contact.id.to_string(),
         "email": contact.email,
@@ -40,7 +30,7 @@ pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
         "last_name": contact.last_name,
         "unsubscribed": contact.unsubscribed,
         "created_at": database(contact.created_at),
-        "properties": properties.collect::<Map<_, _>>(),
+        "properties": contact.properties,
     })
 }
 
@@ -103,72 +93,27 @@ pub(super) fn send_email(
     Ok(Some(json!({ "email_id": email.to_string() })))
 }
 
-/// A change of one field of a contact.
-enum Change {
-    FirstName(Option<String>),
-    LastName(Option<String>),
-    Unsubscribed(bool),
-    Property(String, Option<PropertyValue>),
-}
-
-/// Updates the contact. Fields without a value in the run stay unchanged.
+/// Updates the contact like `PATCH /contacts/{id}`. Fields without a value in the run stay unchanged.
 pub(super) fn update_contact(
     contacts: ContactService<'_>,
     id: Uuid,
     parts: &[(Part, ValueSource)],
     facts: &Facts<'_>,
 ) -> Done {
-    let mut changes = Vec::new();
+    let mut patch = json!({ "properties": {} });
     for (part, given) in parts {
-        if let Some(value) = known(given, facts) {
-            changes.push(change(contacts.tenant, part, value)?);
+        let Some(value) = known(given, facts) else { continue };
+        match part {
+            Part::FirstName => patch["first_name"] = value,
+            Part::LastName => patch["last_name"] = value,
+            Part::Unsubscribed => patch["unsubscribed"] = value,
+            Part::Property(key) => patch["properties"][key] = value,
         }
     }
-    let done = contacts.change(id, |contact| {
-        for change in changes {
-            match change {
-                Change::FirstName(name) => contact.first_name = name,
-                Change::LastName(name) => contact.last_name = name,
-                Change::Unsubscribed(unsubscribed) => contact.unsubscribed = unsubscribed,
-                Change::Property(key, None) => drop(contact.properties.remove(&key)),
-                Change::Property(key, Some(value)) => drop(contact.properties.insert(key, value)),
-            }
-        }
-    });
-    done.ok_or_else(deleted)?.map_err(|problem| problem.message)?;
+    let input = ContactInput::patch(&patch, contacts.tenant).map_err(|problem| problem.message)?;
+    contact(contacts.tenant, id)?;
+    contacts.change(id, |contact| input.apply(contact)).map_err(|problem| problem.message)?;
     Ok(None)
-}
-
-fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> {
-    let name = |value: Value| match value {
-        Value::Null => Ok(None),
-        Value::String(name) if !has_control(&name) => Ok(Some(name)),
-        other => Err(format!("A name must be a line of text or null; found {other}.")),
-    };
-    match part {
-        Part::FirstName => name(value).map(Change::FirstName),
-        Part::LastName => name(value).map(Change::LastName),
-        Part::Unsubscribed => match value {
-            Value::Bool(unsubscribed) => Ok(Change::Unsubscribed(unsubscribed)),
-            other => Err(format!("`unsubscribed` must be a boolean; found {other}.")),
-        },
-        Part::Property(key) => {
-            let value = match value {
-                Value::Null => None,
-                Value::String(text) => Some(PropertyValue::Text(text)),
-                Value::Number(number) => Some(PropertyValue::Number(number)),
-                Value::Bool(yes) => Some(PropertyValue::Boolean(yes)),
-                other => {
-                    return Err(format!(
-                        "`{key}` must be a string, a number, a boolean or null; found {other}."
-                    ));
-                }
-            };
-            contact_properties::check_value(tenant, key, value.as_ref())
-                .map_err(|reason| format!("`{key}` {reason}."))?;
-            Ok(Change::Property(key.clone(), value))
-        }
-    }
 }
 
 /// Deletes the contact.
@@ -179,7 +124,7 @@ pub(super) fn delete_contact(contacts: ContactService<'_>, id: Uuid) -> Done {
 
 pub(super) fn add_to_segment(contacts: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
     contacts.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
-    let added = contacts.change(id, |contact| contact.join(segment));
-    added.ok_or_else(deleted)?.map_err(|problem| problem.message)?;
+    contact(contacts.tenant, id)?;
+    contacts.change(id, |contact| contact.join(segment)).map_err(|problem| problem.message)?;
     Ok(None)
 }

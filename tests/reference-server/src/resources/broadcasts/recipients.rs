@@ -20,8 +20,9 @@ use crate::model::metric::Metric;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::{Ledger, Ordered};
 use crate::wire::answers::Answer;
-use crate::wire::paging::{Mode, list, opaque, quoted};
+use crate::wire::paging::{Mode, list, opaque};
 use crate::wire::problem::Problem;
+use crate::wire::query;
 
 /// What can have happened to a recipient.
 const TYPES: [Metric; 8] = [
@@ -71,22 +72,14 @@ impl Filter {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             return Err(Problem::new(status, "missing_required_parameter", "`type` is required."));
         };
-        let happened = TYPES.iter().find(|metric| metric.as_str() == word).copied();
-        let happened = happened.ok_or_else(|| wrong("type", TYPES.map(Metric::as_str), &word))?;
-        let bounce = match context.query("bounce_type") {
-            None => None,
-            Some(_) if happened != Metric::Bounced => {
-                let found = happened.as_str();
-                return Err(Problem::validation(format!(
-                    "`bounce_type` can only be used with the type `bounced`; found the type `{found}`."
-                )));
-            }
-            Some(word) => {
-                let known = BounceType::WORDS.iter().find(|(known, _)| *known == word);
-                let words = BounceType::WORDS.iter().map(|(word, _)| *word);
-                Some(known.ok_or_else(|| wrong("bounce_type", words, &word))?.1)
-            }
-        };
+        let happened = query::word("type", &word, &TYPES.map(|metric| (metric.as_str(), metric)))?;
+        if context.query("bounce_type").is_some() && happened != Metric::Bounced {
+            let found = happened.as_str();
+            return Err(Problem::validation(format!(
+                "`bounce_type` can only be used with the type `bounced`; found the type `{found}`."
+            )));
+        }
+        let bounce = context.one_of("bounce_type", BounceType::WORDS)?;
         Ok(Self { happened, address: context.query("email").map(|part| part.to_lowercase()), bounce })
     }
 
@@ -121,12 +114,6 @@ impl Filter {
             clicked_links: clicks,
         }
     }
-}
-
-fn wrong<'a>(name: &str, words: impl IntoIterator<Item = &'a str>, found: &str) -> Problem {
-    let words: Vec<_> = words.into_iter().map(|word| format!("`{word}`")).collect();
-    let (words, found) = (words.join(", "), quoted(found));
-    Problem::validation(format!("`{name}` must be one of {words}; found {found}."))
 }
 
 /// The address of the contact: emails of broadcasts have one recipient.

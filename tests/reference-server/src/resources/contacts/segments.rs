@@ -5,11 +5,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::model::contact::Contact;
 use crate::resources::contacts::named;
 use crate::resources::segments;
 use crate::state::tenant::Tenant;
-use crate::store::table::Record as _;
 use crate::wire::answers::Answer;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::paging::Mode;
@@ -36,16 +34,14 @@ pub fn index(context: &Context<'_>) -> Answer {
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again has no effect.
 pub fn add(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
-    let added = context.contacts().change(contact, |contact| contact.join(segment));
-    added.ok_or_else(Contact::not_found)??;
+    context.contacts().change(contact, |contact| contact.join(segment))?;
     Ok(json(StatusCode::OK, &Membership::of(contact, segment, None)))
 }
 
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
 pub fn remove(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
-    let removed = context.contacts().change(contact, |contact| contact.leave(segment));
-    if !removed.unwrap_or(Ok(false))? {
+    if !context.contacts().change(contact, |contact| contact.leave(segment))? {
         return Err(Problem::not_found("The contact is not in the segment."));
     }
     Ok(json(StatusCode::OK, &Membership::of(contact, segment, Some(true))))

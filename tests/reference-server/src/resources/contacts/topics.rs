@@ -6,10 +6,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::model::contact::{Contact, Subscription};
+use crate::model::contact::Subscription;
 use crate::resources::contacts::named;
 use crate::state::tenant::Tenant;
-use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
 use crate::wire::fields::{self, Field};
 use crate::wire::json::{Body, well_formed};
@@ -50,8 +49,7 @@ pub fn update(context: &Context<'_>) -> Answer {
     let topics = fields::read(Body::parse(text.as_bytes())?, context.ignored, |fields| {
         fields.required("topics", |field| read(field, &context.tenant))
     })?;
-    let changed = context.contacts().change(contact.id, |contact| contact.topics.extend(topics));
-    changed.ok_or_else(Contact::not_found)??;
+    context.contacts().change(contact.id, |contact| contact.topics.extend(topics))?;
     Ok(answers::reference("contact_topics", contact.id))
 }
 

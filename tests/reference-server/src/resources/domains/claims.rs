@@ -101,7 +101,7 @@ pub fn show(context: &Context<'_>) -> Answer {
 /// `POST /domains/{id}/claim/verify`: starts a check and responds immediately. During a check another request joins it.
 pub fn verify(context: &Context<'_>) -> Answer {
     let (id, now) = (named(context)?.id, context.now());
-    let changed = context.tenant.domain_claims.try_change(id, |claim| {
+    let (starts, claim) = context.tenant.domain_claims.try_update(id, |claim| {
         let starts = match claim.status {
             Status::Pending => !claim.checking,
             // The reason may no longer apply.
@@ -118,8 +118,7 @@ pub fn verify(context: &Context<'_>) -> Answer {
             (claim.status, claim.checking) = (Status::Pending, true);
         }
         Ok((starts, claim.clone()))
-    });
-    let (starts, claim) = changed.ok_or_else(DomainClaim::not_found)??;
+    })?;
     if starts {
         let due = saturating_add(now, duration(&claim.setup.name));
         schedule(context.state, &context.tenant, id, ClaimStep::Check, due);

@@ -3,10 +3,9 @@
 use http::StatusCode;
 
 use crate::context::Context;
-use crate::model::inboxes::{Action, AgentView, Inbox, Tone};
+use crate::model::inboxes::{Action, AgentView, Tone};
 use crate::resources::inboxes::inbox;
 use crate::resources::inboxes::input::at_least_one;
-use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::Field;
@@ -59,12 +58,10 @@ pub fn update(context: &Context<'_>) -> Answer {
         at_least_one(fields, &["instructions", "tone", "actions"]);
         AgentPatch::read(fields)
     })?;
-    let changed = context.tenant.inboxes.inboxes.try_change(id, |inbox| {
+    context.tenant.inboxes.inboxes.update(id, |inbox| {
         instructions.apply(&mut inbox.agent.instructions);
         tone.apply(&mut inbox.agent.tone);
         replace(&mut inbox.agent.actions, actions);
-        Ok(())
-    });
-    changed.ok_or_else(Inbox::not_found)??;
+    })?;
     Ok(answers::reference("inbox_agent", id))
 }

@@ -17,7 +17,6 @@ use crate::resources::inboxes::send::{
 };
 use crate::resources::inboxes::{inbox, member, service};
 use crate::state::quota::QuotaUsed;
-use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
 use crate::wire::change::Change;
 use crate::wire::fields::Fields;
@@ -166,12 +165,11 @@ pub fn send(context: &Context<'_>) -> Answer {
         context.body(|fields| fields.optional("headers", read_headers))?
     };
     let drafts = &context.tenant.inboxes.drafts;
-    let claimed = drafts.try_change(id, |draft| {
+    let draft = drafts.try_update(id, |draft| {
         draft.check_open()?;
         draft.progress = Progress::Sending;
         Ok(draft.clone())
-    });
-    let draft = claimed.ok_or_else(InboxDraft::not_found)??;
+    })?;
     let sent = send_claimed(context, &inbox, draft, headers.unwrap_or_default());
     match &sent {
         Ok((email, _)) => service(context).finish_draft(id, *email),

@@ -7,7 +7,6 @@ use crate::context::Context;
 use crate::model::inboxes::label::{Item, Label};
 use crate::resources::inboxes::input::{at_least_one, text_of};
 use crate::resources::inboxes::{inbox, member};
-use crate::store::table::Record as _;
 use crate::wire::answers::{self, Answer};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
@@ -83,14 +82,12 @@ pub fn update(context: &Context<'_>) -> Answer {
         at_least_one(fields, &["name", "color"]);
         LabelPatch::read(fields)
     })?;
-    let changed = context.tenant.inboxes.labels.try_change(id, |label| {
+    context.tenant.inboxes.labels.update(id, |label| {
         if let Some(name) = name {
             label.rename(name);
         }
         label.color = color.unwrap_or_else(|| label.color.clone());
-        Ok(())
-    });
-    changed.ok_or_else(Label::not_found)??;
+    })?;
     Ok(answers::reference("inbox_label", id))
 }
 

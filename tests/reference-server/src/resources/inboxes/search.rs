@@ -17,10 +17,11 @@ use crate::model::inboxes::search::{MAX_QUERY, MAX_WORDS, Query, Search, folded}
 use crate::model::inboxes::thread::Thread;
 use crate::resources::inboxes::inbox;
 use crate::resources::inboxes::input::values;
-use crate::resources::inboxes::threads::{flag, selection};
+use crate::resources::inboxes::threads::selection;
 use crate::wire::answers::Answer;
 use crate::wire::paging::{Cursor, Mode, Window, list, quoted};
 use crate::wire::problem::Problem;
+use crate::wire::query::BOOLEANS;
 
 /// The maximum number of threads that a search examines.
 const MAX_THREADS: usize = 1_000;
@@ -101,10 +102,7 @@ fn read(context: &Context<'_>) -> Result<Search, Problem> {
         to: addresses("to")?,
         cc: addresses("cc")?,
         bcc: addresses("bcc")?,
-        has_attachment: context
-            .query("has_attachment")
-            .map(|word| flag("has_attachment", &word))
-            .transpose()?,
+        has_attachment: context.one_of("has_attachment", &BOOLEANS)?,
         start: time(context, "start_date")?.map(|(from, _)| from),
         end: time(context, "end_date")?.map(|(_, to)| to),
     })

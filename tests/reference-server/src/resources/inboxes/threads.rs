@@ -16,8 +16,9 @@ use crate::resources::inboxes::{inbox, member, service};
 use crate::store::table::Record as _;
 use crate::wire::answers::{Answer, Deletion};
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, list, quoted};
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json as respond};
+use crate::wire::query::{BOOLEANS, word};
 use crate::wire::readers::boolean;
 
 /// The maximum number of labels in a filter.
@@ -35,14 +36,13 @@ pub fn index(context: &Context<'_>) -> Answer {
 pub(super) fn selection(context: &Context<'_>, inbox: Uuid) -> Result<Vec<Group>, Problem> {
     let labels = values(context, "labels").map(|ids| labels(context, inbox, &ids)).transpose()?;
     let folders = match values(context, "folders") {
-        Some(words) => words.iter().map(|word| folder(word)).collect::<Result<Vec<_>, _>>()?,
+        Some(words) => {
+            words.iter().map(|text| word("folders", text, Folder::WORDS)).collect::<Result<Vec<_>, _>>()?
+        }
         None if labels.is_some() => vec![Folder::Inbox, Folder::Archive, Folder::Sent],
         None => vec![Folder::Inbox],
     };
-    let read = match context.query("read").as_deref() {
-        None => vec![false, true],
-        Some(word) => vec![flag("read", word)?],
-    };
+    let read = context.one_of("read", &BOOLEANS)?.map_or_else(|| vec![false, true], |read| vec![read]);
     let groups = folders.into_iter().flat_map(|folder| {
         let (read, labels) = (read.clone(), &labels);
         read.into_iter().flat_map(move |read| match labels {
@@ -67,22 +67,6 @@ fn labels(context: &Context<'_>, inbox: Uuid, ids: &[String]) -> Result<Vec<Uuid
 fn label(context: &Context<'_>, inbox: Uuid, id: &str) -> Result<Arc<Label>, Problem> {
     let found = Uuid::try_parse(id).ok().and_then(|id| context.tenant.inboxes.labels.get(id));
     found.filter(|label| label.inbox == inbox).ok_or_else(Label::not_found)
-}
-
-fn folder(word: &str) -> Result<Folder, Problem> {
-    Folder::WORDS.iter().find(|(known, _)| *known == word).map(|(_, folder)| *folder).ok_or_else(|| {
-        let found = quoted(word);
-        Problem::validation(format!(
-            "`folders` must be one or more of `inbox`, `archive`, `spam`, `sent`, `trash`; found {found}."
-        ))
-    })
-}
-
-/// A query parameter that is `true` or `false`.
-pub(super) fn flag(name: &str, word: &str) -> Result<bool, Problem> {
-    let found =
-        || Problem::validation(format!("`{name}` must be `true` or `false`; found {}.", quoted(word)));
-    word.parse().map_err(|_| found())
 }
 
 /// `GET /inboxes/{inbox}/threads/{thread_id}`.

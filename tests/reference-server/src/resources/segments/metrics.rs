@@ -16,7 +16,6 @@ use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
 use crate::wire::paging::Window;
 use crate::wire::problem::{Problem, json};
-use crate::wire::query::Parameters;
 use crate::wire::words::words;
 
 /// The maximum number of IDs in the filter.
@@ -41,7 +40,7 @@ words! {
 /// `GET /segments/metrics`.
 pub fn show(context: &Context<'_>) -> Answer {
     let tenant = &context.tenant;
-    let parameters = Parameters::of(context.request.uri().query());
+    let parameters = context.parameters();
     let metrics = parameters.words("metrics", Metric::WORDS)?;
     let metrics = metrics.unwrap_or_else(|| Metric::WORDS.iter().map(|(_, metric)| *metric).collect());
     let dimensions = parameters.words("dimensions", Dimension::WORDS)?.unwrap_or_default();

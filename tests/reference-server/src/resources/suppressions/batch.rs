@@ -5,7 +5,7 @@ use http::StatusCode;
 use crate::context::Context;
 use crate::model::suppression::Origin;
 use crate::resources::contacts::read_email;
-use crate::resources::suppressions::{Entries, find, service};
+use crate::resources::suppressions::{Entries, service};
 use crate::wire::answers::{Answer, Deletion, Reference};
 use crate::wire::fields::{Field, Fields};
 use crate::wire::problem::json;
@@ -27,7 +27,7 @@ pub fn add(context: &Context<'_>) -> Answer {
 pub fn remove(context: &Context<'_>) -> Answer {
     let names = context.body(selection)?;
     let service = service(context);
-    let removed = names.iter().filter_map(|name| service.remove(find(&context.tenant, name)?.id));
+    let removed = names.iter().filter_map(|name| service.remove(context.tenant.suppressions.find(name)?.id));
     let data = removed.map(|entry| Deletion::of("suppression", entry.id)).collect();
     Ok(json(StatusCode::OK, &Entries { data }))
 }

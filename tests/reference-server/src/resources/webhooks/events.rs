@@ -7,7 +7,6 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -89,30 +88,11 @@ fn read(text: &str, prefix: &str) -> Option<Uuid> {
 
 /// The requested page. Cursors have the prefix of the list's IDs.
 fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
-    let query = context.request.uri().query().unwrap_or_default();
-    let mut plain = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "before" => {
-                return Err(Problem::validation(
-                    "`before` can't be used here: this list is paged with `after` only.",
-                ));
-            }
-            "after" => {
-                let id = read(&value, prefix).ok_or_else(|| {
-                    Problem::validation(format!(
-                        "`after` must be the id of an item of the list; found {}.",
-                        quoted(&value)
-                    ))
-                })?;
-                plain.append_pair("after", &id.to_string());
-            }
-            _ => {
-                plain.append_pair(&name, &value);
-            }
-        }
+    if context.query("before").is_some() {
+        let message = "`before` can't be used here: this list is paged with `after` only.";
+        return Err(Problem::validation(message));
     }
-    Window::read(Some(&plain.finish()), Mode::A)
+    Window::read_with(context.request.uri().query(), Mode::A, |text| read(text, prefix))
 }
 
 #[derive(Serialize)]

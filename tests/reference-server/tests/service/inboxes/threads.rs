@@ -325,8 +325,8 @@ fn a_search_finds_words_phrases_addresses_and_dates() {
         (format!("query={}", "x+".repeat(33)), "33 words"),
         (format!("from={}", "x,".repeat(21)), "`from` must have at most 20 values; found 21"),
         ("start_date=yesterday".to_owned(), "`start_date` must be a date"),
-        ("folders=attic".to_owned(), "`folders` must be one or more of"),
-        ("has_attachment=1".to_owned(), "`has_attachment` must be `true` or `false`"),
+        ("folders=attic".to_owned(), "`folders` must be one of"),
+        ("has_attachment=1".to_owned(), "`has_attachment` must be one of `true`, `false`"),
     ] {
         refused(&sandbox.get(format!("{inbox}/threads/search?{query}")), 422, "validation_error", part);
     }

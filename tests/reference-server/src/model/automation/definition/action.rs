@@ -8,7 +8,6 @@ use uuid::Uuid;
 use crate::model::automation::duration;
 use crate::model::automation::rule::{Rule, read_variable};
 use crate::model::email::recipients::Mailbox;
-use crate::store::size::{Size, heap_size};
 use crate::wire::fields::{Field, Fields};
 use crate::wire::problems::Checked;
 use crate::wire::readers::{line, non_empty, string, uuid};
@@ -65,41 +64,6 @@ pub enum Part {
 pub enum ValueSource {
     Fixed(Value),
     Var(String),
-}
-
-impl Size for Action {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Trigger { event_name } => event_name.heap_size(),
-            Self::SendEmail(email) => email.heap_size(),
-            Self::WaitForEvent { event_name, timeout: _, filter } => {
-                event_name.heap_size() + filter.heap_size()
-            }
-            Self::Condition(rule) => rule.heap_size(),
-            Self::ContactUpdate(parts) => parts.heap_size(),
-            Self::Delay(_) | Self::ContactDelete | Self::AddToSegment(_) => 0,
-        }
-    }
-}
-
-heap_size!(EmailAction { template, variables, subject, from, reply_to, topic });
-
-impl Size for Part {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::FirstName | Self::LastName | Self::Unsubscribed => 0,
-            Self::Property(key) => key.heap_size(),
-        }
-    }
-}
-
-impl Size for ValueSource {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Fixed(value) => value.heap_size(),
-            Self::Var(name) => name.heap_size(),
-        }
-    }
 }
 
 impl Action {

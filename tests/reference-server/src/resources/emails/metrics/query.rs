@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::model::metric::Metric;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
-use crate::wire::query::{Parameters, word};
+use crate::wire::query::Parameters;
 use crate::wire::words::words;
 
 /// The maximum number of IDs in a filter.
@@ -84,10 +84,7 @@ impl Query {
                 ))
             })?,
         };
-        let granularity = match text("granularity") {
-            None => Granularity::Daily,
-            Some(text) => word("granularity", text, Granularity::WORDS)?,
-        };
+        let granularity = parameters.one_of("granularity", Granularity::WORDS)?;
         let metrics = parameters.words("metrics", Metric::WORDS)?;
         let metrics = metrics.unwrap_or_else(|| Metric::WORDS.iter().map(|(_, metric)| *metric).collect());
         let dimensions = parameters.words("dimensions", Dimension::WORDS)?.unwrap_or_default();
@@ -119,7 +116,16 @@ impl Query {
             (None, Some(ids)) => Selection::Broadcasts(ids),
             (None, None) => Selection::All,
         };
-        Ok(Self { start, end, zone, granularity, metrics, dimensions, selection, domains })
+        Ok(Self {
+            start,
+            end,
+            zone,
+            granularity: granularity.unwrap_or(Granularity::Daily),
+            metrics,
+            dimensions,
+            selection,
+            domains,
+        })
     }
 }
 
