@@ -65,7 +65,7 @@ impl Noun for Templates {
         .options(&[PUBLISH.help("Publish the change immediately")])
         .fill(variable::fill)
         .hint("templates update welcome --subject '…'")
-        .unknown("the template may have been report_change; check: idempost templates get {0}")
+        .unknown("the template may have been changed; check: idempost templates get {0}")
         .then(|given, _, template, context| Box::pin(report_change(given, template, context)))
         .examples(&[
             "templates update welcome --subject 'Hello, {{{NAME}}}' --publish",
@@ -141,7 +141,7 @@ async fn report_creation(given: &Given<'_>, template: &Value, context: &Context)
 }
 
 async fn report_change(given: &Given<'_>, template: &Value, context: &Context) -> Result<(), Fail> {
-    // By ID: the alias may just have report_change.
+    // By ID: the alias may just have changed.
     let id = template["id"].as_str().unwrap_or_default();
     if given.switch("publish") { publish_now(id, context).await } else { Ok(()) }
 }
