@@ -55,7 +55,7 @@ impl Counter {
     fn size_of_val<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<usize, fmt::Error> {
         let fields = value.serialize(&mut *self)?;
         // The fields of a `Box` or an `Arc` are on the heap.
-        self.heap += fields.saturating_sub(size_of_val(value));
+        self.heap += if fields > size_of_val(value) { fields } else { 0 };
         Ok(size_of_val(value))
     }
 }
