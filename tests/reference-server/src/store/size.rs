@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(heap(&Vec::from(texts.clone())), 2 * 2 * size_of::<Value>() + 3);
         assert_eq!(heap(&BTreeSet::from(texts.clone())), 2 * 2 * size_of::<Value>() + 3);
         assert_eq!(
-            heap(&vec![(1_u64, "a".to_owned(), [0_u64; 20])]),
+            heap(&Vec::from([(1_u64, "a".to_owned(), [0_u64; 20])])),
             2 * (8 + 24 + 160) + 1,
             "a larger item"
         );
