@@ -11,6 +11,7 @@ use serde::ser::{
     SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
+use serde_json::Value;
 
 /// The cost of a row in the ledgers, indexes and retention lists that contain its ID, in bytes.
 const ROW: usize = 256;
@@ -55,7 +56,7 @@ impl Counter {
     fn size_of_val<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<usize, fmt::Error> {
         let fields = value.serialize(&mut *self)?;
         // The fields of a `Box` or an `Arc` are on the heap.
-        self.heap += fields.saturating_sub(size_of_val(value));
+        self.heap += if fields > size_of_val(value) { fields } else { 0 };
         Ok(size_of_val(value))
     }
 }
@@ -167,9 +168,10 @@ struct Several<'c> {
 }
 
 impl Several<'_> {
-    /// Counts an item of a collection, which is at least half full.
-    fn item<T: Serialize + ?Sized>(&mut self, item: &T, overhead: usize) -> Result<(), fmt::Error> {
-        self.counter.heap += 2 * self.counter.size_of_val(item)? + overhead;
+    /// Counts an item of a collection, which is at least half full. Collections may pass references, so an item has a minimum size.
+    fn item<T: Serialize + ?Sized>(&mut self, item: &T, min: usize) -> Result<(), fmt::Error> {
+        let fields = item.serialize(&mut *self.counter)?;
+        self.counter.heap += 2 * fields.max(size_of_val(item)).max(min);
         Ok(())
     }
 }
@@ -179,7 +181,7 @@ impl SerializeSeq for Several<'_> {
     type Error = fmt::Error;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), fmt::Error> {
-        self.item(item, 0)
+        self.item(item, size_of::<Value>())
     }
 
     fn end(self) -> Result<usize, fmt::Error> {
@@ -192,11 +194,11 @@ impl SerializeMap for Several<'_> {
     type Error = fmt::Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), fmt::Error> {
-        self.item(key, 2 * MAP_ENTRY)
+        self.item(key, size_of::<String>() + MAP_ENTRY)
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), fmt::Error> {
-        self.item(value, 0)
+        self.item(value, size_of::<Value>())
     }
 
     fn end(self) -> Result<usize, fmt::Error> {
@@ -268,8 +270,13 @@ mod tests {
     #[test]
     fn collections_count_as_half_full() {
         let texts = ["a", "bc"].map(str::to_owned);
-        assert_eq!(heap(&Vec::from(texts.clone())), 2 * 2 * size_of::<String>() + 3);
-        assert_eq!(heap(&BTreeSet::from(texts.clone())), 2 * 2 * size_of::<String>() + 3);
+        assert_eq!(heap(&Vec::from(texts.clone())), 2 * 2 * size_of::<Value>() + 3);
+        assert_eq!(heap(&BTreeSet::from(texts.clone())), 2 * 2 * size_of::<Value>() + 3);
+        assert_eq!(
+            heap(&Vec::from([(1_u64, "a".to_owned(), [0_u64; 20])])),
+            2 * (8 + 24 + 160) + 1,
+            "a larger item"
+        );
         let pairs = BTreeMap::from([(1_u64, texts[0].clone()), (2, texts[1].clone())]);
         assert!(heap(&pairs) >= 2 * 2 * size_of::<(u64, String)>() + 3);
         let object = json!({"key": ["text", 1, null]});
