@@ -17,7 +17,8 @@ use uuid::Uuid;
 
 use idempost_reference_server::model::log;
 use idempost_reference_server::state::State;
-use idempost_reference_server::state::requests::RecordedRequest;
+use idempost_reference_server::state::requests::KeptRequest;
+use idempost_reference_server::store::packed_headers::PackedHeaders;
 use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::timestamp::database;
@@ -97,7 +98,7 @@ impl Filter {
         Ok(filter)
     }
 
-    fn lets_through(&self, request: &RecordedRequest) -> bool {
+    fn lets_through(&self, request: &KeptRequest) -> bool {
         self.before.is_none_or(|before| request.number < before)
             && self.method.as_ref().is_none_or(|method| request.method.as_str() == method)
             && self.path.as_ref().is_none_or(|path| request.path.to_lowercase().contains(path))
@@ -109,7 +110,7 @@ impl Filter {
 struct OwnerFilter<'a> {
     state: &'a State,
     tenant: &'a str,
-    known: HashMap<HeaderValue, bool>,
+    known: HashMap<Box<[u8]>, bool>,
 }
 
 impl<'a> OwnerFilter<'a> {
@@ -117,14 +118,16 @@ impl<'a> OwnerFilter<'a> {
         Self { state, tenant, known: HashMap::new() }
     }
 
-    fn is(&mut self, request: &RecordedRequest) -> bool {
-        let Some(value) = request.headers.get(header::AUTHORIZATION) else { return true };
+    fn is(&mut self, request: &KeptRequest) -> bool {
+        let Some(value) = request.headers.get(header::AUTHORIZATION.as_str()) else { return true };
         if let Some(known) = self.known.get(value) {
             return *known;
         }
-        let owner = self.state.credential(&request.headers);
+        let credential = HeaderValue::from_bytes(value).map(|value| (header::AUTHORIZATION, value));
+        let headers = HeaderMap::from_iter(credential);
+        let owner = self.state.credential(&headers);
         let is = owner.map_or(true, |owner| owner.tenant == self.tenant);
-        self.known.insert(value.clone(), is);
+        self.known.insert(value.into(), is);
         is
     }
 }
@@ -153,7 +156,7 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn of(request: &'a Arc<RecordedRequest>) -> Self {
+    fn of(request: &'a Arc<KeptRequest>) -> Self {
         Self {
             number: request.number,
             created_at: database(request.received_at),
@@ -183,7 +186,7 @@ struct Detail<'a> {
 }
 
 impl<'a> Detail<'a> {
-    fn of(state: &State, request: &'a Arc<RecordedRequest>) -> Self {
+    fn of(state: &State, request: &'a Arc<KeptRequest>) -> Self {
         let body = Body::of(&request.path, &request.body);
         let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
         // Hidden parts of the body stay hidden.
@@ -208,16 +211,16 @@ struct Header<'a> {
     value: String,
 }
 
-fn headers(headers: &HeaderMap) -> Vec<Header<'_>> {
-    let shown = headers.iter().map(|(name, value)| {
-        let name = name.as_str();
+fn headers(headers: &PackedHeaders) -> Vec<Header<'_>> {
+    let shown = headers.entries().map(|(name, value)| {
+        let value = String::from_utf8_lossy(value);
         let value = if CREDENTIALS.contains(&name) {
             // Shows the authentication scheme, hides the credential.
-            let scheme = value.to_str().ok().filter(|_| name.ends_with("authorization"));
+            let scheme = Some(&value).filter(|value| value.is_ascii() && name.ends_with("authorization"));
             let scheme = scheme.and_then(|value| value.split_once(' ')).map(|(scheme, _)| scheme);
             scheme.map_or_else(|| HIDDEN.to_owned(), |scheme| format!("{scheme} {HIDDEN}"))
         } else {
-            String::from_utf8_lossy(value.as_bytes()).into_owned()
+            value.into_owned()
         };
         Header { name, value }
     });
@@ -229,7 +232,7 @@ fn is_oauth(path: &str) -> bool {
 }
 
 /// Whether the complete body is hidden.
-fn is_secret(request: &RecordedRequest) -> bool {
+fn is_secret(request: &KeptRequest) -> bool {
     is_oauth(&request.path) && !request.body.is_empty()
 }
 

@@ -1,6 +1,7 @@
 //! Changes, collected under the snapshot lock and encoded after it is released.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::DerefMut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -158,10 +159,12 @@ struct Collect<'a> {
 }
 
 impl Visit for Collect<'_> {
-    fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
+    fn table<T, R>(&mut self, number: u8, lock: impl FnOnce() -> R) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
+        R: DerefMut<Target: Persist<T>>,
     {
+        let mut records = lock();
         let changed = records.take_changed().unwrap_or_else(|| {
             self.batch.emptied.insert((self.tenant, number));
             records.positions()

@@ -78,6 +78,12 @@ impl Index {
         slots.filter(|(_, (segment, _))| *segment > 0).map(|(position, _)| position).collect()
     }
 
+    /// The segments with a record, newest first.
+    pub(super) fn segments_in_use(&self) -> Vec<u32> {
+        let used = self.segments.iter().rev().filter(|(_, segment)| segment.used > 0);
+        used.map(|(number, _)| *number).collect()
+    }
+
     /// Removes all records of a tenant.
     pub(super) fn remove_tenant(&mut self, tenant: u32) {
         let of_tenant = self.tables.extract_if((tenant, 0)..=(tenant, u8::MAX), |_, _| true);

@@ -1,7 +1,8 @@
 //! Restores a service from the file.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::DerefMut;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -70,24 +71,25 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
     let stored = store.tenants()?.into_iter();
     let tenants: BTreeMap<u32, Arc<Tenant>> =
         stored.map(|(number, (name, last_used))| (number, state.tenants.restore(&name, last_used))).collect();
-    let (mut jobs, mut keys) = (Vec::new(), BTreeMap::new());
+    let (jobs, keys) = (Mutex::new(Vec::new()), Mutex::new(BTreeMap::new()));
     store.records(|number, mut records| {
         for (position, bytes) in records.remove(&KEYS).unwrap_or_default() {
-            keys.insert((number, position), decode::<StoredKey>(bytes)?);
+            let key = decode::<StoredKey>(bytes)?;
+            lock(&keys).insert((number, position), key);
         }
         if let Some(tenant) = tenants.get(&number) {
             return tables::every(tenant, &mut Fill { records });
         }
         for (position, bytes) in records.remove(&JOBS).unwrap_or_default() {
             let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
-            jobs.push(((due, position), job));
+            lock(&jobs).push(((due, position), job));
         }
         for (position, bytes) in records.remove(&GRANTS).unwrap_or_default() {
             state.oauth.restore_grant(position, decode(bytes)?);
         }
         Ok(())
     })?;
-    for ((number, position), key) in keys {
+    for ((number, position), key) in keys.into_inner().unwrap_or_else(PoisonError::into_inner) {
         if let Some(tenant) = tenants.get(&number) {
             tenant.keys.restore(position, key);
         }
@@ -99,7 +101,7 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
             state.tenants.api_key_index.add(token, credential);
         }
     }
-    Ok(jobs)
+    Ok(jobs.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 struct Fill<'a> {
@@ -107,13 +109,21 @@ struct Fill<'a> {
 }
 
 impl Visit for Fill<'_> {
-    fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
+    fn table<T, R>(&mut self, number: u8, lock: impl FnOnce() -> R) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
+        R: DerefMut<Target: Persist<T>>,
     {
-        for (position, bytes) in self.records.remove(&number).unwrap_or_default() {
+        let Some(records) = self.records.remove(&number) else { return Ok(()) };
+        // Decoded without the lock, so that threads decode at the same time.
+        let decoded = records.into_iter().map(|(position, bytes)| {
             let (id, record): (Uuid, T) = decode(bytes)?;
-            records.restore(position, id, Arc::new(record));
+            Ok((position, id, Arc::new(record)))
+        });
+        let decoded = decoded.collect::<Result<Vec<_>, PersistenceError>>()?;
+        let mut records = lock();
+        for (position, id, record) in decoded {
+            records.restore(position, id, record);
         }
         Ok(())
     }

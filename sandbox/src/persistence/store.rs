@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use redb::backends::FileBackend;
@@ -18,6 +21,7 @@ use crate::persistence::batch::Batch;
 use crate::persistence::index::Index;
 use crate::persistence::overlay::Overlay;
 use crate::persistence::segment::{self, Place, Write};
+use idempost_reference_server::lock::lock;
 
 /// The format that this version reads and writes: since 5, records are in segments.
 const FORMAT: u64 = 5;
@@ -30,6 +34,8 @@ const CACHE: usize = 4 << 20;
 const SEGMENT: usize = (256 << 10) - 64;
 /// The bytes that compaction copies per write, in addition to the write's own size.
 const SLICE: usize = 1 << 20;
+/// The maximum number of threads that read the records at a start.
+const MAX_THREADS: usize = 4;
 /// By name.
 const METADATA: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 /// The name of each tenant, and the number of its last use, by its number in the segments.
@@ -55,7 +61,7 @@ impl Store {
         loop {
             match Self::try_open(folder) {
                 Err(PersistenceError::InUse) if started.elapsed() < LOCK_TIMEOUT => {
-                    std::thread::sleep(LOCK_PAUSE);
+                    thread::sleep(LOCK_PAUSE);
                 }
                 opened => return opened,
             }
@@ -64,20 +70,18 @@ impl Store {
 
     fn try_open(folder: &Path) -> Result<Self, PersistenceError> {
         // The database has its own lock; this one also covers the check of the file.
-        let lock = open(&folder.join("lock"))?;
-        match lock.try_lock() {
+        let lock_file = open(&folder.join("lock"))?;
+        match lock_file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(PersistenceError::InUse),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         let path = folder.join("sandbox.redb");
         let fresh = !path.try_exists()? || std::fs::metadata(&path)?.len() == 0;
-        if !fresh {
-            check(&path)?;
-        }
+        let index = if fresh { Ok(Index::default()) } else { check(&path)? };
         let backend = FileBackend::new(open(&path)?)?;
         let database = Builder::new().set_cache_size(CACHE).create_with_backend(backend)?;
-        let mut store = Self { database, index: Index::default(), _lock: lock };
+        let mut store = Self { database, index: Index::default(), _lock: lock_file };
         match store.metadata("format")? {
             Some(format) => {
                 let found = format.try_into().map(u64::from_be_bytes);
@@ -94,7 +98,7 @@ impl Store {
             None if fresh || store.is_empty()? => store.set_metadata("format", &FORMAT.to_be_bytes())?,
             None => return Err(PersistenceError::Damaged("it has no format version".to_owned())),
         }
-        store.index = store.read_index()?;
+        store.index = index?;
         Ok(store)
     }
 
@@ -120,73 +124,54 @@ impl Store {
 
     /// The name of each tenant and the number of its last use, by its number.
     pub(super) fn tenants(&self) -> Result<BTreeMap<u32, (String, u64)>, PersistenceError> {
-        let reading = self.database.begin_read()?;
-        let table = match reading.open_table(TENANTS) {
-            Err(TableError::TableDoesNotExist(_)) => return Ok(BTreeMap::new()),
-            table => table?,
-        };
-        let mut tenants = BTreeMap::new();
-        for tenant in table.iter()? {
-            let (number, value) = tenant?;
-            let (name, last_used) = value.value();
-            tenants.insert(number.value(), (name.to_owned(), last_used));
-        }
-        Ok(tenants)
+        tenants(&self.database)
     }
 
-    /// Visits every segment, oldest first.
-    fn segments(
-        &self,
-        mut show: impl FnMut(u32, &[u8]) -> Result<(), PersistenceError>,
-    ) -> Result<(), PersistenceError> {
-        let reading = self.database.begin_read()?;
-        let table = match reading.open_table(SEGMENTS) {
-            Err(TableError::TableDoesNotExist(_)) => return Ok(()),
-            table => table?,
-        };
-        for segment in table.iter()? {
-            let (number, bytes) = segment?;
-            show(number.value(), bytes.value())?;
-        }
-        Ok(())
-    }
-
-    fn read_index(&self) -> Result<Index, PersistenceError> {
-        let (tenants, mut index) = (self.tenants()?, Index::default());
-        self.segments(|number, bytes| {
-            index.add_segment(number, bytes.len());
-            for entry in segment::entries(bytes) {
-                let (place, record) = entry?;
-                if index.segment(place) == Some(number) {
-                    return Err(PersistenceError::Damaged("a write contains a record twice".to_owned()));
-                }
-                if place.tenant == Place::ALL || tenants.contains_key(&place.tenant) {
-                    index.set(place, record.map(|record| (number, length(record))));
-                }
-            }
-            Ok(())
-        })?;
-        Ok(index)
-    }
-
-    /// Visits every record, grouped by segment and tenant. A table's records aren't in the order of their positions.
+    /// Visits every record, grouped by segment and tenant, on several threads. A table's records aren't in the order of their positions.
     pub(super) fn records(
         &self,
-        mut show: impl FnMut(u32, Records<'_>) -> Result<(), PersistenceError>,
+        show: impl Fn(u32, Records<'_>) -> Result<(), PersistenceError> + Sync,
     ) -> Result<(), PersistenceError> {
-        self.segments(|number, bytes| {
-            let mut groups: BTreeMap<u32, Records<'_>> = BTreeMap::new();
-            for entry in segment::entries(bytes) {
-                let (place, record) = entry?;
-                if let Some(record) = record
-                    && self.index.segment(place) == Some(number)
-                {
-                    let tables = groups.entry(place.tenant).or_default();
-                    tables.entry(place.table).or_default().push((place.position, record));
+        let remaining = Mutex::new(self.index.segments_in_use());
+        let next = || lock(&remaining).pop();
+        let read = || -> Result<(), PersistenceError> {
+            let Some(mut number) = next() else { return Ok(()) };
+            let table = self.database.begin_read()?.open_table(SEGMENTS)?;
+            loop {
+                if let Some(bytes) = table.get(number)? {
+                    self.records_of(number, bytes.value(), &show)?;
                 }
+                let Some(following) = next() else { return Ok(()) };
+                number = following;
             }
-            groups.into_iter().try_for_each(|(tenant, records)| show(tenant, records))
+        };
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS);
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(read)).collect();
+            let own = read();
+            others.into_iter().fold(own, |all, other| {
+                all.and(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            })
         })
+    }
+
+    fn records_of(
+        &self,
+        number: u32,
+        bytes: &[u8],
+        show: &impl Fn(u32, Records<'_>) -> Result<(), PersistenceError>,
+    ) -> Result<(), PersistenceError> {
+        let mut groups: BTreeMap<u32, Records<'_>> = BTreeMap::new();
+        for entry in segment::entries(bytes) {
+            let (place, record) = entry?;
+            if let Some(record) = record
+                && self.index.segment(place) == Some(number)
+            {
+                let tables = groups.entry(place.tenant).or_default();
+                tables.entry(place.table).or_default().push((place.position, record));
+            }
+        }
+        groups.into_iter().try_for_each(|(tenant, records)| show(tenant, records))
     }
 
     /// Writes changes atomically, and compacts a slice of older segments.
@@ -271,6 +256,45 @@ impl Store {
     }
 }
 
+fn tenants(database: &Database) -> Result<BTreeMap<u32, (String, u64)>, PersistenceError> {
+    let reading = database.begin_read()?;
+    let table = match reading.open_table(TENANTS) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(BTreeMap::new()),
+        table => table?,
+    };
+    let mut tenants = BTreeMap::new();
+    for tenant in table.iter()? {
+        let (number, value) = tenant?;
+        let (name, last_used) = value.value();
+        tenants.insert(number.value(), (name.to_owned(), last_used));
+    }
+    Ok(tenants)
+}
+
+fn read_index(database: &Database) -> Result<Index, PersistenceError> {
+    let (tenants, mut index) = (tenants(database)?, Index::default());
+    let reading = database.begin_read()?;
+    let table = match reading.open_table(SEGMENTS) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(index),
+        table => table?,
+    };
+    for segment in table.iter()? {
+        let (number, bytes) = segment?;
+        let (number, bytes) = (number.value(), bytes.value());
+        index.add_segment(number, bytes.len());
+        for entry in segment::entries(bytes) {
+            let (place, record) = entry?;
+            if index.segment(place) == Some(number) {
+                return Err(PersistenceError::Damaged("a write contains a record twice".to_owned()));
+            }
+            if place.tenant == Place::ALL || tenants.contains_key(&place.tenant) {
+                index.set(place, record.map(|record| (number, length(record))));
+            }
+        }
+    }
+    Ok(index)
+}
+
 fn length(record: &[u8]) -> u32 {
     u32::try_from(record.len()).unwrap_or(u32::MAX)
 }
@@ -332,20 +356,26 @@ impl<'a, 't> Appender<'a, 't> {
     }
 }
 
-/// Checks the integrity of a file without changing it. After a crash it is intact: its last transaction is complete.
-fn check(path: &Path) -> Result<(), PersistenceError> {
-    let overlay = Overlay::over(File::open(path)?)?;
-    // Damage may also cause a panic in the crate.
-    let looked = catch_unwind(AssertUnwindSafe(|| -> Result<bool, PersistenceError> {
-        let mut database = Builder::new().set_cache_size(CACHE).create_with_backend(overlay)?;
-        Ok(database.check_integrity()?)
-    }));
-    match looked {
-        Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(PersistenceError::Damaged("a checksum doesn't match".to_owned())),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(PersistenceError::Damaged("the database can't be read".to_owned())),
-    }
+/// Checks the integrity of a file without changing it. After a crash it is intact: its last transaction is complete. Meanwhile, another thread reads the
+/// index, which can fail if the file has another format.
+fn check(path: &Path) -> Result<Result<Index, PersistenceError>, PersistenceError> {
+    let open = || -> Result<Database, PersistenceError> {
+        let overlay = Overlay::over(File::open(path)?)?;
+        Ok(Builder::new().set_cache_size(CACHE).create_with_backend(overlay)?)
+    };
+    thread::scope(|scope| {
+        let index = scope.spawn(|| without_panic(|| read_index(&open()?)));
+        if !without_panic(|| Ok(open()?.check_integrity()?))? {
+            return Err(PersistenceError::Damaged("a checksum doesn't match".to_owned()));
+        }
+        Ok(index.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+/// Damage may also cause a panic in the crate.
+fn without_panic<T>(read: impl FnOnce() -> Result<T, PersistenceError>) -> Result<T, PersistenceError> {
+    let unreadable = |_| Err(PersistenceError::Damaged("the database can't be read".to_owned()));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(unreadable)
 }
 
 fn open(path: &Path) -> io::Result<File> {

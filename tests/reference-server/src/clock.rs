@@ -38,8 +38,9 @@ struct Readings {
     own: BTreeMap<String, Reading>,
 }
 
+/// The state of a clock at its last change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Reading {
+pub(crate) struct Reading {
     /// The time that it showed at the last change.
     shown: Timestamp,
     /// The system's time at the last change.
@@ -75,18 +76,33 @@ impl Readings {
 }
 
 impl Reading {
-    fn at(shown: Timestamp, frozen: bool) -> Self {
-        Self { shown, changed_at: Timestamp::now(), scale: 1.0, frozen }
+    /// `None` stands for the system's time.
+    fn at(shown: Option<Timestamp>, frozen: bool) -> Self {
+        let changed_at = Timestamp::now();
+        Self { shown: shown.unwrap_or(changed_at), changed_at, scale: 1.0, frozen }
     }
 
-    fn now(self) -> Timestamp {
+    pub(crate) fn now(self) -> Timestamp {
         self.at_system(Timestamp::now())
+    }
+
+    /// Whether it shows the system's time, within a second.
+    pub(crate) fn shows_system_time(self) -> bool {
+        let ahead = self.shown.duration_since(self.changed_at);
+        !self.frozen && self.is_unscaled() && ahead.abs() < SignedDuration::from_secs(1)
+    }
+
+    fn is_unscaled(self) -> bool {
+        self.scale.total_cmp(&1.0).is_eq()
     }
 
     /// The time that it shows at a time of the system.
     fn at_system(self, system: Timestamp) -> Timestamp {
         if self.frozen {
             return self.shown;
+        }
+        if self.shown == self.changed_at && self.is_unscaled() {
+            return system;
         }
         saturating_add(self.shown, scaled(system.duration_since(self.changed_at), self.scale))
     }
@@ -120,9 +136,9 @@ fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
 impl Clock {
     pub(crate) fn new(start: ClockStart) -> Self {
         let service = match start {
-            ClockStart::Real => Reading::at(Timestamp::now(), false),
-            ClockStart::Running(instant) => Reading::at(instant, false),
-            ClockStart::Frozen(instant) => Reading::at(instant, true),
+            ClockStart::Real => Reading::at(None, false),
+            ClockStart::Running(instant) => Reading::at(Some(instant), false),
+            ClockStart::Frozen(instant) => Reading::at(Some(instant), true),
         };
         let readings = Mutex::new(Readings { service, own: BTreeMap::new() });
         Self { shared: Arc::new(Shared { readings, moved: OnceLock::new() }), account: None }
@@ -230,12 +246,8 @@ impl Clock {
     pub fn stored(&self) -> StoredClock {
         let readings = lock(&self.shared.readings);
         let reading = readings.service;
-        // Within a second it counts as the system's own.
-        let own = !reading.frozen
-            && reading.scale.total_cmp(&1.0).is_eq()
-            && reading.now().duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(1);
         StoredClock {
-            shown: (!own).then_some(reading.shown),
+            shown: (!reading.shows_system_time()).then_some(reading.shown),
             changed_at: reading.changed_at,
             scale: reading.scale,
             frozen: reading.frozen,
@@ -254,7 +266,7 @@ impl Clock {
         readings.own = own;
     }
 
-    fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> Reading {
         lock(&self.shared.readings).of(self.account.as_deref())
     }
 

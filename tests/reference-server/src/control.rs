@@ -26,8 +26,8 @@ use crate::wire::problem;
 /// Protects a response of the sandbox's own routes: no page of another origin can use it, not even as an image, and no browser sniffs its type.
 /// Applies to every response, errors included.
 pub fn protect(headers: &mut HeaderMap) {
-    let policy = HeaderName::from_static("cross-origin-resource-policy");
-    headers.insert(policy, HeaderValue::from_static("same-origin"));
+    const POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+    headers.insert(POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 

@@ -52,13 +52,13 @@ fn foreign_page(state: &State, request: &Request<Bytes>, found: &Found) -> Optio
     if !is_guarded {
         return None;
     }
+    let takes_json =
+        || found.route.as_ref().map_or(found.table.area == Area::Own, |route| route.body == Body::Json);
     let (status, name, message) = if is_foreign(state, request) {
         let rule = "This request came from a page of another origin; this route serves only the sandbox's own page and programs.";
         (StatusCode::FORBIDDEN, "forbidden_origin", rule.to_owned())
     } else {
-        let takes_json =
-            found.route.as_ref().map_or(found.table.area == Area::Own, |route| route.body == Body::Json);
-        let other = other_than_json(request.headers()).filter(|_| takes_json && is_post)?;
+        let other = if is_post && takes_json() { other_than_json(request.headers())? } else { return None };
         let rule = format!(
             "The header `content-type` must be `application/json`, or absent; found {}.",
             quoted(&other)

@@ -19,11 +19,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use jiff::Timestamp;
 
 use self::due::DueWorker;
 use crate::access::account;
-use crate::clock::Clock;
+use crate::clock::{Clock, Reading};
 use crate::context::Context;
 use crate::lock::{lock, read, write};
 use crate::model::credential::{CreatedKey, Credential};
@@ -167,13 +166,13 @@ impl Service {
                 let problem = Problem::application(format!("The service failed: {text}"));
                 (Reply::Now(problem.into_response()), Allowance::uncounted(self.state.settings.rate_limit))
             });
-        let now = self.now_of(request);
-        self.finish_headers(reply.response_mut(), allowance, now);
+        let clock = self.clock_reading(request);
+        self.finish_headers(reply.response_mut(), allowance, clock);
         self.notify_of_evictions();
         if found.table.area == Area::Own {
             control::protect(reply.response_mut().headers_mut());
         } else {
-            self.record(request, &reply, started, now);
+            self.record(request, &reply, started, clock.now());
         }
         reply
     }
@@ -202,8 +201,8 @@ impl Service {
     /// exchanges only, doesn't.
     pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
-        let now = self.now_of(head);
-        self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit), now);
+        let clock = self.clock_reading(head);
+        self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit), clock);
         if self.find(head.method(), head.uri().path()).table.area == Area::Own {
             control::protect(response.headers_mut());
         }
@@ -218,7 +217,8 @@ impl Service {
         let settings = &self.state.settings;
         let mut response = Problem::too_many_connections(settings.max_connections).into_response();
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(1));
-        self.finish_headers(&mut response, Allowance::uncounted(settings.rate_limit), self.state.clock.now());
+        let clock = self.state.clock.reading();
+        self.finish_headers(&mut response, Allowance::uncounted(settings.rate_limit), clock);
         response
     }
 
@@ -334,15 +334,15 @@ impl Service {
         }
     }
 
-    /// The current time of the account of a request, or of the service if it has none.
-    fn now_of(&self, request: &Request<Bytes>) -> Timestamp {
+    /// The clock of the account of a request, or of the service if it has none.
+    fn clock_reading(&self, request: &Request<Bytes>) -> Reading {
         let state = &self.state;
         if !state.clock.has_own() {
-            return state.clock.now();
+            return state.clock.reading();
         }
         let credential = state.credential(request.headers()).map(|credential| credential.tenant.into_owned());
         let account = credential.ok().or_else(|| access::name_or_basic(state, request)?.ok());
-        account.map_or_else(|| state.clock.now(), |account| state.clock.of(&account).now())
+        account.map_or_else(|| state.clock.reading(), |account| state.clock.of(&account).reading())
     }
 
     /// Checks the credential and the rate limit, responds and logs.

@@ -9,6 +9,7 @@ pub mod expiring;
 pub mod interned;
 pub mod ledger;
 pub mod mails;
+pub mod packed_headers;
 pub mod paging;
 pub mod single;
 pub mod size;

@@ -197,6 +197,8 @@ impl SandboxServer {
         if self.keeper.is_some_and(|keeper| !keeper.close()) {
             return Err(io::Error::other("the last changes couldn't be written"));
         }
+        // The process ends, and freeing each record would delay it.
+        std::mem::forget(self.service);
         http.and(smtp).and(smtps)
     }
 }

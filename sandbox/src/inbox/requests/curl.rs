@@ -5,13 +5,13 @@
 
 use std::fmt::Write as _;
 
-use idempost_reference_server::state::requests::RecordedRequest;
+use idempost_reference_server::state::requests::KeptRequest;
 
 /// The maximum length of a body as an argument, in bytes: Linux accepts 128 KiB.
 const MAX_ARGUMENT: usize = 100 << 10;
 
 /// The command that sends this request with this body to a service at this base URL.
-pub(super) fn command(address: &str, request: &RecordedRequest, body: &[u8]) -> String {
+pub(super) fn command(address: &str, request: &KeptRequest, body: &[u8]) -> String {
     let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
     let url = format!("{address}{}{query}", request.path);
     // curl interprets brackets as a pattern, and normalizes dots.
@@ -22,8 +22,8 @@ pub(super) fn command(address: &str, request: &RecordedRequest, body: &[u8]) -> 
         "-H \"Authorization: Bearer $IDEMPOST_API_KEY\"".to_owned(),
     ];
     for name in ["content-type", "idempotency-key"] {
-        let value = request.headers.get(name).and_then(|value| value.to_str().ok());
-        if let Some(value) = value.filter(|value| !value.chars().any(char::is_control)) {
+        let value = request.headers.get(name).and_then(|value| std::str::from_utf8(value).ok());
+        if let Some(value) = value.filter(|value| value.is_ascii() && !value.chars().any(char::is_control)) {
             words.push(format!("-H {}", quoted(&format!("{name}: {value}"))));
         }
     }

@@ -126,9 +126,11 @@ impl Email {
     pub fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
         let texts = |list: &[Mailbox]| list.iter().map(|one| one.text.clone()).collect();
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
+        let mut buffer = Uuid::encode_buffer();
+        let local: &str = id.hyphenated().encode_lower(&mut buffer);
         Self {
             id,
-            message_id: format!("<{id}@{}>", draft.from.message_id_domain()).into(),
+            message_id: ["<", local, "@", draft.from.message_id_domain(), ">"].concat().into(),
             created_at,
             from: draft.from.text.clone(),
             to: texts(&draft.to),

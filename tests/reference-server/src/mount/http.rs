@@ -1,5 +1,6 @@
 //! The HTTP mount for long-running sandboxes, and for faults on the wire: HTTP/1.1 with `hyper`.
 
+mod head_timer;
 mod live;
 mod writing;
 
@@ -18,12 +19,13 @@ use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+use self::head_timer::HeadTimer;
 use self::live::StreamBody;
 use self::writing::Writing;
 use crate::reply::Reply;
@@ -74,16 +76,21 @@ pub async fn serve(
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let (service, stopped) = (Arc::clone(&service), stopped.clone());
+                    let service = Arc::clone(&service);
                     match Arc::clone(&room).try_acquire_owned() {
-                        Ok(place) => tokio::spawn(connection(stream, service, stopped, Arc::new(place))),
-                        Err(_) => tokio::spawn(async move {
-                            let _ = timeout(REJECT_TIMEOUT, reject(stream, service.refuse_connection())).await;
-                        }),
-                    };
+                        Ok(place) => {
+                            let stopped = stopped.clone();
+                            spawn_connection(stream, Connection { service, stopped, _place: place });
+                        }
+                        Err(_) => {
+                            tokio::spawn(async move {
+                                let _ = timeout(REJECT_TIMEOUT, reject(stream, service.refuse_connection())).await;
+                            });
+                        }
+                    }
                 }
                 // Out of file descriptors, or a connection that closed before `accept`: both are transient.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+                Err(_) => sleep(Duration::from_millis(50)).await,
             },
         }
     }
@@ -91,7 +98,7 @@ pub async fn serve(
     drop(stopped);
     // Every connection holds a receiver: the last one to end closes the channel.
     let _ = stopping.send(true);
-    let _ = tokio::time::timeout(GRACE, stopping.closed()).await;
+    let _ = timeout(GRACE, stopping.closed()).await;
     Ok(())
 }
 
@@ -134,24 +141,35 @@ async fn reject(mut stream: TcpStream, response: Response<Bytes>) -> io::Result<
     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
 }
 
-/// Serves a connection. Counts towards [`max_connections`](crate::Settings::max_connections) until it ends, even as a websocket.
-async fn connection(
-    stream: TcpStream,
+/// What all requests of a connection share.
+struct Connection {
     service: Arc<Service>,
-    mut stopped: watch::Receiver<bool>,
-    place: Arc<OwnedSemaphorePermit>,
-) {
+    /// Whether the mount stops.
+    stopped: watch::Receiver<bool>,
+    /// Counts towards [`max_connections`](crate::Settings::max_connections) until the connection ends, even as a websocket.
+    _place: OwnedSemaphorePermit,
+}
+
+/// Not generic and not async, so that the connection and `hyper` are compiled with this crate and its optimization level, which isn't the one of
+/// a program that calls [`serve`].
+fn spawn_connection(stream: TcpStream, shared: Connection) {
+    tokio::spawn(serve_connection(stream, shared));
+}
+
+async fn serve_connection(stream: TcpStream, shared: Connection) {
     // Responses are written immediately; delaying them to combine packets has no benefit.
     let _ = stream.set_nodelay(true);
-    let until = stopped.clone();
-    let header_timeout = service.settings().header_timeout;
-    let stream = Writing::new(stream, service.settings().body_timeout);
-    let answer =
-        service_fn(move |request| answer(Arc::clone(&service), request, until.clone(), Arc::clone(&place)));
+    let mut stopped = shared.stopped.clone();
+    let settings = shared.service.settings();
+    let (header_timeout, stream) = (settings.header_timeout, Writing::new(stream, settings.body_timeout));
+    let shared = Arc::new(shared);
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(HeadTimer::default())
         .header_read_timeout(header_timeout)
-        .serve_connection(TokioIo::new(stream), answer)
+        .serve_connection(
+            TokioIo::new(stream),
+            service_fn(move |request| answer(Arc::clone(&shared), request)),
+        )
         .with_upgrades();
     let mut connection = pin!(connection);
     tokio::select! {
@@ -168,62 +186,64 @@ async fn connection(
 struct Cut;
 
 async fn answer(
-    service: Arc<Service>,
+    connection: Arc<Connection>,
     mut request: Request<Incoming>,
-    mut stopped: watch::Receiver<bool>,
-    place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
+    let service = &connection.service;
     without_doubled_slashes(request.uri_mut());
-    let (reply, upgrade) = match read(&service, request).await? {
+    let (reply, upgrade) = match read(service, request).await? {
         Read::Complete(mut request, found, body) => {
             let wants_upgrade = request.headers().contains_key(header::UPGRADE);
             let upgrade = wants_upgrade.then(|| hyper::upgrade::on(&mut request));
-            let reply = handle(&service, request, found).await;
+            let reply = handle(service, request, found).await;
             drop(body);
             (reply, upgrade)
         }
         Read::Rejected(head) => (unread(service.reply(head)), None),
         Read::Refused(head, problem) => (unread(Reply::Now(service.refuse_unread(&head, problem))), None),
     };
-    outbound::run_all(&service);
-    let state = Arc::clone(service.state());
+    outbound::run_all(service);
+    let state = service.state();
+    let stopped = || connection.stopped.clone();
     match reply {
-        Reply::Now(response) => Ok(ending(&state, response, Ending::Complete)),
+        Reply::Now(response) => Ok(ending(state, response, Ending::Complete)),
         Reply::Fault(_, Wire { stalled: true, .. }) => {
             // `hyper` drops this future when the client disconnects.
-            let _ = stopped.wait_for(|stopped| *stopped).await;
+            let _ = stopped().wait_for(|stopped| *stopped).await;
             Err(Cut)
         }
         Reply::Fault(response, wire) => {
-            tokio::time::sleep(wire.delay).await;
+            sleep(wire.delay).await;
             match wire.cut {
-                None => Ok(ending(&state, response, Ending::Complete)),
-                Some(Some(bytes)) => Ok(ending(&state, response, Ending::CutAfter(bytes))),
+                None => Ok(ending(state, response, Ending::Complete)),
+                Some(Some(bytes)) => Ok(ending(state, response, Ending::CutAfter(bytes))),
                 Some(None) => Err(Cut),
             }
         }
         Reply::Wait(response, task) => {
+            let mut stopped = stopped();
             let found = tokio::select! {
                 biased;
-                found = task.run(Arc::clone(&state)) => found,
+                found = task.run(Arc::clone(state)) => found,
                 _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
             };
-            Ok(ending(&state, replaced(response, found), Ending::Complete))
+            Ok(ending(state, replaced(response, found), Ending::Complete))
         }
         Reply::Perform(response, task) => {
-            let done = tokio::spawn(task.run(Arc::clone(&state))).await;
+            let done = tokio::spawn(task.run(Arc::clone(state))).await;
             let done = done.unwrap_or_else(|error| Problem::application(error.to_string()).into_response());
-            Ok(ending(&state, replaced(response, done), Ending::Complete))
+            Ok(ending(state, replaced(response, done), Ending::Complete))
         }
         Reply::Stream(response, stream) => {
-            Ok(response.map(|_| Either::Right(StreamBody(stream.start(state, stopped)))))
+            Ok(response.map(|_| Either::Right(StreamBody(stream.start(Arc::clone(state), stopped())))))
         }
         Reply::Upgrade(response, protocol) => {
             let Some(upgrade) = upgrade else { return Err(Cut) };
-            let response = ending(&state, response, Ending::Complete);
+            let response = ending(state, response, Ending::Complete);
+            let (state, stopped, connection) = (Arc::clone(state), stopped(), Arc::clone(&connection));
             tokio::spawn(async move {
                 protocol.serve(state, upgrade, stopped).await;
-                drop(place);
+                drop(connection);
             });
             Ok(response)
         }
@@ -306,31 +326,37 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     }
     let mut incoming = pin!(Limited::new(body, limit));
     let mut body = Vec::with_capacity(announced.unwrap_or_default());
-    loop {
-        match timeout(settings.body_timeout, incoming.frame()).await {
-            Err(_) => return refused(parts, Problem::body_timeout(settings.body_timeout)),
-            Ok(None) => {
-                if body.len() >= LARGE {
-                    // It may be stored, and its memory is counted by length.
-                    body.shrink_to_fit();
-                }
-                return Ok(Read::Complete(Request::from_parts(parts, body.into()), found, reserved));
+    while !incoming.is_end_stream() {
+        let next = tokio::select! {
+            biased;
+            next = incoming.frame() => next,
+            // A frame that has already arrived starts no timer.
+            () = async { sleep(settings.body_timeout).await } => {
+                return refused(parts, Problem::body_timeout(settings.body_timeout));
             }
+        };
+        match next {
+            None => break,
             // Other frames are trailers.
-            Ok(Some(Ok(frame))) => {
+            Some(Ok(frame)) => {
                 let data = frame.into_data().unwrap_or_default();
                 if !in_flight.extend(&mut reserved, PROCESSING * (body.len() + data.len())) {
                     return refused(parts, Problem::memory_in_use());
                 }
                 body.extend_from_slice(&data);
             }
-            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
+            Some(Err(error)) if error.is::<LengthLimitError>() => {
                 return refused(parts, Problem::too_large(limit));
             }
             // The client disconnected.
-            Ok(Some(Err(_))) => return Err(Cut),
+            Some(Err(_)) => return Err(Cut),
         }
     }
+    if body.len() >= LARGE {
+        // It may be stored, and its memory is counted by length.
+        body.shrink_to_fit();
+    }
+    Ok(Read::Complete(Request::from_parts(parts, body.into()), found, reserved))
 }
 
 async fn handle(service: &Arc<Service>, mut request: Request<Bytes>, found: Found) -> Reply {

@@ -6,20 +6,20 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, header};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::clock::Reading;
 use crate::lock::read;
 use crate::model::log::{Entry, recorded};
 use crate::reply::Reply;
 use crate::service::Service;
 use crate::state::event_bus::BusEventKind;
 use crate::state::ratelimit::Allowance;
-use crate::state::requests::{RecordedRequest, packed};
+use crate::state::requests::KeptRequest;
 use crate::state::tenant::Tenant;
-
-/// The usual number of headers of a response, with those that a mount adds.
-const HEADERS: usize = 8;
+use crate::store::packed_headers::PackedHeaders;
+use crate::wire::problem::HEADERS;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -39,12 +39,12 @@ impl Service {
         self.state.tenants.log(tenant, entry);
     }
 
-    /// Adds the headers that every response has, at the current time of its account. A scripted response's own headers take precedence.
+    /// Adds the headers that every response has, by the clock of its account. A scripted response's own headers take precedence.
     pub(super) fn finish_headers(
         &self,
         response: &mut Response<Bytes>,
         allowance: Allowance,
-        now: Timestamp,
+        clock: Reading,
     ) {
         let headers = response.headers_mut();
         headers.reserve(HEADERS);
@@ -55,8 +55,9 @@ impl Service {
             headers.entry(X_REQUEST_ID).or_insert(id);
         }
         // Of a clock that shows the system's time, the mount adds it.
-        if now.duration_since(Timestamp::now()).abs() >= SignedDuration::from_secs(1)
-            && let Ok(date) = HeaderValue::try_from(now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+        if !clock.shows_system_time()
+            && let Ok(date) =
+                HeaderValue::try_from(clock.now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
         {
             headers.entry(header::DATE).or_insert(date);
         }
@@ -65,24 +66,28 @@ impl Service {
     /// Records an exchange that started at `started`. `now` is the current time of its account.
     pub(super) fn record(&self, request: &Request<Bytes>, reply: &Reply, started: Instant, now: Timestamp) {
         let (response, delay) = (reply.response(), reply.delay());
-        let recorded = RecordedRequest {
+        let recorded = KeptRequest {
             number: 0,
             received_at: now,
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),
-            headers: packed(request.headers()),
+            headers: PackedHeaders::of(request.headers()),
             body: request.body().clone(),
             duration: started.elapsed(),
             delay,
             status: response.status(),
-            answer_headers: response.headers().clone(),
+            answer_headers: PackedHeaders::of(response.headers()),
             answer_body: response.body().clone(),
             bodies_dropped: false,
         };
-        for listener in read(&self.request_listeners).clone() {
-            // The request is answered; a panicking listener must not change that.
-            let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));
+        let listeners = read(&self.request_listeners).clone();
+        if !listeners.is_empty() {
+            let recorded = recorded.shown();
+            for listener in listeners {
+                // The request is answered; a panicking listener must not change that.
+                let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));
+            }
         }
         self.state.tenants.requests.record(recorded);
         // Subscribers determine the tenant; a rejected request may have none.

@@ -138,6 +138,11 @@ impl FetchQueue {
         Ok(())
     }
 
+    /// Whether no email waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.waiting).jobs.is_empty()
+    }
+
     pub fn pop(&self) -> Option<FetchJob> {
         let mut waiting = lock(&self.waiting);
         let job = waiting.jobs.pop_front()?;

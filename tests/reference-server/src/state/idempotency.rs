@@ -76,12 +76,13 @@ pub struct Claim<'a> {
     number: u64,
 }
 
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The headers of a replayed response: Resend's, and the sandbox's own.
 const REPLAYED: [&str; 2] = ["idempotent-replayed", "x-sandbox-idempotent-replay"];
 
 /// Reads the key of a request, if it has one.
 pub fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let refuse = |found: &str| {
         Problem::new(
             StatusCode::BAD_REQUEST,

@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 
 use crate::lock::lock;
+use crate::store::packed_headers::PackedHeaders;
 use crate::store::size;
 
 /// A request and its response.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct RecordedRequest {
+pub struct RecordedRequest<Headers = HeaderMap> {
     /// The request's number, from 1 since the service started.
     pub number: u64,
     /// The time of arrival, by the service's clock.
@@ -26,7 +27,7 @@ pub struct RecordedRequest {
     /// The query, without the `?`.
     pub query: Option<String>,
     /// All headers, credentials included; empty if the exchange exceeded the limit even without its bodies.
-    pub headers: HeaderMap,
+    pub headers: Headers,
     /// Empty if the exchange exceeded the limit; see [`bodies_dropped`](Self::bodies_dropped).
     pub body: Bytes,
     /// The processing time, in real time, not by the service's clock: from the complete request to the complete response, in memory. It excludes
@@ -37,17 +38,39 @@ pub struct RecordedRequest {
     /// The status of the response.
     pub status: StatusCode,
     /// The headers of the response.
-    pub answer_headers: HeaderMap,
+    pub answer_headers: Headers,
     /// The body of the response.
     pub answer_body: Bytes,
     /// Both bodies exceeded the limit and were dropped.
     pub bodies_dropped: bool,
 }
 
-impl RecordedRequest {
+/// A request as it is kept, which takes a third of the memory of its header maps.
+pub type KeptRequest = RecordedRequest<PackedHeaders>;
+
+impl KeptRequest {
     fn size(&self) -> usize {
         let heap = size::heap(&(&self.path, &self.query, &self.body, &self.answer_body));
-        size::row::<Self>(heap + size::headers(&self.headers) + size::headers(&self.answer_headers))
+        size::row::<Self>(heap + self.headers.heap_size() + self.answer_headers.heap_size())
+    }
+
+    /// The same for listeners and tests.
+    pub(crate) fn shown(&self) -> RecordedRequest {
+        RecordedRequest {
+            number: self.number,
+            received_at: self.received_at,
+            method: self.method.clone(),
+            path: self.path.clone(),
+            query: self.query.clone(),
+            headers: self.headers.to_map(),
+            body: self.body.clone(),
+            duration: self.duration,
+            delay: self.delay,
+            status: self.status,
+            answer_headers: self.answer_headers.to_map(),
+            answer_body: self.answer_body.clone(),
+            bodies_dropped: self.bodies_dropped,
+        }
     }
 
     /// Drops what exceeds `max_bytes`: the bodies, then the headers, then the path and query. Returns the size in bytes.
@@ -59,7 +82,7 @@ impl RecordedRequest {
             size = self.size();
         }
         if size > max_bytes {
-            (self.headers, self.answer_headers) = (HeaderMap::new(), HeaderMap::new());
+            (self.headers, self.answer_headers) = (PackedHeaders::default(), PackedHeaders::default());
             size = self.size();
         }
         if size > max_bytes {
@@ -81,7 +104,7 @@ pub struct Requests {
 #[derive(Debug, Default)]
 struct Entries {
     /// The requests, each with its size in bytes.
-    requests: VecDeque<(usize, Arc<RecordedRequest>)>,
+    requests: VecDeque<(usize, Arc<KeptRequest>)>,
     bytes: usize,
     counted: u64,
 }
@@ -91,7 +114,7 @@ impl Requests {
         Self { entries: Mutex::default(), max_count, max_bytes }
     }
 
-    pub fn record(&self, mut request: RecordedRequest) {
+    pub fn record(&self, mut request: KeptRequest) {
         let size = request.shorten(self.max_bytes);
         let mut entries = lock(&self.entries);
         entries.bytes += size;
@@ -106,16 +129,16 @@ impl Requests {
 
     /// Oldest first.
     pub fn all(&self) -> Vec<RecordedRequest> {
-        self.shared().iter().map(|request| RecordedRequest::clone(request)).collect()
+        self.shared().iter().map(|request| request.shown()).collect()
     }
 
     /// Like [`all`](Self::all), without copying.
-    pub fn shared(&self) -> Vec<Arc<RecordedRequest>> {
+    pub fn shared(&self) -> Vec<Arc<KeptRequest>> {
         lock(&self.entries).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
     }
 
     /// Finds the request with this number, unless it was evicted.
-    pub fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
+    pub fn get(&self, number: u64) -> Option<Arc<KeptRequest>> {
         let entries = lock(&self.entries);
         let index = entries.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
         entries.requests.get(index).map(|(_, request)| Arc::clone(request))
@@ -125,42 +148,5 @@ impl Requests {
         let mut entries = lock(&self.entries);
         entries.requests.clear();
         entries.bytes = 0;
-    }
-}
-
-/// Copies headers into one shared allocation. The values of a connection are slices of its read buffer, which they would retain entirely.
-pub fn packed(headers: &HeaderMap) -> HeaderMap {
-    let mut text = Vec::with_capacity(headers.values().map(HeaderValue::len).sum());
-    headers.values().for_each(|value| text.extend_from_slice(value.as_bytes()));
-    let mut text = Bytes::from(text);
-    let mut copied = headers.clone();
-    for value in copied.values_mut() {
-        let text = text.split_to(value.len());
-        // It is copied from a valid value.
-        if let Ok(mut packed) = HeaderValue::from_maybe_shared(text) {
-            packed.set_sensitive(value.is_sensitive());
-            *value = packed;
-        }
-    }
-    copied
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn packed_headers_keep_their_values_and_order() {
-        let mut headers = HeaderMap::new();
-        for (name, value) in
-            [("b", "1"), ("cookie", "x"), ("b", ""), ("a", "22"), ("cookie", "yy"), ("b", "3")]
-        {
-            headers.append(name, HeaderValue::from_static(value));
-        }
-        headers.get_mut("a").expect("it was added").set_sensitive(true);
-        let packed = packed(&headers);
-        assert!(packed.iter().eq(headers.iter()), "{packed:?}");
-        assert!(packed["a"].is_sensitive() && !packed["b"].is_sensitive());
-        assert_eq!(super::packed(&HeaderMap::new()), HeaderMap::new());
     }
 }

@@ -193,12 +193,8 @@ impl Tenant {
     /// Indexes the restored emails.
     pub fn index_emails(&self) {
         let emails = lock(&self.emails);
-        let mut index = lock(&self.email_index);
-        for position in emails.positions() {
-            if let Some((_, email)) = emails.at(position) {
-                index.add_all(email, position);
-            }
-        }
+        let positions = emails.entries(0..u64::MAX);
+        *lock(&self.email_index) = EmailIndex::of(positions.map(|(position, email)| (position, &**email)));
     }
 
     /// The ID of the audience of contacts without a segment: constant for this tenant, and not one of its segments.

@@ -49,14 +49,14 @@ impl Default for Unwritten {
 }
 
 impl Unwritten {
-    fn is_full(&self, now: Instant) -> bool {
+    fn is_full(&self, now: impl FnOnce() -> Instant) -> bool {
         let oldest = self.current.since.or(self.next.since);
-        let is_old = oldest.is_some_and(|since| now.duration_since(since) > MAX_AGE);
-        self.is_written && (is_old || self.next.bytes >= self.limit)
+        let is_old = || oldest.is_some_and(|since| now().duration_since(since) > MAX_AGE);
+        self.is_written && (self.next.bytes >= self.limit || is_old())
     }
 
-    fn add(&mut self, bytes: usize, now: Instant) {
-        self.next.since.get_or_insert(now);
+    fn add(&mut self, bytes: usize, now: impl FnOnce() -> Instant) {
+        self.next.since.get_or_insert_with(now);
         self.next.bytes += bytes;
     }
 
@@ -93,19 +93,19 @@ fn times(bytes: usize, factor: f64) -> usize {
 impl Backlog {
     /// Waits until another change is allowed.
     pub fn wait(&self) {
-        let full = |unwritten: &mut Unwritten| unwritten.is_full(Instant::now());
+        let full = |unwritten: &mut Unwritten| unwritten.is_full(Instant::now);
         let waited = self.less.wait_while(lock(&self.unwritten), full);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
     pub fn is_full(&self) -> bool {
-        lock(&self.unwritten).is_full(Instant::now())
+        lock(&self.unwritten).is_full(Instant::now)
     }
 
     /// Counts changes.
     pub fn add(&self, bytes: usize) {
         if bytes > 0 {
-            lock(&self.unwritten).add(bytes, Instant::now());
+            lock(&self.unwritten).add(bytes, Instant::now);
         }
     }
 
@@ -147,36 +147,36 @@ mod tests {
     #[test]
     fn changes_wait_while_the_backlog_exceeds_the_write_limit() {
         let (mut unwritten, now) = (unwritten(), Instant::now());
-        unwritten.add(FIRST_LIMIT - 1, now);
-        assert!(!unwritten.is_full(now));
-        unwritten.add(1, now);
-        assert!(unwritten.is_full(now));
+        unwritten.add(FIRST_LIMIT - 1, || now);
+        assert!(!unwritten.is_full(|| now));
+        unwritten.add(1, || now);
+        assert!(unwritten.is_full(|| now));
         unwritten.begin();
-        assert!(!unwritten.is_full(now), "the next write may grow to the same size during this one");
-        unwritten.add(FIRST_LIMIT, now);
-        assert!(unwritten.is_full(now));
+        assert!(!unwritten.is_full(|| now), "the next write may grow to the same size during this one");
+        unwritten.add(FIRST_LIMIT, || now);
+        assert!(unwritten.is_full(|| now));
     }
 
     #[test]
     fn changes_wait_while_the_oldest_unwritten_change_is_too_old() {
         let (mut unwritten, now) = (unwritten(), Instant::now());
         let later = now + MAX_AGE + Duration::from_millis(1);
-        unwritten.add(1, now);
-        assert!(!unwritten.is_full(now + MAX_AGE) && unwritten.is_full(later));
+        unwritten.add(1, || now);
+        assert!(!unwritten.is_full(|| now + MAX_AGE) && unwritten.is_full(|| later));
         unwritten.begin();
-        assert!(unwritten.is_full(later), "changes in flight still count");
+        assert!(unwritten.is_full(|| later), "changes in flight still count");
         unwritten.end(WRITE_TIME);
-        assert!(!unwritten.is_full(later));
-        unwritten.add(1, now);
+        assert!(!unwritten.is_full(|| later));
+        unwritten.add(1, || now);
         unwritten.is_written = false;
-        assert!(!unwritten.is_full(later), "nothing waits while writes fail");
+        assert!(!unwritten.is_full(|| later), "nothing waits while writes fail");
     }
 
     #[test]
     fn write_limit_adapts_to_the_throughput() {
         let (mut unwritten, now) = (unwritten(), Instant::now());
         let mut write = |bytes, took| {
-            unwritten.add(bytes, now);
+            unwritten.add(bytes, || now);
             unwritten.begin();
             unwritten.end(took);
             unwritten.limit

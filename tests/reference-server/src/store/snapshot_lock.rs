@@ -64,10 +64,13 @@ impl SnapshotLock {
         if self.is_inside() {
             return Some(self.entered(None));
         }
-        let opened = self.moved.wait_timeout_while(lock(&self.inside), timeout, |inside| inside.is_closed);
-        let (mut inside, _) = opened.unwrap_or_else(PoisonError::into_inner);
+        let mut inside = lock(&self.inside);
         if inside.is_closed {
-            return None;
+            let opened = self.moved.wait_timeout_while(inside, timeout, |inside| inside.is_closed);
+            (inside, _) = opened.unwrap_or_else(PoisonError::into_inner);
+            if inside.is_closed {
+                return None;
+            }
         }
         inside.threads += 1;
         drop(inside);

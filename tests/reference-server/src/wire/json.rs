@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr2;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -40,8 +41,12 @@ pub fn text(json: &str) -> Option<Cow<'_, str>> {
         }
     }
     // Avoids the cost of formatting the parser's error for other types.
-    if !json.trim_ascii_start().starts_with('"') {
-        return None;
+    let inner = json.trim_ascii().strip_prefix('"')?;
+    // The usual string is between its quotes as it is.
+    if let Some(inner) =
+        inner.strip_suffix('"').filter(|inner| memchr2(b'"', b'\\', inner.as_bytes()).is_none())
+    {
+        return Some(Cow::Borrowed(inner));
     }
     serde_json::Deserializer::from_str(json).deserialize_str(Text).ok()
 }
@@ -73,9 +78,10 @@ pub enum Body<'a> {
 impl<'a> Body<'a> {
     /// Parses it once if it is an object, the usual case.
     pub fn parse(body: &'a [u8]) -> Result<Self, Problem> {
-        match serde_json::from_slice(body) {
-            Ok(object) => Ok(Self::Object(object)),
-            Err(_) => well_formed(body).map(Self::Other),
+        // As text, so that not each name and value is checked for UTF-8.
+        match std::str::from_utf8(body).ok().and_then(|text| serde_json::from_str(text).ok()) {
+            Some(object) => Ok(Self::Object(object)),
+            None => well_formed(body).map(Self::Other),
         }
     }
 }

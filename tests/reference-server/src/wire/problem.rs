@@ -6,8 +6,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
+
+/// The usual number of headers of a response.
+pub const HEADERS: usize = 8;
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,10 +161,10 @@ pub fn json(status: StatusCode, body: &impl Serialize) -> Response<Bytes> {
         // Only a map with non-string keys could fail, and no response has one.
         format!("{{\"statusCode\":500,\"name\":\"application_error\",\"message\":\"{error}\"}}").into_bytes()
     });
+    let mut headers = HeaderMap::with_capacity(HEADERS);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+    *response.headers_mut() = headers;
     response
 }

@@ -20,12 +20,22 @@ pub struct EmailIndex {
 }
 
 impl EmailIndex {
+    /// The index of these emails, each with its position. It takes less time and memory than adding one after the other.
+    pub fn of<'a>(emails: impl Iterator<Item = (u64, &'a Email)>) -> Self {
+        let (mut by_time, mut recipients) = (Vec::new(), Vec::new());
+        for (position, email) in emails {
+            for (at, metric) in email.facts() {
+                by_time.push((at, email.id));
+                recipients.extend(recipient(email, position, metric));
+            }
+        }
+        Self { by_time: by_time.into_iter().collect(), recipients: recipients.into_iter().collect() }
+    }
+
     /// Adds a fact of an email.
     pub fn add(&mut self, email: &Email, position: u64, at: Timestamp, metric: Metric) {
         self.by_time.insert((at, email.id));
-        if let Some(broadcast) = email.origin.broadcast.filter(|_| metric.is_of_event()) {
-            self.recipients.insert((broadcast, metric, position));
-        }
+        self.recipients.extend(recipient(email, position, metric));
     }
 
     /// Adds all events of an email.
@@ -64,4 +74,10 @@ impl EmailIndex {
         let range = (broadcast, metric, range.start)..(broadcast, metric, range.end);
         self.recipients.range(range).map(|(.., position)| *position)
     }
+}
+
+/// The entry of an event of a broadcast's email.
+fn recipient(email: &Email, position: u64, metric: Metric) -> Option<(Uuid, Metric, u64)> {
+    let broadcast = email.origin.broadcast.filter(|_| metric.is_of_event())?;
+    Some((broadcast, metric, position))
 }

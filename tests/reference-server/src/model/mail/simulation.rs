@@ -23,23 +23,30 @@ const LATER: SignedDuration = SignedDuration::from_secs(2);
 const LAST: SignedDuration = SignedDuration::from_secs(3);
 const AFTER_DELAY: SignedDuration = SignedDuration::from_secs(60);
 
-/// The events of one recipient, depending on whether the sender's domain enforces TLS. An event at time zero means that nothing is sent to
-/// it.
-fn steps(mailbox: &Mailbox, enforced: bool) -> &'static [(SignedDuration, Event)] {
+/// The events of one recipient.
+type Steps = &'static [(SignedDuration, Event)];
+
+const DELIVERED: Steps = &[(SOON, Event::Delivered)];
+const NO_TLS: &str = "no-tls";
+/// The simulated outcomes by name. An event at time zero means that nothing is sent to the recipient.
+const OUTCOMES: [(&str, Steps); 8] = [
+    ("opened", &[(SOON, Event::Delivered), (LATER, Event::Opened)]),
+    ("clicked", &[(SOON, Event::Delivered), (LATER, Event::Opened), (LAST, Event::Clicked)]),
+    ("bounced", &[(SOON, Event::Bounced)]),
+    ("complained", &[(SOON, Event::Delivered), (LATER, Event::Complained)]),
+    ("delayed", &[(SOON, Event::DeliveryDelayed), (AFTER_DELAY, Event::Delivered)]),
+    ("suppressed", &[(IMMEDIATELY, Event::Suppressed)]),
+    ("failed", &[(IMMEDIATELY, Event::Failed)]),
+    (NO_TLS, &[(IMMEDIATELY, Event::Failed)]),
+];
+
+/// The events of one recipient, depending on whether the sender's domain enforces TLS: otherwise, delivery to `no-tls@` falls back to an
+/// unencrypted connection.
+fn steps(mailbox: &Mailbox, enforced: bool) -> Steps {
     let local = mailbox.local_part();
     let name = local.split_once('+').map_or(local, |(name, _)| name);
-    match name.to_ascii_lowercase().as_str() {
-        "opened" => &[(SOON, Event::Delivered), (LATER, Event::Opened)],
-        "clicked" => &[(SOON, Event::Delivered), (LATER, Event::Opened), (LAST, Event::Clicked)],
-        "bounced" => &[(SOON, Event::Bounced)],
-        "complained" => &[(SOON, Event::Delivered), (LATER, Event::Complained)],
-        "delayed" => &[(SOON, Event::DeliveryDelayed), (AFTER_DELAY, Event::Delivered)],
-        "suppressed" => &[(IMMEDIATELY, Event::Suppressed)],
-        "failed" => &[(IMMEDIATELY, Event::Failed)],
-        "no-tls" if enforced => &[(IMMEDIATELY, Event::Failed)],
-        // Includes `no-tls@`: without enforcement, delivery falls back to an unencrypted connection.
-        _ => &[(SOON, Event::Delivered)],
-    }
+    let outcome = OUTCOMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+    outcome.filter(|(name, _)| enforced || *name != NO_TLS).map_or(DELIVERED, |(_, steps)| *steps)
 }
 
 pub fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
@@ -56,8 +63,9 @@ pub fn outcome<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool
     let mut events = Vec::with_capacity(2);
     let mut is_sent = false;
     for mailbox in recipients {
-        is_sent |= !is_refused(mailbox, enforced);
-        for step in steps(mailbox, enforced) {
+        let steps = steps(mailbox, enforced);
+        is_sent |= !steps.iter().any(|(after, _)| after.is_zero());
+        for step in steps {
             if !events.contains(step) {
                 events.push(*step);
             }

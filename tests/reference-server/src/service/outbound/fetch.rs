@@ -20,6 +20,9 @@ const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Starts the fetches that may run now, each in its own task, which starts the next at its end.
 pub fn run_all(service: &Arc<Service>) {
+    if service.state().fetches.is_empty() {
+        return;
+    }
     while let Ok(permit) = Arc::clone(&service.state().fetches.running).try_acquire_owned() {
         let Some(job) = service.next_fetch() else { return };
         let service = Arc::clone(service);
