@@ -11,7 +11,6 @@ use idempost::auth::Session;
 use idempost::{
     Client, ClientBuilder,
     call::{RateLimit, RetryPolicy},
-    problem::Problem,
     transport::{ReqwestTransport, Transport},
 };
 use secrecy::{ExposeSecret as _, SecretString};
@@ -239,7 +238,7 @@ impl Context {
     /// The stored credentials of the active profile.
     pub(crate) fn credentials(&self) -> Result<Credentials, Fail> {
         let profile = self.settings()?.profile.as_ref().map(|profile| profile.value.as_str());
-        Credentials::new(&self.env, profile).map_err(|error| credentials::store_failure(&error))
+        Ok(Credentials::new(&self.env, profile)?)
     }
 
     /// The session of the stored login, which prints reports of its token refreshes.
@@ -265,46 +264,37 @@ impl Context {
     /// The stored credential of the active profile, if it belongs to this service.
     fn stored_credential(&self, base_url: &Url) -> Result<Stored, Fail> {
         let credentials = self.credentials()?;
-        let Some(overview) = credentials.overview().map_err(|error| credentials::store_failure(&error))?
-        else {
+        let Some(overview) = credentials.overview()? else {
             if let Some(passed_over) = &self.settings()?.passed_over {
                 let (variable, profile) = (&passed_over.variable, &passed_over.profile.value);
-                return Err(Fail::Auth {
-                    message: format!(
+                return Err(Fail::auth(format!(
                         "profile `{profile}` has no credential, and {variable} isn't sent to its base URL; nothing was sent"
-                    ),
-                    hint: Some(format!(
+                    )).hint(format!(
                         "log in: idempost --profile {profile} auth login; or pass --api-key-file PATH"
-                    )),
-                });
+                    )));
             }
-            return Err(Fail::Auth {
-                message: "no credential; nothing was sent".to_owned(),
-                hint: Some(format!(
-                    "log in: {}; or set IDEMPOST_API_KEY, or pass --api-key-file PATH",
-                    credentials::LOGIN
-                )),
-            });
+            return Err(Fail::auth("no credential; nothing was sent").hint(format!(
+                "log in: {}; or set IDEMPOST_API_KEY, or pass --api-key-file PATH",
+                credentials::LOGIN
+            )));
         };
         let asked = base_url.origin().ascii_serialization();
         if overview.metadata.origin != asked {
-            return Err(Fail::Auth {
-                message: format!(
-                    "profile `{}` holds credentials for {}, not for {asked}; nothing was sent",
-                    overview.profile, overview.metadata.origin
-                ),
-                hint: Some(format!(
-                    "log in there with another profile: idempost --profile NAME --base-url {asked} auth login"
-                )),
-            });
+            return Err(Fail::auth(format!(
+                "profile `{}` holds credentials for {}, not for {asked}; nothing was sent",
+                overview.profile, overview.metadata.origin
+            ))
+            .hint(format!(
+                "log in there with another profile: idempost --profile NAME --base-url {asked} auth login"
+            )));
         }
         match overview.metadata.kind {
             CredentialKind::Login => Ok(Stored::Login(self.session(&credentials)?)),
             CredentialKind::ApiKey => {
-                let key = credentials.api_key_here().map_err(|error| credentials::store_failure(&error))?;
-                let gone = || Fail::Auth {
-                    message: "the stored API key has disappeared; nothing was sent".to_owned(),
-                    hint: Some(credentials::LOGIN.to_owned()),
+                let key = credentials.api_key_here()?;
+                let gone = || {
+                    Fail::auth("the stored API key has disappeared; nothing was sent")
+                        .hint(credentials::LOGIN)
                 };
                 key.map(|key| Stored::Key(key.key)).ok_or_else(gone)
             }
@@ -344,17 +334,14 @@ impl Context {
             return Ok(Arc::clone(transport));
         }
         let settings = self.settings()?;
-        let invalid =
-            |rule: String, origin| Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), origin));
         let is_https = settings.base_url.as_ref().is_some_and(|base_url| base_url.value.scheme() == "https");
         if let Some(rule) = network::unreadable_cert_file(&self.env).filter(|_| is_https) {
-            let name = "SSL_CERT_FILE".to_owned();
-            return Err(invalid(rule, Some(Origin::Env { name })));
+            return Err(Fail::usage("file", rule, Some(Origin::env("SSL_CERT_FILE"))));
         }
         let transport = settings.network().transport().map_err(|(name, rule)| {
             let setting = if name == "cacert" { &settings.cacert } else { &settings.client_cert };
             let source = setting.as_ref().map_or_else(String::new, |setting| setting.source.to_string());
-            invalid(format!("{source}: {rule}"), None)
+            Fail::usage("file", format!("{source}: {rule}"), None)
         })?;
         Ok(Arc::clone(self.transport.get_or_init(|| Arc::new(transport))))
     }

@@ -2,37 +2,36 @@
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `place` | the files of a profile, and the names that bind a record to them |
+//! | `place` | the files of a profile, and the IDs of their folder and machine |
 //! | `private_file` | the folder of the files that only their owner can read or replace (`idempost::auth::files`) |
 //! | `lock` | mutual exclusion between processes |
 //! | `stored` | the stored credential: tokens, or an API key |
-//! | `state` | metadata without secrets, such as the store in use |
-//! | `keyring` | the store in the system keyring |
-//! | `file` | the store in a file, only by explicit choice |
-//! | `encrypted`, `fallback_file` | how a refreshed record survives failures |
-//! | `store` | both stores behind the interface that sessions use |
+//! | `metadata` | its metadata, readable without the keyring |
+//! | `file` | its file, plain or encrypted |
+//! | `keyring` | the system keyring |
+//! | `key` | the key in the keyring that encrypts the file; without one only by explicit choice |
+//! | `store` | the file, its lock and its key behind the interface that sessions use |
 //! | `helper` | the process that refreshes tokens, so that killing a command doesn't interrupt it |
 //! | `failpoint` | points at which tests kill the program |
 //!
 //! All files of a login, including the lock, are in `credentials/` beside `config.toml`: processes that share the login share its lock, even if
 //! their other folders differ.
 
-mod encrypted;
 mod failpoint;
-mod fallback_file;
 mod file;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 pub(crate) mod helper;
+mod key;
 mod keyring;
 mod lock;
+mod metadata;
 mod place;
 mod private_file;
-mod state;
 mod store;
 mod stored;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use idempost::auth::StoreError;
@@ -41,14 +40,14 @@ use secrecy::SecretString;
 use secrecy::zeroize::Zeroizing;
 
 pub(crate) use self::lock::Holder;
-pub(crate) use self::state::{CredentialKind, CredentialMetadata};
+pub(crate) use self::metadata::{CredentialKind, CredentialMetadata};
 pub(crate) use self::store::{Copied, ProfileStore};
 pub(crate) use self::stored::{StoredCredential, StoredKey};
 
-use self::keyring::KeyringStore;
-use self::keyring::backend::SystemKeyring;
+use self::key::KeyEntry;
+use self::keyring::SystemKeyring;
 use self::place::Place;
-use self::store::{Locked, read_recorded, run_blocking};
+use self::store::{Locked, read_file, run_blocking};
 use crate::diagnostics::Fail;
 use crate::output::report;
 pub(crate) use crate::settings::StoreKind;
@@ -64,9 +63,15 @@ pub(crate) const LOGIN: &str = "idempost auth login";
 pub(crate) fn store_failure(error: &StoreError) -> Fail {
     let message = report::chain(error);
     match error {
-        StoreError::Busy { .. } => Fail::Unavailable { message, hint: Some("try again".to_owned()) },
-        StoreError::Unreadable { .. } => Fail::Auth { message, hint: Some(LOGIN.to_owned()) },
-        _ => Fail::Local { message, source: None, hint: None },
+        StoreError::Busy { .. } => Fail::unavailable(message).hint("try again"),
+        StoreError::Unreadable { .. } => Fail::auth(message).hint(LOGIN),
+        _ => Fail::error(message),
+    }
+}
+
+impl From<StoreError> for Fail {
+    fn from(error: StoreError) -> Self {
+        store_failure(&error)
     }
 }
 
@@ -74,8 +79,6 @@ pub(crate) fn store_failure(error: &StoreError) -> Fail {
 #[derive(Debug, Clone)]
 pub(crate) struct Credentials {
     place: Place,
-    /// The credential found by the last read of a file, reused by the store's first read.
-    peeked: Arc<Mutex<Option<StoredCredential>>>,
 }
 
 /// Metadata of a profile's credential, without secrets.
@@ -99,7 +102,7 @@ pub(crate) type Listed = (String, Result<Overview, StoreError>);
 impl Credentials {
     /// The credentials of a profile. Without a folder for them, the error names the invalid variable.
     pub(crate) fn new(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
-        Place::new(env, profile).map(|place| Self { place, peeked: Arc::default() })
+        Place::new(env, profile).map(|place| Self { place })
     }
 
     /// The profile's name.
@@ -109,20 +112,12 @@ impl Credentials {
 
     /// Metadata without opening the keyring; `None` if nothing is stored.
     pub(crate) fn overview(&self) -> Result<Option<Overview>, StoreError> {
-        let Some((store, state)) = read_recorded(&self.place)? else { return Ok(None) };
-        let (found, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
-            (Some((state.login, state.metadata)), None)
-        } else {
-            let record = file::peek(&self.place)?;
-            let found = record.as_ref().map(|record| {
-                (record.login.clone(), CredentialMetadata::from_credential(&record.credential))
-            });
-            *self.peeked.lock().unwrap_or_else(PoisonError::into_inner) =
-                record.map(|record| record.credential);
-            (found, Some(self.place.file(place::FileKind::Cred)))
-        };
+        let Some(contents) = read_file(&self.place)? else { return Ok(None) };
+        let store = contents.store();
+        let (login, metadata) = contents.describe();
+        let path = (store == StoreKind::File).then(|| self.place.file(place::FileKind::Cred));
         let profile = self.place.profile().to_owned();
-        Ok(found.map(|(login, metadata)| Overview { profile, store, path, login, metadata }))
+        Ok(Some(Overview { profile, store, path, login, metadata }))
     }
 
     /// The current holder of this login's lock.
@@ -130,32 +125,27 @@ impl Credentials {
         lock::holder(&self.place)
     }
 
-    /// Tests a store before the browser opens: writes, reads and deletes a dummy value.
+    /// Tests a store before the browser opens: creates and removes a dummy file, and a dummy entry of the keyring.
     pub(crate) async fn probe(&self, store: StoreKind) -> Result<(), StoreError> {
         let place = self.place.clone();
         run_blocking(move || {
             place.prepare()?;
-            match store {
-                StoreKind::Keyring => {
-                    KeyringStore { place: &place, backend: &SystemKeyring::for_a_probe() }.probe()
-                }
-                StoreKind::File => {
-                    // A unique name: two logins may probe at the same time.
-                    let path = place
-                        .file(place::FileKind::Temporary)
-                        .with_extension(uuid::Uuid::new_v4().simple().to_string());
-                    private_file::StagedFile::reserve(&path, private_file::RESERVED_BYTES).map(drop)?;
-                    private_file::remove(&path)
-                }
+            if store == StoreKind::Keyring {
+                KeyEntry { place: &place, backend: &SystemKeyring::for_a_probe() }.probe()?;
             }
+            // A unique name: two logins may probe at the same time.
+            let path = place
+                .file(place::FileKind::Temporary)
+                .with_extension(uuid::Uuid::new_v4().simple().to_string());
+            private_file::StagedFile::reserve(&path, private_file::RESERVED_BYTES)?;
+            private_file::remove(&path)
         })
         .await
     }
 
     /// The store for a session. A new login is written to `wanted`, else to the store of the last login, else to the keyring.
     pub(crate) fn store(&self, wanted: Option<StoreKind>) -> ProfileStore {
-        let (place, peeked) = (self.place.clone(), Arc::clone(&self.peeked));
-        ProfileStore { place, wanted, backend: Arc::new(SystemKeyring::new()), peeked }
+        ProfileStore { place: self.place.clone(), wanted, backend: Arc::new(SystemKeyring::new()) }
     }
 
     /// The stored API key, if any.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::commands;
-use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::diagnostics::{Fail, Problem};
 use crate::input::documents::Documents;
 use crate::input::json;
 use crate::input::json_spans::{self, Target};
@@ -56,7 +56,7 @@ pub fn config(data: &[u8]) {
                 }
             }
             let unknown = file.unknown();
-            check_shown(&Fail::Usage(Diagnostics { found: unknown, ..Diagnostics::default() }));
+            check_shown(&Fail::from(unknown));
         }
         Err(fail) => {
             let shown = check_shown(fail);
@@ -145,17 +145,17 @@ pub fn json(data: &[u8]) {
     }
     match Documents::read(Source::Stdin, Arc::from(text)) {
         Ok((documents, found)) => {
-            check_shown(&Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
+            check_shown(&Fail::from(found));
             let count = documents.items.len();
             let problems = (0..count.min(20)).flat_map(|index| {
                 ["", "/to", "/a/0"].map(|place| Problem::new(format!("/{index}{place}"), "fuzz", "a rule"))
             });
             let found = documents.found(problems.collect());
-            check_shown(&Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
+            check_shown(&Fail::from(found));
         }
         Err(found) => {
             assert!(!found.is_empty());
-            check_shown(&Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
+            check_shown(&Fail::from(found));
         }
     }
 }
@@ -185,7 +185,7 @@ pub fn shown(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     assert!(!safe(&text).chars().any(is_hostile));
     assert!(!safe_lines(&text).chars().any(|char| is_hostile(char) && char != '\n' && char != '\t'));
-    check_shown(&Fail::Local { message: text.to_string(), source: None, hint: Some(text.to_string()) });
+    check_shown(&Fail::error(text.to_string()).hint(text.to_string()));
     let name = commands::received::file_name::safe(&text);
     assert!((1..=255).contains(&name.len()), "{name:?}");
     assert!(!name.contains(|char: char| is_hostile(char) || "/\\:*?\"<>|".contains(char)), "{name:?}");

@@ -154,7 +154,7 @@ fn enough_files() -> Result<(), Fail> {
         return Ok(());
     }
     let message = format!("the limit of open files is {allowed}, but {NEEDED} are needed; nothing was done");
-    Err(Fail::Local { message, source: None, hint: Some(format!("raise the limit: ulimit -n {NEEDED}")) })
+    Err(Fail::error(message).hint(format!("raise the limit: ulimit -n {NEEDED}")))
 }
 
 #[cfg(not(unix))]
@@ -233,13 +233,8 @@ async fn with_service(
     if context.global.sandbox {
         if command.needs_running_service() {
             let rule = "--sandbox runs a service for one command only; `sandbox` commands and `mcp` need one that is running";
-            let origin =
-                Origin::Flag { name: "--sandbox".to_owned(), n: 1, value: String::new(), span: None };
-            let help = Some("idempost sandbox serve, and in another terminal: idempost sandbox …".to_owned());
-            return Err(Fail::Usage(Diagnostics {
-                help,
-                ..Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin))
-            }));
+            return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--sandbox", "")))
+                .hint("idempost sandbox serve, and in another terminal: idempost sandbox …"));
         }
         let embedded = crate::context::embedded::Embedded::start().await?;
         context.use_service(embedded.service());
@@ -384,12 +379,8 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
         let words = usage.split(' ').take_while(|word| !word.starts_with(['[', '<', '-']));
         words.collect::<Vec<_>>().join(" ")
     });
-    let flag = text(ContextKind::InvalidArg).map(|name| Origin::Flag {
-        name: flag_name(&name).to_owned(),
-        n: 1,
-        value: text(ContextKind::InvalidValue).unwrap_or_default(),
-        span: None,
-    });
+    let flag = text(ContextKind::InvalidArg)
+        .map(|name| Origin::flag(flag_name(&name), text(ContextKind::InvalidValue).unwrap_or_default()));
     let hint = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
         .into_iter()
         .find_map(text)

@@ -4,7 +4,7 @@ use idempost::Attachment;
 use serde_json::{Value, json};
 
 use super::dry_run::Content;
-use crate::diagnostics::{Diagnostic, Fail, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::input::attach::{AttachSpec, Parameter};
 use crate::input::body_builder::flag_span;
 use crate::input::flags::Flags;
@@ -122,7 +122,7 @@ async fn one(stdin: &mut StdinReaders, flag: &'static str, n: usize, text: &str)
         match open_file(stdin, &spec).await {
             Ok((attachment, content)) => (attachment, Some(content), None),
             Err(OpenError::Rule(code, rule, hint)) => {
-                return Err(Diagnostic { problem: Problem::new("", code, rule), origin: Some(target), hint });
+                return Err(Diagnostic { hint, ..Diagnostic::new(code, rule, Some(target)) });
             }
             Err(OpenError::Diagnostic(found)) => return Err(*found),
         }

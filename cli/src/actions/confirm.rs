@@ -5,7 +5,7 @@ use std::io::BufRead as _;
 use tokio::sync::oneshot;
 
 use crate::context::{Context, Identity};
-use crate::diagnostics::{Diagnostics, Fail, Problem, Signal};
+use crate::diagnostics::{Fail, Signal};
 use crate::output::terminal::safe;
 use crate::output::write_stderr;
 
@@ -30,17 +30,11 @@ async fn ask(question: &str, identity: Option<&str>, context: &Context) -> Resul
         return Ok(());
     }
     if !is_interactive(context)? {
-        let problem = Problem::new(
-            "",
-            "required",
-            format!(
-                "confirmation required, but the session isn't interactive: {question}{}",
-                identity.map(|identity| format!(" (as {identity})")).unwrap_or_default()
-            ),
+        let rule = format!(
+            "confirmation required, but the session isn't interactive: {question}{}",
+            identity.map(|identity| format!(" (as {identity})")).unwrap_or_default()
         );
-        let mut report = Diagnostics::one(problem, None);
-        report.help = Some("to confirm, pass --yes".to_owned());
-        return Err(Fail::Usage(report));
+        return Err(Fail::usage("required", rule, None).hint("to confirm, pass --yes"));
     }
     let (send, receive) = oneshot::channel();
     // Reads on a separate thread, so that a signal can end the program.

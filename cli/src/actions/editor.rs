@@ -17,16 +17,14 @@ pub(crate) async fn open(file: &Path, context: &Context) -> Result<(), Fail> {
     permit_local().map_err(|error| Fail::local("couldn't start an editor", error))?;
     let _foreground = processes::foreground();
     let mut command = tokio::process::Command::new(processes::program(program.as_ref(), &context.env));
-    let status = command.args(words).arg(file).status().await.map_err(|error| Fail::Local {
-        message: format!("couldn't start the editor `{program}`"),
-        source: Some(Box::new(error)),
-        hint: Some("set VISUAL or EDITOR".to_owned()),
+    let status = command.args(words).arg(file).status().await.map_err(|error| {
+        Fail::local(format!("couldn't start the editor `{program}`"), error).hint("set VISUAL or EDITOR")
     })?;
     if status.success() {
         return Ok(());
     }
     let message = format!("the editor `{program}` failed ({status})");
-    Err(Fail::Local { message, source: None, hint: None })
+    Err(Fail::error(message))
 }
 
 /// Opens a draft in the editor, as a private temporary file; fails if the result is empty or unchanged.
@@ -34,7 +32,7 @@ pub(crate) async fn edit(draft: &str, suffix: &str, context: &Context) -> Result
     let failed = |error| Fail::local("couldn't edit the message; nothing was sent", error);
     let reject = |what: &str| {
         let message = format!("the message {what}; nothing was sent");
-        Err(Fail::Local { message, source: None, hint: None })
+        Err(Fail::error(message))
     };
     let file = tempfile::Builder::new().prefix("idempost-").suffix(suffix).tempfile();
     let mut file = file.map_err(failed)?;

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use crate::actions::trace;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
-use crate::input::body_builder::flag_origin;
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
 use crate::output::table::{Column, Columns, at};
 use crate::output::terminal::safe;
 use crate::settings::Form;
@@ -97,8 +96,7 @@ impl Args {
         let Self { older: OlderArgs { limit, all, after }, before } = self;
         let mut found = Vec::new();
         let mut wrong = |code, rule: &str, flag: &str, value: &str| {
-            let origin = Some(flag_origin(flag, 1, value));
-            found.push(Diagnostic { problem: Problem::new("", code, rule), origin, hint: None });
+            found.push(Diagnostic::new(code, rule, Some(Origin::flag(flag, value))));
         };
         let number = limit.as_deref().and_then(|text| {
             let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -120,7 +118,7 @@ impl Args {
             }
         }
         if !found.is_empty() {
-            return Err(Diagnostics { found, ..Diagnostics::default() });
+            return Err(found.into());
         }
         let start = after.map(Start::After).or(before.map(Start::Before));
         Ok(ListRange { limit: number, all, start })

@@ -4,11 +4,10 @@
 
 use std::time::Duration;
 
-use idempost::{Error, Wait, problem::Problem};
+use idempost::{Error, Wait};
 
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail};
-use crate::input::body_builder::flag_origin;
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
 use crate::settings::keys;
 
 /// The flag for the time limit; each command declares `--wait` with its own state.
@@ -23,12 +22,8 @@ pub(crate) struct TimeoutFlag {
 /// Reads the flags; `state` is the only valid one. Returns `None` without `--wait`.
 pub(crate) fn plan(wait: Option<&str>, timeout: &str, state: &str) -> Result<Option<Duration>, Diagnostics> {
     let Some(wanted) = wait else { return Ok(None) };
-    let wrong = |rule: String, flag: &str, value: &str| {
-        let origin = Some(flag_origin(flag, 1, value));
-        Diagnostics {
-            found: vec![Diagnostic { problem: Problem::new("", "type", rule), origin, hint: None }],
-            ..Diagnostics::default()
-        }
+    let wrong = |rule: String, flag: &str, value: &str| -> Diagnostics {
+        vec![Diagnostic::new("type", rule, Some(Origin::flag(flag, value)))].into()
     };
     if wanted != state {
         return Err(wrong(format!("--wait must be `{state}`"), "--wait", wanted));
@@ -78,19 +73,16 @@ pub(crate) async fn until<T: Send + 'static>(
                 context.out.note(&format!("{state} after {} s", started.elapsed().as_secs()));
                 Ok(found)
             }
-            End::Bad(state) => Err(Fail::Rejected {
-                message: format!("{}: {state}", messages.failed),
-                hint: Some(messages.check.clone()),
-            }),
+            End::Bad(state) => {
+                Err(Fail::rejected(format!("{}: {state}", messages.failed)).hint(messages.check.clone()))
+            }
         },
         Err(Error::WaitTimeout(pending)) => {
             let state = pending.state.as_ref();
             let state =
                 state.map_or_else(|| "its state is unknown".to_owned(), |state| format!("it is {state}"));
-            Err(Fail::Pending {
-                message: format!("{} after {} s: {state}", messages.timed_out, timeout.as_secs()),
-                hint: Some(format!("{}; check: {}", messages.continues, messages.check)),
-            })
+            Err(Fail::pending(format!("{} after {} s: {state}", messages.timed_out, timeout.as_secs()))
+                .hint(format!("{}; check: {}", messages.continues, messages.check)))
         }
         Err(error) => Err(error.into()),
     }

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Fail, Origin};
 use crate::input::flags::Flags;
 use crate::output::count;
 use crate::output::table::{Column, Kind};
@@ -75,7 +75,7 @@ pub(crate) fn run(command: &Command, root: &clap::Command, context: &Context) ->
                 context.out.note(&format!("deleted the alias {name} from {}", store.path().display()));
                 return Ok(());
             }
-            Err(Fail::NotFound { message: format!("there is no alias `{name}`"), hint: None })
+            Err(Fail::not_found(format!("there is no alias `{name}`")))
         }
     }
 }
@@ -166,8 +166,7 @@ pub(crate) fn expand(name: &str, command: &str, given: &[OsString]) -> Result<Ve
     let Some(rest) = given.get(placed..) else {
         let least = count(placed, "argument");
         let rule = format!("the alias `{name}` takes at least {least}, found {}: {command}", given.len());
-        let origin = Origin::Flag { name: name.to_owned(), n: 1, value: command.to_owned(), span: None };
-        return Err(Fail::Usage(Diagnostics::one(Problem::new("", "count", rule), Some(origin))));
+        return Err(Fail::usage("count", rule, Some(Origin::flag(name, command))));
     };
     words.extend_from_slice(rest);
     Ok(words)

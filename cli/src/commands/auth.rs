@@ -76,17 +76,17 @@ fn login_failure(error: idempost::Error) -> Fail {
 }
 
 fn auth_failure(error: &AuthError) -> Fail {
-    let auth = |message: String, hint: &str| Fail::Auth { message, hint: Some(hint.to_owned()) };
+    let auth = |message: String, hint: &str| Fail::auth(message).hint(hint);
     let text = report::chain(error);
     match error {
         AuthError::Rejected(rejection) => match rejection.code {
             OAuthErrorCode::AccessDenied => {
                 auth("access was denied in the browser; nothing was stored".to_owned(), LOGIN)
             }
-            OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable => Fail::Unavailable {
-                message: format!("the service reported an error: {text}; nothing was stored"),
-                hint: Some(format!("try again: {LOGIN}")),
-            },
+            OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable => {
+                Fail::unavailable(format!("the service reported an error: {text}; nothing was stored"))
+                    .hint(format!("try again: {LOGIN}"))
+            }
             OAuthErrorCode::InvalidScope => {
                 auth(format!("the service rejected the scope: {text}"), "request another one: --scope SCOPE")
             }
@@ -100,32 +100,24 @@ fn auth_failure(error: &AuthError) -> Fail {
             format!("{text}; nothing was stored"),
             "for more time, pass --login-timeout 15m; if the browser shows an error about the client, pass --client-id ID; otherwise try again",
         ),
-        AuthError::ListenFailed(_) => Fail::Local {
-            message: text,
-            source: None,
-            hint: Some(
-                "choose a free port with --port, or store an API key: idempost auth login --with-token"
-                    .to_owned(),
-            ),
-        },
+        AuthError::ListenFailed(_) => Fail::error(text)
+            .hint("choose a free port with --port, or store an API key: idempost auth login --with-token"),
         AuthError::Store(error) => store_failure(error),
         AuthError::Ended(Ended { reason: EndReason::LoggedOut, .. }) => {
             auth(text, "to revoke it: idempost auth logout; to log in again: idempost auth login")
         }
-        AuthError::NotOAuthEndpoint { .. } => Fail::Unavailable { message: text, hint: None },
-        error if error.is_retryable() => Fail::Unavailable { message: text, hint: None },
+        AuthError::NotOAuthEndpoint { .. } => Fail::unavailable(text),
+        error if error.is_retryable() => Fail::unavailable(text),
         AuthError::NoDeviceFlow => auth(text, "log in through a browser: idempost auth login"),
         AuthError::DeviceCodeExpired => {
             auth(format!("{text}; nothing was stored"), "idempost auth login --device")
         }
-        AuthError::ForeignEndpoint { .. } => Fail::Rejected {
-            message: text,
-            hint: Some("if you trust both: idempost auth login --trust-endpoints".to_owned()),
-        },
-        AuthError::NoMetadata | AuthError::Metadata(_) => Fail::Rejected {
-            message: text,
-            hint: Some("to name the authorization server: idempost auth login --issuer URL".to_owned()),
-        },
+        AuthError::ForeignEndpoint { .. } => {
+            Fail::rejected(text).hint("if you trust both: idempost auth login --trust-endpoints")
+        }
+        AuthError::NoMetadata | AuthError::Metadata(_) => {
+            Fail::rejected(text).hint("to name the authorization server: idempost auth login --issuer URL")
+        }
         _ => auth(text, LOGIN),
     }
 }

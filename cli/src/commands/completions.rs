@@ -73,13 +73,9 @@ fn path(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
         "zsh" => (paths::data_home(env)?, "zsh/site-functions/_idempost"),
         "fish" => (paths::config_home(env)?, "fish/completions/idempost.fish"),
         other => {
-            return Err(Fail::Local {
-                message: format!("{other} has no completions folder"),
-                source: None,
-                hint: Some(format!(
-                    "print them and load them from the shell's profile: idempost completions {other}"
-                )),
-            });
+            return Err(Fail::error(format!("{other} has no completions folder")).hint(format!(
+                "print them and load them from the shell's profile: idempost completions {other}"
+            )));
         }
     };
     Ok(base.join(file))

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Fail, Origin};
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
 use crate::settings::store;
@@ -60,14 +60,10 @@ fn find(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
                 "set IDEMPOST_API_KEY, or store the key in its own file: --api-key-file PATH".to_owned(),
             )
         } else {
-            keys::nearest(name, names()).map(|meant| format!("did you mean `{meant}`?"))
+            keys::meant(name, names())
         };
-        let origin = Origin::Flag { name: "KEY".to_owned(), n: 1, value: name.to_owned(), span: None };
-        let problem = Problem::new("", "unknown", rule);
-        Fail::Usage(Diagnostics {
-            found: vec![Diagnostic { problem, origin: Some(origin), hint }],
-            ..Diagnostics::default()
-        })
+        let origin = Origin::flag("KEY", name);
+        vec![Diagnostic { hint, ..Diagnostic::new("unknown", rule, Some(origin)) }].into()
     })
 }
 

@@ -45,6 +45,19 @@ struct Check {
     hint: Option<String>,
 }
 
+#[derive(Default)]
+struct Checks(Vec<Check>);
+
+impl Checks {
+    fn ok(&mut self, name: &'static str, message: impl Into<String>) {
+        self.add(name, State::Ok, message, None);
+    }
+
+    fn add(&mut self, name: &'static str, state: State, message: impl Into<String>, hint: Option<&str>) {
+        self.0.push(Check { name, state, message: message.into(), hint: hint.map(str::to_owned) });
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Ok,
@@ -64,7 +77,7 @@ impl State {
 
 /// Runs all checks; exits with 1 if one fails.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let mut checks = Vec::new();
+    let mut checks = Checks::default();
     match context.settings() {
         Err(fail) => {
             add_failures(&fail, &mut checks);
@@ -80,25 +93,18 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             }
         }
     }
+    let Checks(checks) = checks;
     show(&checks, context)?;
     match checks.iter().filter(|check| check.state == State::Error).count() {
         0 => Ok(()),
-        failed => Err(Fail::Local {
-            message: format!("{failed} of {} checks failed", checks.len()),
-            source: None,
-            hint: None,
-        }),
+        failed => Err(Fail::error(format!("{failed} of {} checks failed", checks.len()))),
     }
 }
 
-fn check(name: &'static str, state: State, message: String, hint: Option<&str>) -> Check {
-    Check { name, state, message, hint: hint.map(str::to_owned) }
-}
-
 /// Settings that can't be used: reports each problem with its source.
-fn add_failures(fail: &Fail, checks: &mut Vec<Check>) {
+fn add_failures(fail: &Fail, checks: &mut Checks) {
     let Fail::Usage(report) = fail else {
-        return checks.push(check("config", State::Error, report::message(fail), None));
+        return checks.add("config", State::Error, report::message(fail), None);
     };
     for found in &report.found {
         let text = snippet::line(found);
@@ -115,19 +121,19 @@ fn add_failures(fail: &Fail, checks: &mut Vec<Check>) {
             }
             _ => ("config", text, None),
         };
-        checks.push(check(name, State::Error, message, found.hint.as_deref().or(hint.as_deref())));
+        checks.add(name, State::Error, message, found.hint.as_deref().or(hint.as_deref()));
     }
 }
 
 /// Checks the configuration file: whether it exists, has unknown settings, or is writable by others.
-fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+fn config(settings: &Settings, context: &Context, checks: &mut Checks) {
     let Ok(Some(path)) = paths::config_file(&context.env) else {
-        return checks.push(check(
+        return checks.add(
             "config",
             State::Warning,
-            "there is no home directory".to_owned(),
+            "there is no home directory",
             Some("set IDEMPOST_CONFIG_DIR"),
-        ));
+        );
     };
     let shown = path.display();
     let message = if settings.file.is_some() { shown.to_string() } else { format!("{shown} (none yet)") };
@@ -135,49 +141,46 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
         .profile
         .as_ref()
         .map(|profile| format!(", profile `{}` ({})", profile.value, profile.source));
-    checks.push(check("config", State::Ok, message + profile.unwrap_or_default().as_str(), None));
+    checks.ok("config", message + profile.unwrap_or_default().as_str());
     for found in &settings.warnings {
-        checks.push(check("config", State::Warning, found.problem.message.clone(), found.hint.as_deref()));
+        checks.add("config", State::Warning, found.problem.message.clone(), found.hint.as_deref());
     }
     // It contains no secrets, so others may read it; but with write access, they could redirect the credential.
     if let Some(mode) = paths::mode(&path).filter(|mode| mode & 0o022 != 0) {
         let message = format!("{shown} is writable by others (mode {mode:03o})");
-        checks.push(check("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}"))));
+        checks.add("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}")));
     }
 }
 
 /// Checks the base URL and the credential, as far as possible offline.
-async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+async fn service(settings: &Settings, context: &Context, checks: &mut Checks) {
     if context.global.has_sandbox() {
-        return checks.push(check("base url", State::Ok, "the sandbox of this command".to_owned(), None));
+        return checks.ok("base url", "the sandbox of this command");
     }
-    checks.push(match &settings.base_url {
-        Some(set) => check("base url", State::Ok, format!("{} ({})", set.value, set.source), None),
-        None => check(
-            "base url",
-            State::Error,
-            "the base URL isn't set".to_owned(),
-            Some("idempost config set base_url https://…, or IDEMPOST_BASE_URL"),
-        ),
-    });
+    if let Some(set) = &settings.base_url {
+        checks.ok("base url", format!("{} ({})", set.value, set.source));
+    } else {
+        let hint = "idempost config set base_url https://…, or IDEMPOST_BASE_URL";
+        checks.add("base url", State::Error, "the base URL isn't set", Some(hint));
+    }
     if let Some(passed_over) = &settings.passed_over {
         let (variable, by) = (&passed_over.variable, &passed_over.profile.source);
         let profile = &passed_over.profile.value;
         if passed_over.is_ambiguous() {
             let message = format!("{by} (profile `{profile}`) and {variable} name two accounts");
-            return checks.push(check("credential", State::Error, message, Some("unset one of them")));
+            return checks.add("credential", State::Error, message, Some("unset one of them"));
         }
         let message = format!("{variable} isn't used: {by} names profile `{profile}`");
-        checks.push(check("environment", State::Ok, message, None));
+        checks.ok("environment", message);
     }
     match &settings.credential {
-        Some(set) => checks.push(check("credential", State::Ok, format!("found ({})", set.source), None)),
+        Some(set) => checks.ok("credential", format!("found ({})", set.source)),
         None => stored::checks(settings, context, checks).await,
     }
 }
 
 /// Checks the files of certificates.
-fn certificates(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+fn certificates(settings: &Settings, context: &Context, checks: &mut Checks) {
     if let Err(fail) = context.transport() {
         return add_failures(&fail, checks);
     }
@@ -188,7 +191,7 @@ fn certificates(settings: &Settings, context: &Context, checks: &mut Vec<Check>)
     for (setting, purpose) in files {
         let Some(Setting { value, source }) = setting else { continue };
         let message = format!("{} {purpose} ({source})", value.display());
-        checks.push(check("certificates", State::Ok, message, None));
+        checks.ok("certificates", message);
     }
 }
 
@@ -201,36 +204,34 @@ fn addresses(context: &Context) -> Vec<Url> {
 }
 
 /// Reports which proxy each address is reached through, and whether it connects.
-async fn proxies(args: &Args, context: &Context, checks: &mut Vec<Check>) {
+async fn proxies(args: &Args, context: &Context, checks: &mut Checks) {
     let setting = context.settings().ok().and_then(|settings| settings.proxy.as_ref());
     let routes: Vec<_> = context.transport().map_or_else(
         |_| Vec::new(),
         |transport| addresses(context).into_iter().map(|url| (transport.proxy_of(&url), url)).collect(),
     );
     if routes.iter().all(|(proxy, _)| proxy.is_none()) {
-        return checks.push(check("proxy", State::Ok, no_proxy(context), None));
+        return checks.ok("proxy", no_proxy(context));
     }
     for (proxy, url) in routes {
         let host = url.host_str().unwrap_or_default();
         let Some((proxy, variable)) = proxy else {
-            checks.push(check("proxy", State::Ok, format!("{host} is reached directly"), None));
+            checks.ok("proxy", format!("{host} is reached directly"));
             continue;
         };
         let source = setting.map_or_else(|| variable.to_owned(), |setting| setting.source.to_string());
         let route = format!("{host} is reached through {proxy} ({source})");
-        checks.push(if args.offline {
-            check("proxy", State::Ok, route, None)
-        } else {
-            match connects(&url, context).await {
-                Ok(()) => check("proxy", State::Ok, format!("{route}; it connects"), None),
-                Err(why) => check(
-                    "proxy",
-                    State::Error,
-                    format!("{route}, which doesn't connect: {why}"),
-                    Some(PROXY_HINT),
-                ),
+        if args.offline {
+            checks.ok("proxy", route);
+            continue;
+        }
+        match connects(&url, context).await {
+            Ok(()) => checks.ok("proxy", format!("{route}; it connects")),
+            Err(why) => {
+                let message = format!("{route}, which doesn't connect: {why}");
+                checks.add("proxy", State::Error, message, Some(PROXY_HINT));
             }
-        });
+        }
     }
 }
 
@@ -269,7 +270,7 @@ async fn connects(url: &Url, context: &Context) -> Result<(), String> {
 }
 
 /// One small request shows whether the service is reachable, accepts the credential, and agrees on the time.
-async fn network(context: &Context, checks: &mut Vec<Check>) {
+async fn network(context: &Context, checks: &mut Checks) {
     let Ok(client) = context.client() else { return };
     let asked = client
         .request(Method::GET, "/emails")
@@ -279,35 +280,33 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
     let before = Timestamp::now();
     let answer = asked.with_response().await;
     let middle = before + Timestamp::now().duration_since(before) / 2;
-    let reached = |state, message: String, hint| check("service", state, message, hint);
     let is_reachable = matches!(&answer, Ok(_) | Err(idempost::Error::Api(_)));
     match &answer {
         Ok(raw) => {
-            checks.push(reached(State::Ok, format!("reachable ({})", raw.status.as_u16()), None));
+            checks.ok("service", format!("reachable ({})", raw.status.as_u16()));
             skew(&raw.headers, middle, checks);
         }
         Err(idempost::Error::Api(error)) => {
             // A sending-only key is rejected here, but is valid.
             let sends = error.kind() == ApiErrorKind::Permission
                 && matches!(error.name.as_str(), "restricted_api_key" | "invalid_permission");
-            checks.push(match error.kind() {
-                _ if sends => reached(State::Ok, "reachable; the credential may only send".to_owned(), None),
-                ApiErrorKind::Authentication | ApiErrorKind::Permission => reached(
-                    State::Error,
-                    format!("the credential was rejected: {error}"),
-                    Some("check that the key is complete and belongs to this service"),
-                ),
-                _ => reached(
-                    State::Error,
-                    format!("the service returned an error: {error}"),
-                    Some("check the base URL"),
-                ),
-            });
+            match error.kind() {
+                _ if sends => checks.ok("service", "reachable; the credential may only send"),
+                ApiErrorKind::Authentication | ApiErrorKind::Permission => {
+                    let hint = "check that the key is complete and belongs to this service";
+                    let message = format!("the credential was rejected: {error}");
+                    checks.add("service", State::Error, message, Some(hint));
+                }
+                _ => {
+                    let message = format!("the service returned an error: {error}");
+                    checks.add("service", State::Error, message, Some("check the base URL"));
+                }
+            }
             skew(&error.headers, middle, checks);
         }
         Err(error) => {
-            let fail = report::sdk_message(error);
-            checks.push(reached(State::Error, fail, Some("check the base URL and the network")));
+            let hint = "check the base URL and the network";
+            checks.add("service", State::Error, report::sdk_message(error), Some(hint));
         }
     }
     if is_reachable {
@@ -316,7 +315,7 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
 }
 
 /// Checks the quotas of emails. Services without `GET /usage` report no quotas.
-async fn usage(client: &Client, checks: &mut Vec<Check>) {
+async fn usage(client: &Client, checks: &mut Checks) {
     let asked = client.usage().get().retry(RetryPolicy::never()).timeout(TIMEOUT);
     let Ok(usage) = asked.await else { return };
     let quotas = [("today", usage.emails.daily), ("this month", usage.emails.monthly)];
@@ -328,7 +327,7 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
     let left =
         quotas.iter().filter_map(|(_, quota)| Some((quota.remaining()?, quota.limit?))).collect::<Vec<_>>();
     let (state, hint) = quota_state(&left);
-    checks.push(check("usage", state, message, hint));
+    checks.add("usage", state, message, hint);
 }
 
 /// The state of the scarcest quota. Items are pairs of remainder and limit.
@@ -345,17 +344,21 @@ fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
     (State::Ok, None)
 }
 
-fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Vec<Check>) {
+fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Checks) {
     let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
     let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else { return };
     let seconds = now.as_second() - date.timestamp().as_second();
-    checks.push(if seconds.abs() <= MAX_CLOCK_SKEW {
-        check("clock", State::Ok, "agrees with the service's clock".to_owned(), None)
-    } else {
-        let side = if seconds > 0 { "ahead of" } else { "behind" };
-        let message = format!("this machine's clock is {} s {side} the service's", seconds.abs());
-        check("clock", State::Warning, message, Some("set the clock: schedules and signatures depend on it"))
-    });
+    if seconds.abs() <= MAX_CLOCK_SKEW {
+        return checks.ok("clock", "agrees with the service's clock");
+    }
+    let side = if seconds > 0 { "ahead of" } else { "behind" };
+    let message = format!("this machine's clock is {} s {side} the service's", seconds.abs());
+    checks.add(
+        "clock",
+        State::Warning,
+        message,
+        Some("set the clock: schedules and signatures depend on it"),
+    );
 }
 
 fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {

@@ -110,9 +110,9 @@ pub(crate) fn find<'a>(
         let Some(child) = command.find_subcommand(part) else {
             let known = command.get_subcommands().map(clap::Command::get_name);
             let known = known.chain(TOPICS.iter().map(|topic| topic.name).filter(|_| path.len() == 1));
-            let hint = keys::nearest(part, known).map(|meant| format!("did you mean `{meant}`?"));
+            let hint = keys::meant(part, known);
             let problem = Problem::new("", "unknown", format!("unknown command or topic `{part}`"));
-            let origin = Origin::Flag { name: "help".to_owned(), n: 1, value: part.clone(), span: None };
+            let origin = Origin::flag("help", part);
             let summary = Some(problem.message.clone());
             return Err(Fail::Usage(Diagnostics {
                 summary,

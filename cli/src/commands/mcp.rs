@@ -27,7 +27,7 @@ use clap::ValueEnum;
 use catalog::Catalog;
 
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Fail, Origin};
 
 /// The variable with the token of `--http`.
 const TOKEN: &str = "IDEMPOST_MCP_TOKEN";
@@ -88,10 +88,8 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
         context.credential()?;
     }
     let tools = tools::all(tree, args.allow.unwrap_or(Access::Read));
-    let catalog = Catalog::new(tools, &args.only).map_err(|(rule, found)| {
-        let origin = Origin::Flag { name: "--only".to_owned(), n: 1, value: found, span: None };
-        Fail::Usage(Diagnostics::one(Problem::new("", "unknown", rule), Some(origin)))
-    })?;
+    let catalog = Catalog::new(tools, &args.only)
+        .map_err(|(rule, found)| Fail::usage("unknown", rule, Some(Origin::flag("--only", found))))?;
     let program = std::env::current_exe()
         .map_err(|error| Fail::local("couldn't find the program's executable", error))?;
     let runner = call::Runner::new(program, common_arguments(context)?);
@@ -106,10 +104,8 @@ pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> 
 fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
     let global = &context.global;
     if global.api_key_file.as_deref() == Some("-") {
-        let origin =
-            Origin::Flag { name: "--api-key-file".to_owned(), n: 1, value: "-".to_owned(), span: None };
         let rule = "must be a file, because tools have no standard input";
-        return Err(Fail::Usage(Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin))));
+        return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--api-key-file", "-"))));
     }
     let values = [
         ("--profile", &global.profile),

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use idempost::{Client, ClientBuilder};
+use http::{Method, StatusCode};
+use idempost::{Call, Client, ClientBuilder};
 use idempost_sandbox::{Compat, Settings};
 use secrecy::ExposeSecret as _;
+use serde_json::Value;
 
-use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::actions::confirm::confirm_as;
+use crate::context::{Context, Identity};
+use crate::diagnostics::{Fail, Origin};
 use crate::input::size::size;
 use crate::output::report::transport_reason;
 use crate::settings::Source;
@@ -281,10 +284,8 @@ fn patient_client(context: &Context) -> Result<Client, Fail> {
 /// `remote_key` is the API key for a sandbox at [`REMOTE`].
 fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Result<Client, Fail> {
     if let Some(url) = context.env.get(REMOTE) {
-        let url = keys::http_url(url).map_err(|rule| {
-            let origin = Some(Origin::Env { name: REMOTE.to_owned() });
-            Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("the URL {rule}")), origin))
-        })?;
+        let url = keys::http_url(url)
+            .map_err(|rule| Fail::usage("type", format!("the URL {rule}"), Some(Origin::env(REMOTE))))?;
         return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(remote_key).build()?);
     }
     let settings = context.settings()?;
@@ -297,13 +298,11 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
                 set.value
             );
             let origin = match &set.source {
-                Source::Env(name) => Some(Origin::Env { name: name.clone() }),
+                Source::Env(name) => Some(Origin::env(name)),
                 _ => None,
             };
-            return Err(Fail::Usage(Diagnostics {
-                help: Some(format!("idempost --base-url http://127.0.0.1:{PORT} sandbox …")),
-                ..Diagnostics::one(Problem::new("", "sandbox", rule), origin)
-            }));
+            let hint = format!("idempost --base-url http://127.0.0.1:{PORT} sandbox …");
+            return Err(Fail::usage("sandbox", rule, origin).hint(hint));
         }
     };
     let builder = match context.credential()?.map(|credential| &credential.value) {
@@ -314,13 +313,29 @@ fn connect(context: &Context, builder: ClientBuilder, remote_key: String) -> Res
     Ok(builder.build()?)
 }
 
+/// Asks before data on disk is deleted.
+async fn confirm_on_disk(client: &Client, question: &str, context: &Context) -> Result<(), Fail> {
+    let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
+    if ready["keeps"] == true {
+        confirm_as(&Identity::of_sandbox(client.base_url()), question, context).await?;
+    }
+    Ok(())
+}
+
+/// Requests a captured email, or else a received one.
+async fn captured_or_received(call: impl Fn(&str) -> Call<Value>) -> Result<Value, Fail> {
+    match call("messages").await {
+        Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => call("received").await,
+        answered => answered,
+    }
+    .map_err(unreachable)
+}
+
 /// The error for a sandbox that can't be reached.
 fn unreachable(error: idempost::Error) -> Fail {
     if let idempost::Error::Unreachable(lost) = &error {
-        return Fail::Unavailable {
-            message: format!("couldn't reach the sandbox: {}", transport_reason(lost)),
-            hint: Some("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND".to_owned()),
-        };
+        return Fail::unavailable(format!("couldn't reach the sandbox: {}", transport_reason(lost)))
+            .hint("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND");
     }
     Fail::Sdk(error)
 }

@@ -1,137 +1,183 @@
-//! The file store, for machines without a keyring: only by explicit choice, readable only by its owner.
-//!
-//! The record is replaced by renaming `NAME.next` over `NAME.cred`. When a refresh is marked as pending, `.next` is created with disk space for
-//! the next record already allocated, so that a disk that is full when the response arrives loses nothing. A holder of the lock
-//! that finds a complete `.next` with the next generation of the same login adopts it: its writer died before the rename.
+//! The file of a credential: its record, or its metadata with the encrypted record.
 
 use idempost::auth::StoreError;
-use idempost::auth::files::FileLock;
+use secrecy::zeroize::Zeroizing;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use super::failpoint::point;
-use super::fallback_file;
-use super::place::{FileKind, Place};
-use super::private_file::{self, StagedFile};
-use super::stored::{self, Record};
+use super::StoreKind;
+use super::key::Key;
+use super::metadata::CredentialMetadata;
+use super::stored::{self, FORMAT_VERSION, Record, wrong};
+use crate::output::hex;
 
-/// Reads the record without the lock.
-pub(super) fn peek(place: &Place) -> Result<Option<Record>, StoreError> {
-    private_file::check_folder(place.folder())?;
-    let path = place.file(FileKind::Cred);
-    let Some(bytes) = private_file::read(&path)? else { return Ok(None) };
-    stored::from_file(&bytes).map(Some).map_err(|error| match error {
-        StoreError::Unreadable { reason } => {
-            StoreError::unreadable(format!("{}: {reason}; the file is unchanged", path.display()))
-        }
-        other => other,
-    })
+const HEAD: &str = "{\"sha256\":\"";
+const SEPARATOR: &str = "\",\"kept\":";
+
+/// The contents of a file, whose hash is correct.
+pub(super) enum Contents {
+    Plain(Record),
+    /// Only the keyring's key decrypts it. The metadata isn't authenticated before that.
+    Sealed(Box<CredentialMetadata>, Sealed),
 }
 
-/// Reads the record under the lock, after recovering the leftovers of a dead writer.
-pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
-    private_file::remove_quietly(&place.file(FileKind::Temporary));
-    let current = peek(place)?;
-    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
-    let Some(current) = current else {
-        // Not logged in; leftovers of an interrupted login are discarded.
-        private_file::remove(&next)?;
-        return Ok(None);
-    };
-    if let Some(bytes) = private_file::read(&next)? {
-        match stored::from_file(&bytes) {
-            Ok(found) if found.follows(&current.login, current.credential.generation()) => {
-                // It may never have been synced to disk.
-                private_file::sync(&next)?;
-                private_file::rename(&next, &cred)?;
-                private_file::sync_folder_of(&cred)?;
-                fallback_file::remove(place)?;
-                return Ok(Some(found));
+/// The serialized form of an encrypted record.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Sealed {
+    form: u32,
+    login: String,
+    metadata: Value,
+    encrypted: String,
+}
+
+impl Sealed {
+    /// What the encryption binds the record to.
+    fn label(&self) -> Vec<u8> {
+        serde_json::json!([self.form, self.login, self.metadata]).to_string().into_bytes()
+    }
+}
+
+impl Contents {
+    /// Parses the output of [`to_file`]; trailing spaces are reserved space.
+    pub(super) fn from_file(bytes: &[u8]) -> Result<Self, StoreError> {
+        let text = bytes.trim_ascii();
+        if text.is_empty() {
+            return Err(wrong("it is empty"));
+        }
+        let parts = || {
+            let rest = text.strip_prefix(HEAD.as_bytes())?.strip_suffix(b"}")?;
+            let (hash, rest) = rest.split_at_checked(64)?;
+            Some((hash, rest.strip_prefix(SEPARATOR.as_bytes())?))
+        };
+        let (hash, content) = parts().ok_or_else(|| wrong("it has an unknown format or is incomplete"))?;
+        if hex(&Sha256::digest(content)).as_bytes() != hash {
+            return Err(wrong("its hash doesn't match"));
+        }
+        let value = stored::json(content)?;
+        if value.get("encrypted").is_none() {
+            return Record::from_value(value).map(Self::Plain);
+        }
+        let invalid = |_| wrong("`login`, `metadata` or `encrypted` is missing or invalid");
+        let sealed: Sealed = serde_json::from_value(value).map_err(invalid)?;
+        let metadata = serde_json::from_value(sealed.metadata.clone()).map_err(invalid)?;
+        Ok(Self::Sealed(Box::new(metadata), sealed))
+    }
+
+    /// The store of the record's secrets.
+    pub(super) fn store(&self) -> StoreKind {
+        match self {
+            Self::Plain(_) => StoreKind::File,
+            Self::Sealed(..) => StoreKind::Keyring,
+        }
+    }
+
+    /// The ID of the login and its metadata.
+    pub(super) fn describe(self) -> (String, CredentialMetadata) {
+        match self {
+            Self::Plain(record) => {
+                let metadata = CredentialMetadata::from_credential(&record.credential);
+                (record.login, metadata)
             }
-            _ => private_file::remove(&next)?,
+            Self::Sealed(metadata, sealed) => (sealed.login, *metadata),
         }
     }
-    if !current.credential.is_pending() {
-        return Ok(Some(current));
+
+    /// The record, decrypted with this key; a plain one has none.
+    pub(super) fn open(self, key: Option<&Key>) -> Result<Record, StoreError> {
+        match (self, key) {
+            (Self::Plain(record), None) => Ok(record),
+            (Self::Plain(_), Some(_)) => Err(wrong("it isn't encrypted")),
+            (Self::Sealed(..), None) => Err(wrong("the keyring has no key for it; log in again")),
+            (Self::Sealed(_, sealed), Some(key)) => {
+                let text = key.open(&sealed.label(), &sealed.encrypted);
+                let text = text.ok_or_else(|| wrong("the keyring's key can't decrypt it; log in again"))?;
+                Record::from_json(&text)
+            }
+        }
     }
-    let found =
-        fallback_file::read(place).into_iter().filter_map(|(_, bytes)| stored::from_file(&bytes).ok());
-    let found = found.filter(|found| found.follows(&current.login, current.credential.generation()));
-    let Some(found) = found.max_by_key(|found| found.credential.generation()) else {
-        return Ok(Some(current));
-    };
-    private_file::replace(&cred, &next, &stored::to_file(&found), private_file::RESERVED_BYTES)?;
-    fallback_file::remove(place)?;
-    Ok(Some(found))
 }
 
-/// Writes the record, and reserves space for the next one if a refresh is pending.
-pub(super) fn write(
-    place: &Place,
-    lock: &FileLock,
-    before: Option<&Record>,
-    record: &Record,
-    staged: &mut Option<StagedFile>,
-) -> Result<(), StoreError> {
-    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
-    let bytes = stored::to_file(record);
-    let renewed = before.is_some_and(|before| record.follows(&before.login, before.credential.generation()));
-    if renewed {
-        let saved = save(place, staged.take(), &bytes);
-        return saved.or_else(|error| fallback_file::write(place, &bytes, error));
+/// Serializes the record, encrypted if there is a key, after its hash, which reveals a torn or edited file.
+pub(super) fn to_file(record: &Record, key: Option<&Key>) -> Result<Zeroizing<Vec<u8>>, StoreError> {
+    let mut json = record.to_json();
+    if let Some(key) = key {
+        let metadata = CredentialMetadata::from_credential(&record.credential);
+        let metadata = serde_json::to_value(metadata).unwrap_or_default();
+        let login = record.login.clone();
+        let mut sealed = Sealed { form: FORMAT_VERSION, login, metadata, encrypted: String::new() };
+        sealed.encrypted = key.seal(&sealed.label(), &json)?;
+        json = Zeroizing::new(serde_json::to_vec(&sealed).unwrap_or_default());
     }
-    lock.still_holds()?;
-    let announces = record.credential.is_pending();
-    if announces {
-        point("C2");
-        // Reserves space first: once the refresh is marked as pending, a request may have been sent.
-        *staged = None;
-        *staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES.max(bytes.len() * 2))?);
-    }
-    let mark = place.file(FileKind::Temporary);
-    let mut file = StagedFile::reserve(&mark, private_file::RESERVED_BYTES)?;
-    let written = file.fill(&mark, &bytes).and_then(|()| {
-        point(if announces { "C3" } else { "C13" });
-        file.sync(&mark)?;
-        lock.still_holds()?;
-        private_file::rename(&mark, &cred)?;
-        private_file::sync_folder_of(&cred)
-    });
-    if let Err(error) = written {
-        private_file::remove_quietly(&mark);
-        return Err(error);
-    }
-    if announces {
-        point("C4");
-    } else {
-        *staged = None;
-        private_file::remove_quietly(&next);
-        fallback_file::remove(place)?;
-    }
-    Ok(())
+    let mut text = Zeroizing::new(Vec::with_capacity(json.len() + 100));
+    text.extend_from_slice(HEAD.as_bytes());
+    text.extend_from_slice(hex(&Sha256::digest(&*json)).as_bytes());
+    text.extend_from_slice(SEPARATOR.as_bytes());
+    text.extend_from_slice(&json);
+    text.push(b'}');
+    Ok(text)
 }
 
-/// Saves a refreshed record; the old one is then useless.
-fn save(place: &Place, staged: Option<StagedFile>, bytes: &[u8]) -> Result<(), StoreError> {
-    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
-    let mut file = match staged {
-        Some(file) => file,
-        None => StagedFile::reserve(&next, private_file::RESERVED_BYTES)?,
-    };
-    file.fill(&next, bytes)?;
-    point("C8");
-    file.sync(&next)?;
-    point("C10");
-    private_file::rename(&next, &cred)?;
-    point("C11");
-    private_file::sync_folder_of(&cred)?;
-    point("C12");
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::credentials::stored::StoredCredential;
+    use crate::credentials::stored::tests::login;
 
-/// Removes the record and all its files except the lock.
-pub(super) fn remove(place: &Place) -> Result<(), StoreError> {
-    // First the files that could restore the record.
-    private_file::remove(&place.file(FileKind::Next))?;
-    fallback_file::remove(place)?;
-    point("C13");
-    private_file::remove(&place.file(FileKind::Cred))
+    #[test]
+    fn a_truncated_or_changed_file_is_refused_without_a_secret_in_the_message() {
+        // E-01
+        let record = Record::after(None, StoredCredential::Login(Box::new(login(3))));
+        for key in [None, Some(Key::new().unwrap())] {
+            let whole = to_file(&record, key.as_ref()).unwrap();
+            let open = |bytes: &[u8]| Contents::from_file(bytes).and_then(|found| found.open(key.as_ref()));
+            let read = open(&[&whole[..], b"   \n"].concat()).unwrap();
+            assert_eq!(read.to_json().as_slice(), record.to_json().as_slice());
+            let refused = |bytes: &[u8]| {
+                let error = open(bytes).unwrap_err();
+                assert!(!format!("{error} {error:?}").contains("sentinel"), "{error}");
+            };
+            (0..whole.len()).for_each(|end| refused(&whole[..end]));
+            for at in 0..whole.len() {
+                let mut changed = whole.to_vec();
+                changed[at] ^= 0x11;
+                refused(&changed);
+            }
+            for other in [&b""[..], b" \n", b"{bad", b"\xff\xfe", b"null", b"[]", &[0; 64]] {
+                refused(other);
+            }
+        }
+    }
+
+    #[test]
+    fn an_encrypted_file_shows_no_secret_and_its_metadata_cannot_be_changed() {
+        // E-03
+        let mut tokens = login(2);
+        tokens.obtained_at = std::time::SystemTime::now();
+        let record = Record::after(None, StoredCredential::Login(Box::new(tokens)));
+        let key = Key::new().unwrap();
+        let file = to_file(&record, Some(&key)).unwrap();
+        let text = String::from_utf8(file.to_vec()).unwrap();
+        assert!(!text.contains("sentinel") && text.contains("https://a.test"), "{text}");
+        assert!(Contents::from_file(&file).unwrap().open(Some(&key)).is_ok());
+        for other in [None, Some(&Key::new().unwrap())] {
+            let error = Contents::from_file(&file).unwrap().open(other).unwrap_err().to_string();
+            assert!(error.contains("key") && error.contains("log in again"), "{error}");
+        }
+        let content = text.strip_suffix('}').unwrap().split_once(SEPARATOR).unwrap().1;
+        for (from, to) in [
+            ("https://a.test", "https://b.test"),
+            ("\"generation\":2", "\"generation\":3"),
+            (&*record.login, "x"),
+        ] {
+            let changed = content.replacen(from, to, 1);
+            assert_ne!(changed, content);
+            let hash = hex(&Sha256::digest(&changed));
+            let forged = format!("{HEAD}{hash}{SEPARATOR}{changed}}}");
+            assert!(Contents::from_file(forged.as_bytes()).unwrap().open(Some(&key)).is_err(), "{from}");
+        }
+        // A plain record isn't accepted in place of an encrypted one.
+        let plain = to_file(&record, None).unwrap();
+        assert!(Contents::from_file(&plain).unwrap().open(Some(&key)).is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! The paths of a login's files, and the names that bind a record to its location.
+//! The paths of a login's files, and the IDs of its folder and machine.
 
 use std::path::{Path, PathBuf};
 
@@ -20,27 +20,22 @@ pub(super) struct Place {
     folder: PathBuf,
     profile: String,
     name: String,
-    fallback_files: Vec<PathBuf>,
     pub(super) network_lock: bool,
 }
 
 /// One of a profile's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
-    /// The record, in the file store.
+    /// The record.
     Cred,
     /// The lock; never removed.
     Lock,
     /// The next record, created before the token exchange, so that a full disk can't lose it.
     Next,
-    /// A temporary record or state that may be lost.
+    /// A temporary record that may be lost.
     Temporary,
     /// A login that another command finishes.
     Login,
-    /// The metadata without secrets.
-    State,
-    /// The encrypted access token, if the keyring's entry would be too long.
-    Token,
 }
 
 impl FileKind {
@@ -51,8 +46,6 @@ impl FileKind {
             Self::Login => "login",
             Self::Temporary => "mark",
             Self::Next => "next",
-            Self::State => "state",
-            Self::Token => "token",
         }
     }
 }
@@ -63,13 +56,9 @@ impl Place {
         let folder = folder(env)?;
         let profile = profile.unwrap_or(DEFAULT).to_owned();
         let name = file_name(&profile)?;
-        let state = env.path("XDG_STATE_HOME").or_else(|| Some(env.path("HOME")?.join(".local/state")));
-        let state = state.or_else(|| env.path("LOCALAPPDATA"));
-        let fallback_files = [state.map(|base| base.join("idempost")), env.path("XDG_RUNTIME_DIR")];
-        let fallback_files = fallback_files.into_iter().flatten().filter(|path| path.is_absolute()).collect();
         let network_lock =
             env.get("IDEMPOST_NETWORK_HOME").and_then(crate::settings::env::switch) == Some(true);
-        Ok(Self { folder, profile, name, fallback_files, network_lock })
+        Ok(Self { folder, profile, name, network_lock })
     }
 
     /// The profile's name.
@@ -90,12 +79,6 @@ impl Place {
     /// Creates the folder if needed, and checks that only its owner has access.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
         private_file::folder(&self.folder)
-    }
-
-    /// The fallback paths for a record that can't be saved to its store, in order.
-    pub(super) fn fallback_files(&self) -> Vec<PathBuf> {
-        let name = format!("{}-{}.spill", self.store_id(), self.name);
-        self.fallback_files.iter().map(|folder| folder.join(&name)).collect()
     }
 
     /// The ID that distinguishes this folder from others that share its keyring.

@@ -1,21 +1,24 @@
-//! One profile's credential behind the session's interface: the same lock and steps for every store.
+//! One profile's credential behind the session's interface: one file, whose record is encrypted unless the store is a file.
+//!
+//! The record is replaced by renaming `NAME.next` over `NAME.cred`. When a refresh is marked as pending, `.next` is created with disk space for
+//! the next record already allocated, so that a disk that is full when the response arrives loses nothing. A holder of the lock
+//! that finds a complete `.next` with the next generation of the same login adopts it: its writer died before the rename.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use idempost::auth::files::FileLock;
 use idempost::auth::{LockedStore, StoreError, TokenRecord, TokenStore};
 use idempost::transport::BoxFuture;
 
-use super::StoreKind;
 use super::failpoint::point;
-use super::keyring::backend::SecretBackend;
-use super::keyring::{KeyringStore, LockState};
+use super::file::{self, Contents};
+use super::key::{Key, KeyEntry};
+use super::keyring::SecretBackend;
 use super::place::{FileKind, Place, host_id};
-use super::private_file::StagedFile;
-use super::state::State;
+use super::private_file::{self, StagedFile};
 use super::stored::{Record, StoredCredential};
-use super::{TIMEOUT, file, lock, private_file};
+use super::{StoreKind, TIMEOUT, lock};
 use crate::signals::{self, CriticalSection};
 
 #[derive(Debug, Clone)]
@@ -24,27 +27,33 @@ pub(crate) struct ProfileStore {
     /// The store for a new login, if not the last one's.
     pub(super) wanted: Option<StoreKind>,
     pub(super) backend: Arc<dyn SecretBackend>,
-    /// The credential just found, for the first read.
-    pub(super) peeked: Arc<Mutex<Option<StoredCredential>>>,
 }
 
 impl ProfileStore {
+    fn entry(&self) -> KeyEntry<'_> {
+        KeyEntry { place: &self.place, backend: &*self.backend }
+    }
+
+    /// Decrypts a file's contents; also returns the key.
+    fn open(&self, contents: Contents) -> Result<(Record, Option<Key>), StoreError> {
+        let key = match contents.store() {
+            StoreKind::Keyring => self.entry().get()?,
+            StoreKind::File => None,
+        };
+        let record = contents.open(key.as_ref()).map_err(|error| in_file(&self.place, error))?;
+        Ok((record, key))
+    }
+
     /// Reads the credential without the lock.
     pub(super) fn peek(&self) -> Result<Option<StoredCredential>, StoreError> {
         private_file::no_core();
-        let Some((store, state)) = read_recorded(&self.place)? else { return Ok(None) };
-        let record = match (store, &state) {
-            (StoreKind::Keyring, Some(state)) => {
-                KeyringStore { place: &self.place, backend: &*self.backend }.peek(state)?
-            }
-            _ => file::peek(&self.place)?,
-        };
-        Ok(record.map(|record| record.credential))
+        let Some(contents) = read_file(&self.place)? else { return Ok(None) };
+        Ok(Some(self.open(contents)?.0.credential))
     }
 
     /// Copies the credential to a profile without one, in the same store. `None` if there is nothing to copy.
     pub(super) async fn copy_to(&self, mut to: Self) -> Result<Option<Copied>, StoreError> {
-        let Some((store, _)) = read_recorded(&self.place)? else { return Ok(None) };
+        let Some(contents) = read_file(&self.place)? else { return Ok(None) };
         let mut from = Locked(Some(self.lock_profile(TIMEOUT).await?));
         let Some(credential) = from.run_blocking(LockedProfile::read).await? else { return Ok(None) };
         if credential.is_pending() {
@@ -52,7 +61,7 @@ impl ProfileStore {
                 "a token refresh of this login hasn't finished; first run a command that uses the login, such as idempost auth token",
             ));
         }
-        to.wanted = Some(store);
+        to.wanted = Some(contents.store());
         Locked(Some(to.lock_profile(TIMEOUT).await?))
             .run_blocking(move |locked_profile| locked_profile.write(credential))
             .await?;
@@ -63,14 +72,7 @@ impl ProfileStore {
     pub(super) async fn lock_profile(&self, timeout: Duration) -> Result<LockedProfile, StoreError> {
         point("C1");
         let lock = lock::take(&self.place, timeout).await?;
-        Ok(LockedProfile {
-            store: self.clone(),
-            seen: None,
-            ring: LockState::default(),
-            staged: None,
-            held: None,
-            lock,
-        })
+        Ok(LockedProfile { store: self.clone(), seen: None, key: None, staged: None, held: None, lock })
     }
 }
 
@@ -85,13 +87,22 @@ impl Copied {
     }
 }
 
-/// The store of a profile's secrets, and its state. A record in a file is valid even without its state.
-pub(super) fn read_recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>)>, StoreError> {
-    if let Some(state) = State::read(place)? {
-        return Ok(Some((state.store, Some(state))));
+/// Reads a profile's file without the lock or the keyring.
+pub(super) fn read_file(place: &Place) -> Result<Option<Contents>, StoreError> {
+    private_file::check_folder(place.folder())?;
+    let bytes = private_file::read(&place.file(FileKind::Cred))?;
+    bytes.map(|bytes| Contents::from_file(&bytes)).transpose().map_err(|error| in_file(place, error))
+}
+
+/// The error with the path of the file that can't be used.
+fn in_file(place: &Place, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Unreadable { reason } => {
+            let path = place.file(FileKind::Cred);
+            StoreError::unreadable(format!("{}: {reason}; the file is unchanged", path.display()))
+        }
+        other => other,
     }
-    let has_file = std::fs::symlink_metadata(place.file(FileKind::Cred)).is_ok();
-    Ok(has_file.then_some((StoreKind::File, None)))
 }
 
 /// A profile whose lock is held. Its operations block, on a separate thread.
@@ -100,7 +111,9 @@ pub(super) struct LockedProfile {
     store: ProfileStore,
     /// The record last read or written, and its store; `None` before the first read.
     seen: Option<(Option<StoreKind>, Option<Record>)>,
-    ring: LockState,
+    /// The key of that record.
+    key: Option<Key>,
+    /// The reserved space for the record after a pending refresh.
     staged: Option<StagedFile>,
     /// Signals wait from the pending mark to the unlock.
     held: Option<CriticalSection>,
@@ -109,28 +122,47 @@ pub(super) struct LockedProfile {
 }
 
 impl LockedProfile {
+    fn file(&self, kind: FileKind) -> std::path::PathBuf {
+        self.store.place.file(kind)
+    }
+
     pub(super) fn read(&mut self) -> Result<Option<StoredCredential>, StoreError> {
         private_file::no_core();
         self.seen = None;
-        let place = &self.store.place;
-        let Some((store, state)) = read_recorded(place)? else {
-            private_file::remove(&place.file(FileKind::Next))?;
+        let Some(contents) = read_file(&self.store.place)? else {
+            // Not logged in; leftovers of an interrupted login are discarded.
+            private_file::remove(&self.file(FileKind::Next))?;
             self.seen = Some((None, None));
             return Ok(None);
         };
-        let record = match (store, &state) {
-            (StoreKind::Keyring, Some(state)) => {
-                let ring = KeyringStore { place, backend: &*self.store.backend };
-                // During a refresh, `.next` belongs to this holder.
-                if self.ring.is_prepared() { ring.peek(state)? } else { ring.read(state, &mut self.ring)? }
+        let store = contents.store();
+        let (mut record, key) = self.store.open(contents)?;
+        self.key = key;
+        // During a refresh, `.next` belongs to this holder.
+        if self.staged.is_none() {
+            record = self.adopt(record)?;
+        }
+        record.check_host(host_id().as_deref())?;
+        let credential = record.credential.clone();
+        self.seen = Some((Some(store), Some(record)));
+        Ok(Some(credential))
+    }
+
+    /// Completes a refresh whose writer died, and removes its other leftovers.
+    fn adopt(&self, record: Record) -> Result<Record, StoreError> {
+        let (next, cred) = (self.file(FileKind::Next), self.file(FileKind::Cred));
+        private_file::remove_quietly(&self.file(FileKind::Temporary));
+        let Some(bytes) = private_file::read(&next)? else { return Ok(record) };
+        match Contents::from_file(&bytes).and_then(|found| found.open(self.key.as_ref())) {
+            Ok(found) if found.follows(&record) => {
+                // It may never have been synced to disk.
+                private_file::sync(&next)?;
+                private_file::rename(&next, &cred)?;
+                private_file::sync_folder_of(&cred)?;
+                Ok(found)
             }
-            _ if self.staged.is_some() => file::peek(place)?,
-            _ => file::read(place)?,
-        };
-        record.as_ref().map_or(Ok(()), |record| record.check_host(host_id().as_deref()))?;
-        let credential = record.as_ref().map(|record| record.credential.clone());
-        self.seen = Some((Some(store), record));
-        Ok(credential)
+            _ => private_file::remove(&next).map(|()| record),
+        }
     }
 
     pub(super) fn write(&mut self, credential: StoredCredential) -> Result<(), StoreError> {
@@ -138,13 +170,13 @@ impl LockedProfile {
             // An unreadable credential can be replaced only by a login.
             let store = match self.read() {
                 Ok(_) => None,
-                Err(_) => read_recorded(&self.store.place).ok().flatten().map(|(store, _)| store),
+                Err(_) => read_file(&self.store.place).ok().flatten().map(|contents| contents.store()),
             };
             self.seen.get_or_insert((store, None));
         }
         let (last, before) = self.seen.take().unwrap_or_default();
         // An explicit store means a login, unless a refresh was pending before.
-        let is_renewal = self.staged.is_some() || self.ring.is_prepared();
+        let is_renewal = self.staged.is_some();
         let goes_on = |before: &&Record| {
             self.store.wanted.is_none()
                 || is_renewal
@@ -156,7 +188,11 @@ impl LockedProfile {
         if record.credential.is_pending() {
             self.held.get_or_insert_with(signals::hold);
         }
-        let written = self.put(store, last, before.as_ref(), &record);
+        let written = self.put(store, before.as_ref(), &record);
+        if written.is_ok() && (store, last) == (StoreKind::File, Some(StoreKind::Keyring)) {
+            // The old keyring may be gone.
+            let _ = self.store.entry().delete();
+        }
         self.seen = Some(match written {
             Ok(()) => (Some(store), Some(record)),
             Err(_) => (last, before),
@@ -164,56 +200,85 @@ impl LockedProfile {
         written
     }
 
-    fn put(
-        &mut self,
-        store: StoreKind,
-        last: Option<StoreKind>,
-        before: Option<&Record>,
-        record: &Record,
-    ) -> Result<(), StoreError> {
-        let place = &self.store.place;
-        let ring = KeyringStore { place, backend: &*self.store.backend };
-        match store {
-            StoreKind::Keyring => {
-                ring.write(&self.lock, before, record, &mut self.ring)?;
-                if last == Some(StoreKind::File) {
-                    file::remove(place)?;
-                }
-            }
-            StoreKind::File => {
-                file::write(place, &self.lock, before, record, &mut self.staged)?;
-                if before.is_none_or(|before| before.login != record.login) {
-                    State::new(StoreKind::File, record).write(place)?;
-                }
-                if last == Some(StoreKind::Keyring) {
-                    // The new store is already written; the old keyring may be gone.
-                    let _ = ring.remove();
-                }
-            }
+    /// Writes the record, and reserves space for the next one if a refresh is pending.
+    fn put(&mut self, store: StoreKind, before: Option<&Record>, record: &Record) -> Result<(), StoreError> {
+        self.key = match (store, self.key.take()) {
+            (StoreKind::File, _) => None,
+            (StoreKind::Keyring, Some(key)) => Some(key),
+            (StoreKind::Keyring, None) => Some(self.store.entry().get_or_create()?),
+        };
+        let bytes = file::to_file(record, self.key.as_ref())?;
+        let (next, cred) = (self.file(FileKind::Next), self.file(FileKind::Cred));
+        if before.is_some_and(|before| record.follows(before)) {
+            return self.save(&bytes);
+        }
+        self.lock.still_holds()?;
+        let announces = record.credential.is_pending();
+        if announces {
+            point("C2");
+            // Reserves space first: once the refresh is marked as pending, a request may have been sent.
+            self.staged = None;
+            self.staged =
+                Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES.max(bytes.len() * 2))?);
+        }
+        let mark = self.file(FileKind::Temporary);
+        let mut file = StagedFile::reserve(&mark, private_file::RESERVED_BYTES)?;
+        let written = file.fill(&mark, &bytes).and_then(|()| {
+            point(if announces { "C3" } else { "C13" });
+            file.sync(&mark)?;
+            self.lock.still_holds()?;
+            private_file::rename(&mark, &cred)?;
+            private_file::sync_folder_of(&cred)
+        });
+        if let Err(error) = written {
+            private_file::remove_quietly(&mark);
+            return Err(error);
+        }
+        if announces {
+            point("C4");
+        } else {
+            self.staged = None;
+            private_file::remove_quietly(&next);
         }
         Ok(())
     }
 
+    /// Saves a refreshed record; the old one is then useless.
+    fn save(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let (next, cred) = (self.file(FileKind::Next), self.file(FileKind::Cred));
+        let mut file = match self.staged.take() {
+            Some(file) => file,
+            None => StagedFile::reserve(&next, private_file::RESERVED_BYTES)?,
+        };
+        file.fill(&next, bytes)?;
+        point("C8");
+        file.sync(&next)?;
+        point("C10");
+        private_file::rename(&next, &cred)?;
+        point("C11");
+        private_file::sync_folder_of(&cred)?;
+        point("C12");
+        Ok(())
+    }
+
+    /// Removes the record, and all files except the lock.
     pub(super) fn remove(&mut self) -> Result<(), StoreError> {
-        let place = &self.store.place;
-        let last = read_recorded(place)
-            .map_or_else(|_| Some(StoreKind::File), |known| known.map(|(store, _)| store));
-        if last == Some(StoreKind::Keyring) {
-            KeyringStore { place, backend: &*self.store.backend }.remove()?;
-        }
-        file::remove(place)?;
-        private_file::remove(&place.file(FileKind::State))?;
+        let found = read_file(&self.store.place);
+        // First the file from which the record could be restored.
+        private_file::remove(&self.file(FileKind::Next))?;
+        point("C13");
+        private_file::remove(&self.file(FileKind::Cred))?;
         self.seen = Some((None, None));
+        if found.map_or(true, |found| found.is_some_and(|found| found.store() == StoreKind::Keyring)) {
+            // The keyring may be gone, and the key alone reveals nothing.
+            let _ = self.store.entry().delete();
+        }
         Ok(())
     }
 }
 
 impl TokenStore for ProfileStore {
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        let peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if peeked.is_some() {
-            return Box::pin(async { Ok(peeked.and_then(tokens)) });
-        }
         let store = self.clone();
         Box::pin(async move { Ok(run_blocking(move || store.peek()).await?.and_then(tokens)) })
     }

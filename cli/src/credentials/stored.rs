@@ -6,13 +6,11 @@ use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::place::host_id;
-use crate::output::hex;
 
 /// The version of the format. A later version is rejected and left unchanged.
-const FORMAT_VERSION: u32 = 1;
+pub(super) const FORMAT_VERSION: u32 = 1;
 
 /// The stored credential of a profile.
 #[derive(Debug, Clone)]
@@ -40,7 +38,7 @@ pub(super) struct Record {
     host: Option<String>,
 }
 
-/// The serialized form.
+/// The serialized form of a record.
 #[derive(Serialize, Deserialize)]
 struct Written {
     form: u32,
@@ -66,14 +64,6 @@ impl StoredCredential {
         match self {
             Self::Login(record) => record.generation,
             Self::ApiKey(_) => 0,
-        }
-    }
-
-    /// The only origin to send its secrets to.
-    pub(crate) fn origin(&self) -> &str {
-        match self {
-            Self::Login(record) => &record.origin,
-            Self::ApiKey(key) => &key.origin,
         }
     }
 
@@ -104,8 +94,9 @@ impl Record {
     }
 
     /// Whether this is the next generation of the same login.
-    pub(super) fn follows(&self, login: &str, generation: u64) -> bool {
-        self.login == login && generation.checked_add(1) == Some(self.credential.generation())
+    pub(super) fn follows(&self, before: &Self) -> bool {
+        self.login == before.login
+            && before.credential.generation().checked_add(1) == Some(self.credential.generation())
     }
 
     pub(super) fn to_json(&self) -> Zeroizing<Vec<u8>> {
@@ -131,16 +122,10 @@ impl Record {
     }
 
     pub(super) fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
-        // Messages of serde may quote an invalid value.
-        let wrong = |what: &str| StoreError::unreadable(what.to_owned());
-        let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong("it isn't complete JSON"))?;
-        match value.get("form").and_then(Value::as_u64) {
-            Some(form) if form == u64::from(FORMAT_VERSION) => {}
-            Some(form) => {
-                return Err(wrong(&format!("its format is {form}; this version supports {FORMAT_VERSION}")));
-            }
-            None => return Err(wrong("`form` is missing")),
-        }
+        Self::from_value(json(bytes)?)
+    }
+
+    pub(super) fn from_value(value: Value) -> Result<Self, StoreError> {
         let written: Written = serde_json::from_value(value)
             .map_err(|_| wrong("`login`, `tokens` or `api_key` is missing or invalid"))?;
         let credential = match (written.tokens, written.api_key) {
@@ -173,40 +158,19 @@ impl Record {
     }
 }
 
-/// Serializes the record as text after its hash, which reveals a torn or edited file.
-pub(super) fn to_file(record: &Record) -> Zeroizing<Vec<u8>> {
-    let json = record.to_json();
-    let mut text = Zeroizing::new(Vec::with_capacity(json.len() + 100));
-    text.extend_from_slice(HEAD.as_bytes());
-    text.extend_from_slice(hex(&Sha256::digest(&*json)).as_bytes());
-    text.extend_from_slice(SEPARATOR.as_bytes());
-    text.extend_from_slice(&json);
-    text.push(b'}');
-    text
+pub(super) fn wrong(what: impl Into<String>) -> StoreError {
+    StoreError::unreadable(what)
 }
 
-/// Parses the output of [`to_file`]; trailing spaces are reserved space.
-pub(super) fn from_file(bytes: &[u8]) -> Result<Record, StoreError> {
-    let text = bytes.trim_ascii();
-    if text.is_empty() {
-        return Err(StoreError::unreadable("it is empty"));
+/// Parses JSON of this version. Messages of serde may quote an invalid value.
+pub(super) fn json(bytes: &[u8]) -> Result<Value, StoreError> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong("it isn't complete JSON"))?;
+    match value.get("form").and_then(Value::as_u64) {
+        Some(form) if form == u64::from(FORMAT_VERSION) => Ok(value),
+        Some(form) => Err(wrong(format!("its format is {form}; this version supports {FORMAT_VERSION}"))),
+        None => Err(wrong("`form` is missing")),
     }
-    let parts = || {
-        let rest = text.strip_prefix(HEAD.as_bytes())?.strip_suffix(b"}")?;
-        let (hash, rest) = rest.split_at_checked(64)?;
-        Some((hash, rest.strip_prefix(SEPARATOR.as_bytes())?))
-    };
-    let Some((hash, json)) = parts() else {
-        return Err(StoreError::unreadable("it has an unknown format or is incomplete"));
-    };
-    if hex(&Sha256::digest(json)).as_bytes() != hash {
-        return Err(StoreError::unreadable("its hash doesn't match"));
-    }
-    Record::from_json(json)
 }
-
-const HEAD: &str = "{\"sha256\":\"";
-const SEPARATOR: &str = "\",\"kept\":";
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -222,28 +186,6 @@ pub(super) mod tests {
         record.obtained_at = std::time::SystemTime::UNIX_EPOCH;
         record.expires_in = std::time::Duration::from_mins(15);
         record
-    }
-
-    #[test]
-    fn a_truncated_or_changed_file_is_refused_without_a_secret_in_the_message() {
-        // E-01
-        let record = Record::after(None, StoredCredential::Login(Box::new(login(3))));
-        let whole = to_file(&record);
-        let read = from_file(&[&whole[..], b"   \n"].concat()).unwrap();
-        assert_eq!(read.to_json().as_slice(), record.to_json().as_slice());
-        let refused = |bytes: &[u8]| {
-            let error = from_file(bytes).unwrap_err();
-            assert!(!format!("{error} {error:?}").contains("sentinel"), "{error}");
-        };
-        (0..whole.len()).for_each(|end| refused(&whole[..end]));
-        for at in 0..whole.len() {
-            let mut changed = whole.to_vec();
-            changed[at] ^= 0x11;
-            refused(&changed);
-        }
-        for other in [&b""[..], b" \n", b"{bad", b"\xff\xfe", b"null", b"[]", &[0; 64]] {
-            refused(other);
-        }
     }
 
     #[test]
@@ -280,9 +222,8 @@ pub(super) mod tests {
         };
         assert!(!format!("{key:?}").contains("sentinel"));
         let record = Record::after(None, StoredCredential::ApiKey(key));
-        let StoredCredential::ApiKey(read) = from_file(&to_file(&record)).unwrap().credential else {
-            panic!("no key")
-        };
+        let read = Record::from_json(&record.to_json());
+        let StoredCredential::ApiKey(read) = read.unwrap().credential else { panic!("no key") };
         assert_eq!((read.key.expose_secret(), read.origin.as_str()), ("re_sentinel", "https://a.test"));
     }
 
@@ -290,9 +231,9 @@ pub(super) mod tests {
     fn a_login_keeps_its_id_across_refreshes_and_another_login_gets_another() {
         let first = Record::after(None, StoredCredential::Login(Box::new(login(1))));
         let second = Record::after(Some(&first), StoredCredential::Login(Box::new(login(2))));
-        assert!(second.follows(&first.login, 1));
+        assert!(second.follows(&first));
         let again = Record::after(Some(&second), StoredCredential::Login(Box::new(login(1))));
-        assert!(again.login != second.login && !again.follows(&second.login, 2));
+        assert!(again.login != second.login && !again.follows(&second));
 
         let changed = |generation: u64, change: fn(&mut TokenRecord)| {
             let mut record = login(generation);

@@ -9,7 +9,7 @@ use idempost::{
     error::{ApiErrorKind, Recovery},
 };
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostic, Diagnostics, Origin};
 
 /// The kinds of results that scripts can distinguish. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,6 +238,23 @@ impl Fail {
         }
     }
 
+    /// The message of a failure of the program's own, and what to do next.
+    pub(crate) fn message_and_hint(&self) -> Option<(&str, Option<&str>)> {
+        match self {
+            Self::Local { message, hint, .. }
+            | Self::Auth { message, hint }
+            | Self::NotFound { message, hint }
+            | Self::Unavailable { message, hint }
+            | Self::Rejected { message, hint }
+            | Self::Pending { message, hint }
+            | Self::Partial { message, hint }
+            | Self::Unknown { message, hint }
+            | Self::Limited { message, hint }
+            | Self::Stopped { message, hint, .. } => Some((message, hint.as_deref())),
+            _ => None,
+        }
+    }
+
     /// The library's error, if any.
     pub(crate) fn sdk(&self) -> Option<&idempost::Error> {
         match self {
@@ -246,9 +263,61 @@ impl Fail {
         }
     }
 
+    /// One problem with the input, and the origin of the value.
+    pub(crate) fn usage(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> Self {
+        vec![Diagnostic::new(code, rule, origin)].into()
+    }
+
     /// A local failure with its cause.
     pub(crate) fn local(message: impl Into<String>, source: impl StdError + Send + Sync + 'static) -> Self {
         Self::Local { message: message.into(), source: Some(Box::new(source)), hint: None }
+    }
+
+    /// A local failure without another error as its cause.
+    pub(crate) fn error(message: impl Into<String>) -> Self {
+        Self::Local { message: message.into(), source: None, hint: None }
+    }
+
+    pub(crate) fn auth(message: impl Into<String>) -> Self {
+        Self::Auth { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::NotFound { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::Unavailable { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn rejected(message: impl Into<String>) -> Self {
+        Self::Rejected { message: message.into(), hint: None }
+    }
+
+    pub(crate) fn pending(message: impl Into<String>) -> Self {
+        Self::Pending { message: message.into(), hint: None }
+    }
+
+    /// Items failed: all of them, or some.
+    pub(crate) fn items(all: bool, message: impl Into<String>) -> Self {
+        let message = message.into();
+        if all { Self::Rejected { message, hint: None } } else { Self::Partial { message, hint: None } }
+    }
+
+    /// Sets what to do next.
+    pub(crate) fn hint(mut self, text: impl Into<String>) -> Self {
+        match &mut self {
+            Self::Usage(Diagnostics { help: hint, .. })
+            | Self::Local { hint, .. }
+            | Self::Auth { hint, .. }
+            | Self::NotFound { hint, .. }
+            | Self::Unavailable { hint, .. }
+            | Self::Rejected { hint, .. }
+            | Self::Pending { hint, .. }
+            | Self::Partial { hint, .. } => *hint = Some(text.into()),
+            _ => {}
+        }
+        self
     }
 }
 
@@ -261,6 +330,18 @@ impl From<idempost::Error> for Fail {
 impl From<Diagnostics> for Fail {
     fn from(report: Diagnostics) -> Self {
         Self::Usage(report)
+    }
+}
+
+impl From<Vec<Diagnostic>> for Fail {
+    fn from(found: Vec<Diagnostic>) -> Self {
+        Self::Usage(found.into())
+    }
+}
+
+impl From<Box<Diagnostic>> for Fail {
+    fn from(found: Box<Diagnostic>) -> Self {
+        Self::Usage(found.into())
     }
 }
 

@@ -17,6 +17,12 @@ pub(crate) struct Diagnostic {
     pub(crate) hint: Option<String>,
 }
 
+impl Diagnostic {
+    pub(crate) fn new(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> Self {
+        Self { problem: Problem::new("", code, rule), origin, hint: None }
+    }
+}
+
 /// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -61,6 +67,18 @@ pub(crate) enum Origin {
         /// The relevant bytes.
         span: Range<usize>,
     },
+}
+
+impl Origin {
+    /// The only value of a flag or argument.
+    pub(crate) fn flag(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self::Flag { name: name.into(), n: 1, value: value.into(), span: None }
+    }
+
+    /// An environment variable.
+    pub(crate) fn env(name: impl Into<String>) -> Self {
+        Self::Env { name: name.into() }
+    }
 }
 
 /// A required field that is missing.
@@ -115,6 +133,18 @@ impl Diagnostics {
     /// Whether there are no problems.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty() && self.missing.is_empty()
+    }
+}
+
+impl From<Vec<Diagnostic>> for Diagnostics {
+    fn from(found: Vec<Diagnostic>) -> Self {
+        Self { found, ..Self::default() }
+    }
+}
+
+impl From<Box<Diagnostic>> for Diagnostics {
+    fn from(found: Box<Diagnostic>) -> Self {
+        vec![*found].into()
     }
 }
 

@@ -7,7 +7,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use idempost::{Client, Error, problem::limits::SUPPRESSIONS_PER_BATCH};
 use serde_json::Value;
 
-use crate::diagnostics::{Diagnostic, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Problem};
 use crate::input::documents::Documents;
 use crate::input::source::Source;
 
@@ -96,7 +96,7 @@ impl Addresses {
                 .into_iter()
                 .map(|(index, problem)| {
                     let origin = spans.get(index).map(|span| source.origin(text, span.clone()));
-                    row(problem.code, problem.message, origin)
+                    Diagnostic::new(problem.code, problem.message, origin)
                 })
                 .collect(),
             Places::Json { documents, pointers } => {
@@ -114,10 +114,6 @@ impl Addresses {
 fn is_quoted_header(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
     first.starts_with('"') && serde_json::from_str::<Value>(&first).map_or(true, |value| value == EMAIL)
-}
-
-fn row(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> Diagnostic {
-    Diagnostic { problem: Problem::new("", code, rule), origin, hint: None }
 }
 
 fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
@@ -159,7 +155,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => return Err(Rejected::new(vec![row("csv", error.to_string(), None)])),
+            Err(error) => return Err(Rejected::new(vec![Diagnostic::new("csv", error.to_string(), None)])),
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         let span = line(text, start, end);
@@ -172,7 +168,11 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
                 // Without a header, each line is an address.
                 if record.len() != 1 || !cell(0).is_some_and(|cell| cell.contains('@')) {
                     let rule = "the first row must name a column `email`, or each line must be one address";
-                    return Err(Rejected::new(vec![row("columns", rule, Some(source.origin(text, span)))]));
+                    return Err(Rejected::new(vec![Diagnostic::new(
+                        "columns",
+                        rule,
+                        Some(source.origin(text, span)),
+                    )]));
                 }
                 column = Some(0);
                 emails.extend(cell(0));
@@ -187,7 +187,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
             rejected.omitted += 1;
         } else {
             let rule = format!("the row has {} cells and none in the column `email`", record.len());
-            rejected.found.push(row("row", rule, Some(source.origin(text, span))));
+            rejected.found.push(Diagnostic::new("row", rule, Some(source.origin(text, span))));
         }
     }
     if !rejected.found.is_empty() {

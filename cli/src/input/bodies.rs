@@ -1,9 +1,7 @@
 //! The text and HTML bodies, given on the command line or in files.
 
-use super::body_builder::flag_origin;
 use super::flags::Flags;
 use super::source::{StdinReaders, is_stdin};
-use crate::diagnostics::{Diagnostic, Problem};
 
 /// Text and HTML bodies
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
@@ -76,19 +74,6 @@ fn body(
         (text, None) => return Ok(text.map(str::to_owned)),
         (None, Some(path)) => (file_flag, path),
     };
-    let source = match stdin.claim(file_flag, path) {
-        Ok(source) => source,
-        Err(found) => {
-            flags.push(*found);
-            return Err(InvalidBody);
-        }
-    };
-    match source.text() {
-        Ok(text) => Ok(Some(text.to_string())),
-        Err(rule) => {
-            let problem = Problem::new("", "file", format!("couldn't read {source}: {rule}"));
-            flags.push(Diagnostic { problem, origin: Some(flag_origin(file_flag, 1, path)), hint: None });
-            Err(InvalidBody)
-        }
-    }
+    let (_, text) = flags.take(stdin.text(file_flag, path)).ok_or(InvalidBody)?;
+    Ok(Some(text.to_string()))
 }

@@ -3,13 +3,13 @@
 //! Validation reports problems by JSON pointer. The builder maps a pointer back to the flag, or to the position in the document, that
 //! set the value.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::ops::Range;
 
 use idempost::problem::Problems;
 use serde_json::{Map, Value, json};
 
-use super::{document::Document, json, source::Source};
-use crate::diagnostics::{Diagnostic, Origin, Problem};
+use super::{flags::Flags, json, source::StdinReaders};
+use crate::diagnostics::{Diagnostic, Diagnostics, Origin, Problem};
 
 /// The order in which problems are reported.
 const FIELDS: [&str; 14] = [
@@ -33,12 +33,8 @@ const FIELDS: [&str; 14] = [
 #[derive(Debug, Default)]
 pub(crate) struct BodyBuilder {
     fields: Map<String, Value>,
-    /// The source of the value at each pointer.
-    origins: BTreeMap<String, Origin>,
-    document: Option<Document>,
-    found: Vec<Diagnostic>,
-    /// The number of problems not listed.
-    omitted: usize,
+    /// The sources of the values, and the problems.
+    flags: Flags,
     /// Pointers of malformed values, replaced by placeholders, whose further problems are meaningless.
     stand_ins: Vec<String>,
     /// The document couldn't be read, so missing fields are unknown.
@@ -47,19 +43,10 @@ pub(crate) struct BodyBuilder {
 
 impl BodyBuilder {
     /// Reads the document that the flags override. If it can't be read, adds a problem.
-    pub(crate) fn read(&mut self, source: Source, flag: &str) {
-        match Document::object(source, flag) {
-            Ok((document, fields, repeated)) => {
-                self.fields = fields;
-                self.document = Some(document);
-                self.omitted += repeated.omitted;
-                self.found.extend(repeated.found);
-            }
-            Err(found) => {
-                self.unread = true;
-                self.found.push(*found);
-            }
-        }
+    pub(crate) fn read(&mut self, flag: &str, name: &str, stdin: &mut StdinReaders) {
+        let fields = self.flags.document(flag, name, stdin);
+        self.unread = fields.is_none();
+        self.fields = fields.unwrap_or_default();
     }
 
     /// Whether there is a document that couldn't be read.
@@ -80,8 +67,7 @@ impl BodyBuilder {
     /// Sets a field to a flag's value.
     pub(crate) fn set(&mut self, field: &str, value: impl Into<Value>, origin: Origin) {
         self.fields.insert(field.to_owned(), value.into());
-        self.origins.retain(|pointer, _| !is_within(pointer, &format!("/{field}")));
-        self.origins.insert(format!("/{field}"), origin);
+        self.set_origin(format!("/{field}"), origin);
     }
 
     /// Sets a field to all values of a repeated flag, if any.
@@ -91,7 +77,7 @@ impl BodyBuilder {
         }
         self.fields.insert(field.to_owned(), json!(values));
         for (i, value) in values.iter().enumerate() {
-            self.origins.insert(format!("/{field}/{i}"), flag_origin(flag, i + 1, value));
+            self.set_origin(format!("/{field}/{i}"), flag_origin(flag, i + 1, value));
         }
     }
 
@@ -125,28 +111,18 @@ impl BodyBuilder {
             pointer = format!("{pointer}/{step}");
         }
         object.insert(key.to_owned(), value);
-        self.origins.insert(pointer + json::pointer(key).as_str(), origin);
+        self.set_origin(pointer + json::pointer(key).as_str(), origin);
     }
 
     /// Records the source of the value at the pointer.
     pub(crate) fn set_origin(&mut self, pointer: String, origin: Origin) {
-        self.origins.insert(pointer, origin);
+        self.flags.forget(&pointer);
+        self.flags.field_from(pointer, "", origin);
     }
 
-    /// Adds a problem with a malformed value.
-    pub(crate) fn malformed(
-        &mut self,
-        code: &'static str,
-        rule: String,
-        origin: Origin,
-        hint: Option<String>,
-    ) {
-        self.found.push(diagnostic(Problem::new("", code, rule), Some(origin), hint));
-    }
-
-    /// Adds a problem with its location.
-    pub(crate) fn push(&mut self, found: Diagnostic) {
-        self.found.push(found);
+    /// The problems with the flags.
+    pub(crate) fn flags(&mut self) -> &mut Flags {
+        &mut self.flags
     }
 
     /// Marks the value at the pointer as a placeholder for a malformed one.
@@ -156,7 +132,7 @@ impl BodyBuilder {
 
     /// Adds validation errors with their locations; omits consequences of known problems.
     pub(crate) fn add_problems(&mut self, problems: Problems) {
-        self.omitted += problems.omitted();
+        self.flags.omit(problems.omitted());
         let lacks_field = |problem: &Problem| {
             problem.code == "required" && problem.path.matches('/').count() < 2 && self.unread
         };
@@ -164,37 +140,20 @@ impl BodyBuilder {
             |problem: &Problem| self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer));
         let mut problems = problems.into_vec();
         problems.retain(|problem| !lacks_field(problem) && !is_placeholder(problem));
-        let mut of_document = Vec::new();
-        for problem in problems {
-            match (self.flag(&problem), &self.document) {
-                (None, Some(_)) => of_document.push(problem),
-                (origin, _) => self.found.push(diagnostic(problem, origin, None)),
-            }
-        }
-        if let Some(document) = &self.document {
-            self.found.extend(document.locate(of_document));
-        }
-        for one in &mut self.found {
-            one.hint = one.hint.take().or_else(|| hint(&one.problem, one.origin.as_ref()));
-        }
+        self.flags.add_problems(Problems::check(problems));
     }
 
     /// Adds errors of a further check, except about values already reported.
     pub(crate) fn add_further(&mut self, problems: Problems) {
         let mut problems = problems.into_vec();
-        problems.retain(|problem| !self.found.iter().any(|found| found.problem.path == problem.path));
+        problems.retain(|problem| !self.flags.found().iter().any(|found| found.problem.path == problem.path));
         if let Err(problems) = Problems::check(problems) {
             self.add_problems(problems);
         }
     }
 
-    /// The number of problems not listed.
-    pub(crate) fn omitted(&self) -> usize {
-        self.omitted
-    }
-
     /// All problems, in the order of the fields.
-    pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+    pub(crate) fn into_report(self) -> Diagnostics {
         let order = |found: &Diagnostic| {
             let field = found.problem.path.split('/').nth(1);
             // A problem with the whole body means that a body field is missing; without a path, a flag is malformed.
@@ -208,27 +167,12 @@ impl BodyBuilder {
                 .position(|known| *known == field)
                 .map_or(if field.is_empty() { 0 } else { FIELDS.len() + 1 }, |at| at + 1)
         };
-        self.found.sort_by_key(order);
-        self.found
-    }
-
-    /// Whether there are no problems.
-    pub(crate) fn is_clean(&self) -> bool {
-        self.found.is_empty()
-    }
-
-    /// The flag that set the value of a problem.
-    fn flag(&self, problem: &Problem) -> Option<Origin> {
-        let mut pointer = problem.path.as_str();
-        loop {
-            if let Some(origin) = self.origins.get(pointer) {
-                return Some(narrow(origin.clone(), problem));
-            }
-            match pointer.rfind('/') {
-                Some(at) if at > 0 => pointer = &pointer[..at],
-                _ => return None,
-            }
+        let mut report = self.flags.into_report();
+        for one in &mut report.found {
+            one.hint = hint(&one.problem, one.origin.as_ref()).or(one.hint.take());
         }
+        report.found.sort_by_key(order);
+        report
     }
 }
 
@@ -255,18 +199,14 @@ pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String>
         }
         "unknown" => {
             let name = problem.path.rsplit('/').next()?;
-            let meant = crate::settings::keys::nearest(name, FIELDS)?;
-            Some(format!("did you mean `{meant}`?"))
+            crate::settings::keys::meant(name, FIELDS)
         }
         _ => None,
     }
 }
 
-fn diagnostic(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Diagnostic {
-    Diagnostic { problem, origin, hint }
-}
-
-fn is_within(pointer: &str, outer: &str) -> bool {
+/// Whether the pointer is that of a value, or of a part of it.
+pub(super) fn is_within(pointer: &str, outer: &str) -> bool {
     pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -308,18 +248,19 @@ mod tests {
         builder.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
         let pointer = builder.put("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
         builder.set_origin(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
-        let at = |path: &str, code| span(builder.flag(&Problem::new(path, code, "rule")));
+        let at = |path: &str, code| span(builder.flags.origin(&Problem::new(path, code, "rule")));
         assert_eq!(at("/to/1", "address"), ("--to".to_owned(), 2, Some(4..5)));
         assert_eq!(at("/to/0", "empty"), ("--to".to_owned(), 1, None));
         assert_eq!(at("/tags/0/name", "charset"), ("--tag".to_owned(), 1, Some(4..5)));
-        assert_eq!(builder.flag(&Problem::new("/cc/0", "address", "rule")), None);
+        assert_eq!(builder.flags.origin(&Problem::new("/cc/0", "address", "rule")), None);
     }
 
     #[test]
     fn problems_are_in_the_order_of_the_fields() {
         let mut builder = BodyBuilder::default();
         builder.add_problems(problems(["/tags/0", "/from", "/subjct", "/to/3"]));
-        let paths: Vec<_> = builder.into_diagnostics().into_iter().map(|found| found.problem.path).collect();
+        let found = builder.into_report().found;
+        let paths: Vec<_> = found.into_iter().map(|found| found.problem.path).collect();
         assert_eq!(paths, ["/from", "/to/3", "/tags/0", "/subjct"]);
     }
 
@@ -328,7 +269,7 @@ mod tests {
         let mut builder = BodyBuilder::default();
         builder.placeholder("/tags/1");
         builder.add_problems(problems(["/tags/1/name", "/tags/10/name"]));
-        assert_eq!(builder.into_diagnostics().len(), 1);
+        assert_eq!(builder.into_report().found.len(), 1);
     }
 
     #[test]

@@ -20,22 +20,12 @@ pub(crate) struct Document {
 impl Document {
     /// Reads the JSON named by a flag. Also returns the problems of repeated keys.
     pub(crate) fn read(source: Source, flag: &str) -> Result<(Self, Value, Diagnostics), Box<Diagnostic>> {
-        let wrong = |code, rule, origin| {
-            Err(Box::new(Diagnostic {
-                problem: Problem::new("", code, rule),
-                origin: Some(origin),
-                hint: None,
-            }))
-        };
+        let wrong = |code, rule, origin| Err(Box::new(Diagnostic::new(code, rule, Some(origin))));
         let text = match source.text() {
             Ok(text) => text,
             Err(rule) => {
                 let value = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
-                return wrong(
-                    "file",
-                    format!("couldn't read {source}: {rule}"),
-                    Origin::Flag { name: flag.to_owned(), n: 1, value, span: None },
-                );
+                return wrong("file", format!("couldn't read {source}: {rule}"), Origin::flag(flag, value));
             }
         };
         let json::Document { value, repeated, omitted } = match json::read(&text) {
@@ -59,9 +49,8 @@ impl Document {
     ) -> Result<(Self, Map<String, Value>, Diagnostics), Box<Diagnostic>> {
         let (document, value, repeated) = Self::read(source, flag)?;
         let Value::Object(object) = value else {
-            let problem = Problem::new("", "type", "expected a JSON object");
-            let origin = Some(document.origin(first_byte(&document.text)));
-            return Err(Box::new(Diagnostic { problem, origin, hint: None }));
+            let origin = document.origin(first_byte(&document.text));
+            return Err(Box::new(Diagnostic::new("type", "expected a JSON object", Some(origin))));
         };
         Ok((document, object, repeated))
     }

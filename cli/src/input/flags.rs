@@ -1,18 +1,20 @@
 //! The flags of one command: maps problems with a field to the flag that set it.
 //!
-//! [`BodyBuilder`](super::body_builder::BodyBuilder) does the same for a body made from a document and flags.
+//! [`BodyBuilder`](super::body_builder::BodyBuilder) also builds a body from a document and flags that override it.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 
 use clap::builder::{PossibleValue, Str, StringValueParser, TypedValueParser};
 use idempost::{
+    IdempotencyKey,
     problem::{Problem, Problems},
     webhooks::EventType,
 };
 use serde_json::{Map, Value};
 
-use super::body_builder::{flag_origin, narrow};
+use super::body_builder::{flag_origin, is_within, narrow};
 use super::document::Document;
 use super::json;
 use super::source::StdinReaders;
@@ -152,22 +154,16 @@ impl Flags {
         name: &str,
         stdin: &mut StdinReaders,
     ) -> Option<Map<String, Value>> {
-        match stdin.claim(flag, name).and_then(|source| Document::object(source, flag)) {
-            Ok((document, object, repeated)) => {
-                self.document = Some(document);
-                self.take(Err::<(), _>(repeated));
-                Some(object)
-            }
-            Err(found) => {
-                self.push(*found);
-                None
-            }
-        }
+        let read = stdin.claim(flag, name).and_then(|source| Document::object(source, flag));
+        let (document, object, repeated) = self.take(read)?;
+        self.document = Some(document);
+        self.take(Err::<(), _>(repeated));
+        Some(object)
     }
 
     /// Adds a problem at this origin.
     pub(crate) fn reject_at(&mut self, code: &'static str, rule: impl Into<String>, origin: Origin) {
-        self.push(Diagnostic { problem: Problem::new("", code, rule), origin: Some(origin), hint: None });
+        self.push(Diagnostic::new(code, rule, Some(origin)));
     }
 
     /// Adds a problem with a flag's value.
@@ -212,10 +208,11 @@ impl Flags {
     }
 
     /// Adds all problems from another part of the command line.
-    pub(crate) fn take<T>(&mut self, read: Result<T, Diagnostics>) -> Option<T> {
+    pub(crate) fn take<T>(&mut self, read: Result<T, impl Into<Diagnostics>>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(report) => {
+                let report = report.into();
                 self.report.found.extend(report.found);
                 self.report.missing.extend(report.missing);
                 self.report.omitted += report.omitted;
@@ -264,8 +261,26 @@ impl Flags {
     fn meant(&self, problem: &Problem) -> Option<String> {
         let name = problem.path.strip_prefix('/').filter(|_| problem.code == "unknown")?;
         let known = self.fields.iter().filter_map(|(pointer, ..)| pointer.strip_prefix('/'));
-        let meant = keys::nearest(name, known.filter(|name| !name.contains('/')))?;
-        Some(format!("did you mean `{meant}`?"))
+        keys::meant(name, known.filter(|name| !name.contains('/')))
+    }
+
+    /// Parses a whole number within these limits.
+    pub(crate) fn number(&mut self, flag: &str, text: &str, limits: RangeInclusive<u64>) -> Option<u64> {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|number| digits && limits.contains(number));
+        if number.is_none() {
+            let (least, most) = limits.into_inner();
+            self.reject("range", format!("{flag} must be a whole number from {least} to {most}"), flag, text);
+        }
+        number
+    }
+
+    /// Parses `--idempotency-key`.
+    pub(crate) fn idempotency_key(&mut self, text: Option<&str>) -> Option<IdempotencyKey> {
+        let text = text?;
+        IdempotencyKey::new(text)
+            .map_err(|problem| self.reject(problem.code, problem.message, "--idempotency-key", text))
+            .ok()
     }
 
     /// Parses the value of `--dry-run`.
@@ -290,7 +305,22 @@ impl Flags {
         Err(Fail::Usage(self.report))
     }
 
-    fn origin(&self, problem: &Problem) -> Option<Origin> {
+    /// The problems found so far.
+    pub(crate) fn found(&self) -> &[Diagnostic] {
+        &self.report.found
+    }
+
+    /// The problems, for a command that reports them with others.
+    pub(crate) fn into_report(self) -> Diagnostics {
+        self.report
+    }
+
+    /// Forgets which flags set a value and its parts: another one replaces it.
+    pub(super) fn forget(&mut self, pointer: &str) {
+        self.fields.retain(|(known, ..)| !is_within(known, pointer));
+    }
+
+    pub(super) fn origin(&self, problem: &Problem) -> Option<Origin> {
         let mut pointer = problem.path.as_str();
         loop {
             let origin =

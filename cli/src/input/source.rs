@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use crate::diagnostics::{Diagnostic, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Origin};
 use crate::literal;
 
 /// Maximum size of a text or JSON document: more than any email that the service accepts.
@@ -164,25 +164,42 @@ impl StdinReaders {
 
     /// Opens the input that a flag names; returns a problem if an earlier flag already reads standard input, or if values are literal.
     pub(crate) fn claim(&mut self, flag: &str, name: &str) -> Result<Source, Box<Diagnostic>> {
-        let origin = || Origin::Flag { name: flag.to_owned(), n: 1, value: name.to_owned(), span: None };
+        let origin = || Origin::flag(flag, name);
         if let Err(error) = literal::permit_local() {
-            let problem = Problem::new("", "file", error.to_string());
-            return Err(Box::new(Diagnostic { problem, origin: Some(origin()), hint: None }));
+            return Err(Box::new(Diagnostic::new("file", error.to_string(), Some(origin()))));
         }
         let source = Source::from_name(name);
         if source == Source::Stdin {
             self.0.push(flag.to_owned());
             if let [first, .., _] = self.0.as_slice() {
                 let rule = format!("standard input can be read only once, and {first} already reads it");
+                let hint = Some(format!("pass a file path to {flag}"));
                 return Err(Box::new(Diagnostic {
-                    problem: Problem::new("", "exclusive", rule),
-                    origin: Some(origin()),
-                    hint: Some(format!("pass a file path to {flag}")),
+                    hint,
+                    ..Diagnostic::new("exclusive", rule, Some(origin()))
                 }));
             }
         }
         Ok(source)
     }
+
+    /// Claims a source and reads its text.
+    pub(crate) fn text(&mut self, flag: &str, name: &str) -> Result<(Source, Arc<str>), Box<Diagnostic>> {
+        let source = self.claim(flag, name)?;
+        let text = source.text().map_err(|rule| unreadable(&source, &rule, flag, name))?;
+        Ok((source, text))
+    }
+
+    /// Claims a source and reads its bytes.
+    pub(crate) fn bytes(&mut self, flag: &str, name: &str) -> Result<Vec<u8>, Box<Diagnostic>> {
+        let source = self.claim(flag, name)?;
+        source.bytes(TEXT_LIMIT).map_err(|rule| unreadable(&source, &rule, flag, name))
+    }
+}
+
+fn unreadable(source: &Source, rule: &str, flag: &str, name: &str) -> Box<Diagnostic> {
+    let rule = format!("couldn't read {source}: {rule}");
+    Box::new(Diagnostic::new("file", rule, Some(Origin::flag(flag, name))))
 }
 
 #[cfg(test)]

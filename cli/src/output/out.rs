@@ -12,7 +12,7 @@ use super::pager::Pager;
 use super::table::{Column, Columns};
 use super::terminal::{Terminal, safe, safe_lines};
 use super::{color, json, secret};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin};
 use crate::literal;
 use crate::settings::{Form, keys};
 
@@ -62,26 +62,16 @@ impl Out {
         };
         if options.tsv_by_flag && (jq.is_some() || !options.fields.is_empty()) {
             let other = if jq.is_some() { "--jq" } else { "--json" };
-            let origin =
-                Origin::Flag { name: "--output".to_owned(), n: 1, value: "tsv".to_owned(), span: None };
             let rule = format!("tsv and {other} can't be used together: {other} prints JSON");
-            let report = Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin));
-            return Err(Fail::Usage(Diagnostics {
-                help: Some("choose columns with --columns NAMES".to_owned()),
-                ..report
-            }));
+            return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--output", "tsv")))
+                .hint("choose columns with --columns NAMES"));
         }
         if let Some(first) = options.columns.first()
             && matches!(form, Form::Json | Form::Ndjson)
         {
-            let origin =
-                Origin::Flag { name: "--columns".to_owned(), n: 1, value: first.clone(), span: None };
             let rule = "--columns applies to tables, but the output is JSON";
-            let report = Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin));
-            return Err(Fail::Usage(Diagnostics {
-                help: Some("choose fields with --json=FIELDS".to_owned()),
-                ..report
-            }));
+            return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--columns", first)))
+                .hint("choose fields with --json=FIELDS"));
         }
         let messages_are_json = matches!(options.form, Form::Json | Form::Ndjson);
         let OutputOptions { fields, columns, quiet, pager, .. } = options;
@@ -131,15 +121,12 @@ impl Out {
         Columns::select(all, &self.columns).map_err(|name| {
             let known: Vec<_> = all.iter().map(|column| column.name).collect();
             let rule = format!("unknown column `{name}`; the columns are: {}", known.join(", "));
-            let hint = keys::nearest(name, known).map(|meant| format!("did you mean `{meant}`?"));
+            let hint = keys::meant(name, known);
             let value = self.columns.join(",");
             let start = value.find(name).unwrap_or(0);
             let span = Some(start..start + name.len());
             let origin = Some(Origin::Flag { name: "--columns".to_owned(), n: 1, value, span });
-            Fail::Usage(Diagnostics {
-                found: vec![Diagnostic { problem: Problem::new("", "unknown", rule), origin, hint }],
-                ..Diagnostics::default()
-            })
+            vec![Diagnostic { hint, ..Diagnostic::new("unknown", rule, origin) }].into()
         })
     }
 
@@ -247,15 +234,14 @@ impl Out {
             }
             return Ok(text + "\n");
         };
-        let lines = jq.run(&document, self.terminal.stdout).map_err(|message| Fail::Local {
-            message: if secret::holds_secret(&document) {
+        let lines = jq.run(&document, self.terminal.stdout).map_err(|message| {
+            Fail::error(if secret::holds_secret(&document) {
                 "the --jq expression failed on this response; the error may quote a secret and isn't shown"
                     .to_owned()
             } else {
                 format!("the --jq expression failed on this response: {message}")
-            },
-            source: None,
-            hint: Some("the request itself succeeded; view the response with `--json`".to_owned()),
+            })
+            .hint("the request itself succeeded; view the response with `--json`")
         })?;
         Ok(lines.into_iter().fold(String::new(), |text, line| text + line.as_str() + "\n"))
     }
@@ -281,36 +267,35 @@ impl Out {
 
     /// Prints a note; suppressed by `--quiet`.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
-            self.say("note", text, None);
-        }
+        self.noter()(text);
+    }
+
+    /// Prints a warning; suppressed by `--quiet`.
+    pub(crate) fn warn(&self, text: &str) {
+        self.warner()(text);
     }
 
     /// A function that prints notes and may outlive `self`.
     pub(crate) fn noter(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        self.printer("note", String::new())
+    }
+
+    /// A function that prints warnings and may outlive `self`.
+    pub(crate) fn warner(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        self.printer("warning", color::paint("warning: ", color::WARNING, self.terminal.color_stderr))
+    }
+
+    fn printer(&self, kind: &'static str, label: String) -> impl Fn(&str) + Send + Sync + use<> {
         let (quiet, json) = (self.quiet, self.messages_are_json);
         move |text| {
             if quiet {
                 return;
             }
             if json {
-                return write_stderr_json(&json!({ "note": { "message": text } }));
+                return write_stderr_json(&json!({ kind: { "message": text } }));
             }
-            write_stderr(&format!("{}\n", safe(text)));
-        }
-    }
-
-    /// A function that prints warnings and may outlive `self`.
-    pub(crate) fn warner(&self) -> impl Fn(&str) + Send + Sync + use<> {
-        let (quiet, json, color) = (self.quiet, self.messages_are_json, self.terminal.color_stderr);
-        move |text| {
-            if quiet {
-                return;
-            }
-            if json {
-                return write_stderr_json(&json!({ "warning": { "message": text } }));
-            }
-            write_stderr(&format!("{}{}\n", color::paint("warning: ", color::WARNING, color), safe(text)));
+            let text = text.lines().map(safe).collect::<Vec<_>>().join("\n");
+            write_stderr(&format!("{label}{text}\n"));
         }
     }
 
@@ -331,22 +316,6 @@ impl Out {
                 }
             }
         }
-    }
-
-    /// Prints a warning.
-    pub(crate) fn warn(&self, text: &str) {
-        if !self.quiet {
-            self.say("warning", text, Some("warning: "));
-        }
-    }
-
-    fn say(&self, kind: &str, text: &str, label: Option<&str>) {
-        if self.messages_are_json {
-            return write_stderr_json(&json!({ kind: { "message": text } }));
-        }
-        let label = label.map(|label| color::paint(label, color::WARNING, self.terminal.color_stderr));
-        let text = text.lines().map(safe).collect::<Vec<_>>().join("\n");
-        write_stderr(&format!("{}{text}\n", label.unwrap_or_default()));
     }
 }
 
@@ -392,11 +361,10 @@ fn no_field(unknown: &[String], document: &Value) -> Fail {
     let known: Vec<_> = item.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let fields = if unknown.len() == 1 { "field" } else { "fields" };
     let names = unknown.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let meant = unknown.first().and_then(|name| keys::nearest(name, known.iter().copied()));
     Fail::Local {
         message: format!("unknown {fields} {names}; the fields are: {}", known.join(", ")),
         source: None,
-        hint: meant.map(|meant| format!("did you mean `{meant}`?")),
+        hint: unknown.first().and_then(|name| keys::meant(name, known.iter().copied())),
     }
 }
 
@@ -405,23 +373,14 @@ fn lost(error: io::Error) -> Fail {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Fail::BrokenPipe;
     }
-    Fail::Local {
-        message: "couldn't write to standard output".to_owned(),
-        source: Some(Box::new(error)),
-        hint: None,
-    }
+    Fail::local("couldn't write to standard output", error)
 }
 
 fn invalid_jq(expression: &str, found: Vec<super::jq::Invalid>) -> Fail {
-    let found = found.into_iter().map(|invalid| Diagnostic {
-        problem: Problem::new("", "jq", invalid.message),
-        origin: Some(Origin::Flag {
-            name: "--jq".to_owned(),
-            n: 1,
-            value: expression.to_owned(),
-            span: Some(invalid.span),
-        }),
-        hint: None,
+    let found = found.into_iter().map(|invalid| {
+        let (value, span) = (expression.to_owned(), Some(invalid.span));
+        let origin = Origin::Flag { name: "--jq".to_owned(), n: 1, value, span };
+        Diagnostic::new("jq", invalid.message, Some(origin))
     });
     Fail::Usage(Diagnostics {
         summary: Some("invalid --jq expression".to_owned()),

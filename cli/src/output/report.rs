@@ -191,19 +191,10 @@ pub(crate) fn message(fail: &Fail) -> String {
             Some(source) => format!("{message}: {source}"),
             None => message.clone(),
         },
-        Fail::Auth { message, .. }
-        | Fail::NotFound { message, .. }
-        | Fail::Unavailable { message, .. }
-        | Fail::Rejected { message, .. }
-        | Fail::Pending { message, .. }
-        | Fail::Partial { message, .. }
-        | Fail::Unknown { message, .. }
-        | Fail::Limited { message, .. }
-        | Fail::Stopped { message, .. } => message.clone(),
         Fail::Usage(report) => title(report),
         Fail::Interrupted(_) => "interrupted".to_owned(),
         Fail::Child { message, .. } => message.clone().unwrap_or_default(),
-        Fail::BrokenPipe => String::new(),
+        told => told.message_and_hint().map_or_else(String::new, |(message, _)| message.to_owned()),
     }
 }
 
@@ -282,18 +273,8 @@ fn may_only_send(error: &idempost::Error) -> bool {
 /// The hints, one per line.
 fn hints(fail: &Fail) -> Vec<String> {
     let given = match fail {
-        Fail::Local { hint, .. }
-        | Fail::Auth { hint, .. }
-        | Fail::NotFound { hint, .. }
-        | Fail::Unavailable { hint, .. }
-        | Fail::Rejected { hint, .. }
-        | Fail::Pending { hint, .. }
-        | Fail::Partial { hint, .. }
-        | Fail::Unknown { hint, .. }
-        | Fail::Limited { hint, .. }
-        | Fail::Stopped { hint, .. } => hint.clone(),
         Fail::UnknownOutcome { unknown_outcome, .. } => Some(unknown_outcome.clone()),
-        _ => None,
+        told => told.message_and_hint().and_then(|(_, hint)| hint.map(str::to_owned)),
     };
     let mut hints: Vec<String> = given.into_iter().collect();
     let Some(error) = fail.sdk() else { return hints };

@@ -161,12 +161,7 @@ impl<'a> Given<'a> {
     pub(crate) fn flags_of_change(&self, flags: &mut Flags) -> Plan {
         let key = self.text("idempotency_key");
         flags.field("/idempotency_key", "--idempotency-key", key);
-        let key = match key {
-            Some(text) => IdempotencyKey::new(text)
-                .map_err(|problem| flags.reject(problem.code, problem.message, "--idempotency-key", text))
-                .ok(),
-            None => None,
-        };
+        let key = flags.idempotency_key(key);
         let wait = self.verb.waits.and_then(|state| {
             let timeout = self.text("wait_timeout").unwrap_or_default();
             flags.take(wait::plan(self.text("wait"), timeout, state)).flatten()

@@ -5,8 +5,8 @@ use std::io::{BufRead as _, Read as _};
 use secrecy::SecretString;
 
 use super::env::Env;
-use super::value::{Credential, Setting, Source, env_origin, flag_origin};
-use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
+use super::value::{Credential, Setting, Source};
+use crate::diagnostics::{Diagnostic, Diagnostics, Origin, Problem};
 
 type Make = fn(SecretString) -> Credential;
 
@@ -16,11 +16,8 @@ const MAX_BYTES: u64 = 16 * 1024;
 /// `--api-key-file`, then `IDEMPOST_API_KEY`, then `IDEMPOST_ACCESS_TOKEN`.
 pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Diagnostic>> {
     if let Some(file) = file {
-        let invalid = |rule: String| Diagnostic {
-            problem: Problem::new("", "credential", rule),
-            origin: Some(flag_origin("--api-key-file", file)),
-            hint: None,
-        };
+        let invalid =
+            |rule: String| Diagnostic::new("credential", rule, Some(Origin::flag("--api-key-file", file)));
         let text = read(file).map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;
         let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
         check(key).map_err(|rule| invalid(format!("the API key {rule}")))?;
@@ -34,11 +31,10 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
         if let Some(text) = env.raw(name) {
             let checked =
                 text.to_str().ok_or("must be plain ASCII text").and_then(|text| check(text).map(|()| text));
-            let text = checked.map_err(|rule| Diagnostic {
-                problem: Problem::new("", "credential", format!("the credential {rule}")),
-                origin: Some(env_origin(name)),
-                hint: None,
-            })?;
+            let invalid = |rule| {
+                Diagnostic::new("credential", format!("the credential {rule}"), Some(Origin::env(name)))
+            };
+            let text = checked.map_err(invalid)?;
             return Ok(Some(Setting {
                 value: make(SecretString::from(text)),
                 source: Source::Env(name.to_owned()),
@@ -51,7 +47,7 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
 /// Reads an API key from standard input: everything, or one line from a terminal.
 pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Diagnostics> {
     let invalid = |rule: String| {
-        Diagnostics::one(Problem::new("", "credential", rule), Some(flag_origin("--with-token", "-")))
+        Diagnostics::one(Problem::new("", "credential", rule), Some(Origin::flag("--with-token", "-")))
     };
     let text = if terminal { read_line() } else { read("-") };
     let text = text.map_err(|error| invalid(format!("couldn't read the API key: {error}")))?;

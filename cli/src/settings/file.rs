@@ -8,7 +8,7 @@ use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS};
 use super::secrets;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem, place};
+use crate::diagnostics::{Diagnostic, Fail, Origin, place};
 use crate::files;
 
 /// Larger configuration files are rejected as mistakes.
@@ -46,7 +46,7 @@ impl ConfigFile {
             Ok(None) => return Ok(None),
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 let rule = format!("{} can't be used as the configuration file: {error}", path.display());
-                return Err(usage(Problem::new("", "file", rule), None, None));
+                return Err(Fail::usage("file", rule, None));
             }
             Err(error) => {
                 let message = format!("couldn't read the configuration file {}", path.display());
@@ -56,7 +56,7 @@ impl ConfigFile {
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let rule = format!("{} isn't UTF-8 text (byte {at})", path.display());
-            usage(Problem::new("", "charset", rule), None, None)
+            Fail::usage("charset", rule, None)
         })?;
         Self::parse(path, &text).map(Some)
     }
@@ -68,25 +68,15 @@ impl ConfigFile {
         let origin = |span| Origin::Config { path: path.to_owned(), text: Arc::clone(&shown), span };
         let document = Document::parse(Arc::clone(&text)).map_err(|error| {
             let origin = origin(error.span().unwrap_or_default());
-            usage(
-                Problem::new("", "syntax", format!("not TOML: {}", error.message().trim())),
-                Some(origin),
-                None,
-            )
+            Fail::usage("syntax", format!("not TOML: {}", error.message().trim()), Some(origin))
         })?;
-        let found = secrets.into_iter().map(|key| Diagnostic {
-            problem: Problem::new(
-                "",
-                "secret",
-                format!(
-                    "`{}` doesn't belong here: this file holds no secrets, so that it can be shared",
-                    &text[key.clone()]
-                ),
-            ),
-            origin: Some(origin(key)),
-            hint: Some(
-                "set IDEMPOST_API_KEY, or store the key in its own file: `--api-key-file PATH`".to_owned(),
-            ),
+        let found = secrets.into_iter().map(|key| {
+            let rule = format!(
+                "`{}` doesn't belong here: this file holds no secrets, so that it can be shared",
+                &text[key.clone()]
+            );
+            let hint = "set IDEMPOST_API_KEY, or store the key in its own file: `--api-key-file PATH`";
+            Diagnostic { hint: Some(hint.to_owned()), ..Diagnostic::new("secret", rule, Some(origin(key))) }
         });
         let shapes = wrong_shapes(document.as_table());
         let shapes = shapes.into_iter().map(|(span, rule)| Diagnostic {
@@ -98,7 +88,7 @@ impl ConfigFile {
         if found.is_empty() {
             Ok(Self { path: path.to_owned(), text, shown, document })
         } else {
-            Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }))
+            Err(found.into())
         }
     }
 
@@ -142,27 +132,23 @@ impl ConfigFile {
         let mut found = Vec::new();
         for (name, _) in self.document.iter() {
             if !TABLES.contains(&name) {
-                let meant = keys::nearest(name, TABLES);
                 let setting = keys::find(name).map(|_| "write settings under [defaults] or [profiles.NAME]");
-                let hint = setting
-                    .map(str::to_owned)
-                    .or_else(|| meant.map(|name| format!("did you mean `{name}`?")));
+                let hint = setting.map(str::to_owned).or_else(|| keys::meant(name, TABLES));
                 found.push(self.unknown_at(self.document.as_table(), name, hint));
             }
         }
         for (_, table) in self.tables() {
             for (name, _) in table.iter().filter(|(name, _)| keys::find(name).is_none()) {
-                let meant = keys::nearest(name, KEYS.iter().map(|key| key.name));
-                found.push(self.unknown_at(table, name, meant.map(|name| format!("did you mean `{name}`?"))));
+                found.push(self.unknown_at(table, name, keys::meant(name, KEYS.iter().map(|key| key.name))));
             }
         }
         found
     }
 
     fn unknown_at(&self, table: &dyn TableLike, name: &str, hint: Option<String>) -> Diagnostic {
-        let problem = Problem::new("", "unknown", format!("unknown setting `{name}`"));
         let span = table.key(name).and_then(toml_edit::Key::span).unwrap_or_default();
-        Diagnostic { problem, origin: Some(self.origin(span)), hint }
+        let rule = format!("unknown setting `{name}`");
+        Diagnostic { hint, ..Diagnostic::new("unknown", rule, Some(self.origin(span))) }
     }
 
     fn table(&self, name: &str) -> Option<&dyn TableLike> {
@@ -322,10 +308,6 @@ fn entry(item: &Item) -> Option<Entry> {
         other => other.clone().decorated("", "").to_string(),
     };
     Some(Entry { text, span: value.span().unwrap_or_default() })
-}
-
-fn usage(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Fail {
-    Fail::Usage(Diagnostics { found: vec![Diagnostic { problem, origin, hint }], ..Diagnostics::default() })
 }
 
 #[cfg(test)]

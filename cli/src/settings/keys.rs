@@ -143,7 +143,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: Some("IDEMPOST_CREDENTIAL_STORE"),
         flag: None,
-        help: "credential store: keyring, or file (readable only by you)",
+        help: "credential store: keyring (encrypted), or file (plain text)",
     },
     ConfigKey {
         name: "output",
@@ -206,6 +206,11 @@ pub(crate) static KEYS: &[ConfigKey] = &[
 /// Looks up a setting by name.
 pub(crate) fn find(name: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.name == name)
+}
+
+/// The hint with the most similar known name.
+pub(crate) fn meant<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(name, known).map(|meant| format!("did you mean `{meant}`?"))
 }
 
 /// The most similar known name.

@@ -12,16 +12,14 @@ use url::Url;
 
 use super::credential;
 use super::env::{Env, switch};
-use super::file::ConfigFile;
+use super::file::{ConfigFile, Entry};
 use super::keys::{self, ConfigKey};
 use super::network::Network;
 use super::paths;
 use super::profiles::{self, DEFAULT};
 use super::secrets;
-use super::value::{
-    ColorChoice, Credential, Form, ProgressStyle, Setting, Source, StoreKind, env_origin, flag_origin,
-};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
+use super::value::{ColorChoice, Credential, Form, ProgressStyle, Setting, Source, StoreKind};
+use crate::diagnostics::{Diagnostic, Fail, Origin, Problem};
 
 /// The settings of the recipient guard.
 const GUARD: [&str; 2] = ["allow_to", "redirect_to"];
@@ -155,7 +153,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
         let problem = Problem::new("", "type", "must be a number of columns above 0").found(width);
-        found.push(Diagnostic { problem, origin: Some(env_origin("IDEMPOST_FORCE_TTY")), hint: None });
+        found.push(Diagnostic { problem, origin: Some(Origin::env("IDEMPOST_FORCE_TTY")), hint: None });
     }
     let credential = match credential::find(flags.api_key_file.as_deref(), env) {
         Ok(credential) => credential,
@@ -170,7 +168,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let (guards, warnings): (Vec<_>, Vec<_>) = unknown.into_iter().partition(is_about_guard);
     found.extend(guards);
     if !found.is_empty() {
-        return Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
+        return Err(found.into());
     }
     Ok(Settings {
         profile: layers.profile,
@@ -208,49 +206,27 @@ impl<'a> Layers<'a> {
 
     /// Determines the active profile, with a file already read.
     pub(crate) fn new(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
-        let mut profile = None;
-        let mut profile_origin = None;
-        if let Some(name) = &flags.profile {
-            profile = Some(Setting { value: name.clone(), source: Source::Flag("--profile".to_owned()) });
-            profile_origin = Some(flag_origin("--profile", name));
+        let named = if let Some(name) = &flags.profile {
+            let source = Source::Flag("--profile".to_owned());
+            Some((Setting { value: name.clone(), source }, Origin::flag("--profile", name)))
         } else if let Some(name) = env.get("IDEMPOST_PROFILE") {
-            profile =
-                Some(Setting { value: name.to_owned(), source: Source::Env("IDEMPOST_PROFILE".to_owned()) });
-            profile_origin = Some(env_origin("IDEMPOST_PROFILE"));
-        } else if let Some((file, entry)) =
-            file.as_ref().and_then(|file| Some((file, file.default_profile()?)))
-        {
-            profile_origin = Some(file.origin(entry.span.clone()));
-            let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
-            profile = Some(Setting { value: entry.text, source });
-        }
+            let source = Source::Env("IDEMPOST_PROFILE".to_owned());
+            Some((Setting { value: name.to_owned(), source }, Origin::env("IDEMPOST_PROFILE")))
+        } else {
+            file.as_ref().and_then(|file| Some(written(file, file.default_profile()?)))
+        };
+        let (profile, profile_origin) = named.unzip();
         Self { flags, env, file, profile, profile_origin }
     }
 
     /// The effective text of a setting, its source, and the origin for errors.
     pub(crate) fn text(&self, key: &ConfigKey) -> Option<(Setting<String>, Option<Origin>)> {
-        if let Some((_, text)) = self.flags.values.iter().rev().find(|(name, _)| *name == key.name) {
-            let flag = key.flag.unwrap_or(key.name);
-            let source = Source::Flag(flag.to_owned());
-            let origin = flag_origin(flag, &secrets::mask_user_info(text));
-            return Some((Setting { value: text.clone(), source }, Some(origin)));
+        let mut sources = self.sources(key);
+        if key.name == "base_url" && self.has_own_base_url() {
+            sources.retain(|(setting, _)| !matches!(setting.source, Source::Env(_)));
         }
-        if key.name == "base_url"
-            && let Some(own) = self.own_base_url()
-        {
-            return Some(own);
-        }
-        if let Some((name, text)) = key.env.and_then(|name| Some((name, self.env.raw(name)?))) {
-            let source = Source::Env(name.to_owned());
-            let value = text.to_string_lossy().into_owned();
-            return Some((Setting { value, source }, Some(env_origin(name))));
-        }
-        if let Some(file) = &self.file {
-            let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
-            if let Some(entry) = file.get(Some(profile), key.name).or_else(|| file.get(None, key.name)) {
-                let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
-                return Some((Setting { value: entry.text, source }, Some(file.origin(entry.span))));
-            }
+        if let Some((setting, origin)) = sources.into_iter().next() {
+            return Some((setting, Some(origin)));
         }
         let value = key.default?.to_owned();
         Some((Setting { value, source: Source::BuiltIn }, None))
@@ -274,25 +250,22 @@ impl<'a> Layers<'a> {
         guard
     }
 
-    /// The text of a setting in each of its sources.
+    /// The text of a setting in each of its sources, in the order of precedence.
     fn sources(&self, key: &ConfigKey) -> Vec<(Setting<String>, Origin)> {
         let mut found = Vec::new();
         if let Some((_, text)) = self.flags.values.iter().find(|(name, _)| *name == key.name) {
             let flag = key.flag.unwrap_or(key.name);
             let setting = Setting { value: text.clone(), source: Source::Flag(flag.to_owned()) };
-            found.push((setting, flag_origin(flag, text)));
+            found.push((setting, Origin::flag(flag, secrets::mask_user_info(text))));
         }
         if let Some((name, text)) = key.env.and_then(|name| Some((name, self.env.raw(name)?))) {
             let value = text.to_string_lossy().into_owned();
-            found.push((Setting { value, source: Source::Env(name.to_owned()) }, env_origin(name)));
+            found.push((Setting { value, source: Source::Env(name.to_owned()) }, Origin::env(name)));
         }
         if let Some(file) = &self.file {
             let profile = self.profile.as_ref().map_or(DEFAULT, |profile| profile.value.as_str());
             let entries = [Some(profile), None].into_iter().filter_map(|table| file.get(table, key.name));
-            found.extend(entries.map(|entry| {
-                let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
-                (Setting { value: entry.text, source }, file.origin(entry.span))
-            }));
+            found.extend(entries.map(|entry| written(file, entry)));
         }
         found
     }
@@ -305,14 +278,13 @@ impl<'a> Layers<'a> {
         self.text(key).map(|(setting, _)| setting).into_iter().collect()
     }
 
-    /// The base URL of the profile that `--profile` names, which wins over the environment's.
-    fn own_base_url(&self) -> Option<(Setting<String>, Option<Origin>)> {
-        let (file, profile) = (self.file.as_ref()?, self.profile.as_ref()?);
-        let entry = file.get(Some(&profile.value), "base_url")?;
-        matches!(profile.source, Source::Flag(_)).then(|| {
-            let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
-            (Setting { value: entry.text, source }, Some(file.origin(entry.span)))
-        })
+    /// Whether the profile that `--profile` names has a base URL, which wins over the environment's.
+    fn has_own_base_url(&self) -> bool {
+        let (Some(file), Some(Setting { value, source: Source::Flag(_) })) = (&self.file, &self.profile)
+        else {
+            return false;
+        };
+        file.get(Some(value), "base_url").is_some()
     }
 
     /// Ignores a credential in the environment if a profile with its own account is named explicitly.
@@ -384,17 +356,16 @@ impl<'a> Layers<'a> {
             None => format!("there is no profile `{name}`; existing profiles: {}", profiles.join(", ")),
         };
         let hint = format!("idempost --profile {name} config set base_url https://…");
-        let hint = if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
-            Some(hint)
-        } else {
-            None
-        };
-        Some(Diagnostic {
-            problem: Problem::new("", "unknown", rule),
-            origin: self.profile_origin.clone(),
-            hint,
-        })
+        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        let hint = is_plain.then_some(hint);
+        Some(Diagnostic { hint, ..Diagnostic::new("unknown", rule, self.profile_origin.clone()) })
     }
+}
+
+/// A value in the file, with its source.
+fn written(file: &ConfigFile, entry: Entry) -> (Setting<String>, Origin) {
+    let source = Source::File { path: file.path.clone(), line: file.line(entry.span.start) };
+    (Setting { value: entry.text, source }, file.origin(entry.span))
 }
 
 /// Whether an unknown setting is probably a misspelled one of the guard.
@@ -499,7 +470,7 @@ mod tests {
         assert_eq!(found.len(), 5, "{found:?}");
         assert!(matches!(&found[0].origin, Some(Origin::Flag { name, .. }) if name == "--base-url"));
         assert!(matches!(&found[1].origin, Some(Origin::Config { .. })));
-        assert_eq!(found[3].origin, Some(env_origin("IDEMPOST_NO_INPUT")));
+        assert_eq!(found[3].origin, Some(Origin::env("IDEMPOST_NO_INPUT")));
         assert!(!found[0].problem.to_string().contains("hunter2"));
     }
 }

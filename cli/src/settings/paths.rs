@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use etcetera::base_strategy::{BaseStrategy, choose_base_strategy};
 
 use super::env::Env;
-use super::value::env_origin;
-use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 
 /// The program's folder inside a base directory.
 const FOLDER: &str = "idempost";
@@ -32,7 +31,7 @@ impl From<RelativePath> for Fail {
     fn from(path: RelativePath) -> Self {
         let problem =
             Problem::new("", "path", "must be an absolute path").found(path.value.display().to_string());
-        Self::Usage(Diagnostics::one(problem, Some(env_origin(path.variable))))
+        Self::Usage(Diagnostics::one(problem, Some(Origin::env(path.variable))))
     }
 }
 
@@ -98,11 +97,7 @@ pub(crate) fn config_home(env: &Env) -> Result<PathBuf, Fail> {
 }
 
 fn no_home() -> Fail {
-    Fail::Local {
-        message: "there is no home directory".to_owned(),
-        source: None,
-        hint: Some("set HOME".to_owned()),
-    }
+    Fail::error("there is no home directory").hint("set HOME")
 }
 
 /// The configuration file.

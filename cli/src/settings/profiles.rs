@@ -36,11 +36,10 @@ pub(crate) fn with_credentials(folder: &Path) -> io::Result<Vec<String>> {
         .filter_map(|entry| {
             let name = entry.ok()?.file_name().into_string().ok()?;
             let (name, ending) = name.rsplit_once('.')?;
-            ["cred", "state"].contains(&ending).then(|| profile_name(name))?
+            (ending == "cred").then(|| profile_name(name))?
         })
         .collect();
     found.sort();
-    found.dedup();
     Ok(found)
 }
 

@@ -46,10 +46,8 @@ impl ConfigStore {
                 Ok(()) => return Ok(Self { path, _lock: lock }),
                 Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(POLL),
                 Err(TryLockError::WouldBlock) => {
-                    return Err(Fail::Unavailable {
-                        message: format!("another process is changing {}", path.display()),
-                        hint: Some("try again".to_owned()),
-                    });
+                    return Err(Fail::unavailable(format!("another process is changing {}", path.display()))
+                        .hint("try again"));
                 }
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
@@ -95,9 +93,7 @@ impl ConfigStore {
 
 /// The configuration file's path; fails if there is none.
 pub(crate) fn path(env: &Env) -> Result<PathBuf, Fail> {
-    paths::config_file(env)?.ok_or_else(|| Fail::Local {
-        message: "no home directory to store the configuration in".to_owned(),
-        source: None,
-        hint: Some("set IDEMPOST_CONFIG_DIR".to_owned()),
+    paths::config_file(env)?.ok_or_else(|| {
+        Fail::error("no home directory to store the configuration in").hint("set IDEMPOST_CONFIG_DIR")
     })
 }

@@ -6,8 +6,6 @@ use clap::ValueEnum;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostics::Origin;
-
 /// A value with its source.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting<T> {
@@ -94,7 +92,7 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StoreKind {
-    /// The system keyring
+    /// A file encrypted with a key in the system keyring
     #[default]
     Keyring,
     /// A file readable only by you
@@ -117,12 +115,4 @@ pub(crate) enum Credential {
     ApiKey(SecretString),
     /// An OAuth 2.0 access token.
     AccessToken(SecretString),
-}
-
-pub(super) fn flag_origin(name: &str, value: &str) -> Origin {
-    Origin::Flag { name: name.to_owned(), n: 1, value: value.to_owned(), span: None }
-}
-
-pub(super) fn env_origin(name: &str) -> Origin {
-    Origin::Env { name: name.to_owned() }
 }

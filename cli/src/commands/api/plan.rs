@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Args, Plan};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Fail, Problem};
+use crate::diagnostics::{Diagnostic, Fail};
 use crate::input::body_builder::{flag_origin, flag_span};
 use crate::input::document::Document;
 use crate::input::flags::Flags;
@@ -164,13 +164,7 @@ fn body(
     for (i, pair) in pairs(flags, "--json-field", "NAME=JSON", json_fields, '=') {
         let origin = flag_span("--json-field", i + 1, &json_fields[i], pair.value_at.clone());
         if let Some(path) = source::named_in(pair.value) {
-            let source = match stdin.claim("--json-field", path) {
-                Ok(source) => source,
-                Err(found) => {
-                    flags.push(*found);
-                    continue;
-                }
-            };
+            let Some(source) = flags.take(stdin.claim("--json-field", path)) else { continue };
             match source.text() {
                 Ok(text) => drop(object.insert(pair.name.to_owned(), (*text).into())),
                 Err(rule) => flags.reject_at("file", format!("couldn't read {source}: {rule}"), origin),
@@ -179,11 +173,10 @@ fn body(
         }
         match json::read(pair.value) {
             Ok(document) => drop(object.insert(pair.name.to_owned(), document.value)),
-            Err(error) => flags.push(Diagnostic {
-                problem: Problem::new("", "json", error.message),
-                origin: Some(origin),
-                hint: Some(format!("for text, use -f {}=…", pair.name)),
-            }),
+            Err(error) => {
+                let hint = Some(format!("for text, use -f {}=…", pair.name));
+                flags.push(Diagnostic { hint, ..Diagnostic::new("json", error.message, Some(origin)) });
+            }
         }
     }
     Some(Value::Object(object))

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::profile;
 use super::status::{describe, state_of};
-use super::{profile, store_failure};
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -32,7 +32,7 @@ const COLUMNS: &[Column] = &[
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let columns = context.out.columns(COLUMNS)?;
-    let stored = Credentials::list(&context.env).map_err(|error| store_failure(&error))?;
+    let stored = Credentials::list(&context.env)?;
     let used = profile::display_name(context)?;
     let written =
         settings.file.iter().flat_map(|file| file.profiles().into_iter().map(move |name| (file, name)));

@@ -26,12 +26,12 @@ use serde_json::{Value, json};
 
 use self::countdown::Countdown;
 use self::server::Target;
-use super::{login_failure, profile, store_failure};
+use super::{login_failure, profile};
 use crate::actions::browser;
 use crate::actions::confirm::{confirm_locally, is_interactive};
 use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
+use crate::diagnostics::{Diagnostic, Fail};
 use crate::input::flags::{Choices, Flags};
 use crate::output::hidden::Hidden;
 use crate::output::report;
@@ -58,8 +58,8 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 /// own origin, because its metadata could direct the login of one server to another; pass --trust-endpoints for providers with several hosts. Both
 /// flags are saved for the next login.
 ///
-/// Tokens are stored in the system keyring and refreshed when needed. --api-key-file takes precedence over a login, and so does IDEMPOST_API_KEY unless
-/// --profile names the login.
+/// Tokens are stored in a file encrypted with a key in the system keyring, and refreshed when needed. --api-key-file takes precedence over a login, and
+/// so does IDEMPOST_API_KEY unless --profile names the login.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without --scope, the login may only send emails (or what `scope` in the profile allows). \
@@ -99,7 +99,7 @@ pub(crate) struct Args {
     /// Port for the browser's redirect [default: any free port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Where to store the login: keyring, or file (readable only by you)
+    /// How to store the login: keyring (encrypted), or file (plain text)
     #[arg(long, value_name = "STORE", value_parser = Choices(&["keyring", "file"]), hide_possible_values = true)]
     store: Option<String>,
     /// Time limit for the login in the browser; --timeout limits API calls
@@ -130,8 +130,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return unfinished::finish(url, &args, context).await;
     }
     let plan = plan(&args, context)?;
-    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)
-        .map_err(|error| store_failure(&error))?;
+    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)?;
     let store = choose_store(&credentials, plan.store, context).await?;
     revoke_earlier(&credentials, context).await?;
     let metadata = if args.with_token {
@@ -245,8 +244,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
             [("--with-token", args.with_token && with_token), ("--device", args.device && device)]
         {
             if is_set && is_exclusive {
-                let problem = Problem::new("", "exclusive", format!("{name} can't be used with {other}"));
-                flags.push(Diagnostic { problem, origin: None, hint: None });
+                flags.push(Diagnostic::new("exclusive", format!("{name} can't be used with {other}"), None));
             }
         }
     }
@@ -303,19 +301,16 @@ async fn choose_store(
     let why = report::chain(&error);
     if store == StoreKind::File || wanted.is_some() {
         let message = format!("the login can't be stored: {why}");
-        return Err(Fail::Local { message, source: None, hint: None });
+        return Err(Fail::error(message));
     }
     if is_interactive(context)? {
         context.out.warn(&why);
         confirm_locally("Store the login in a file that only you can read?", context).await?;
-        credentials.probe(StoreKind::File).await.map_err(|error| store_failure(&error))?;
+        credentials.probe(StoreKind::File).await?;
         return Ok(StoreKind::File);
     }
-    let problem = Problem::new("", "required", format!("the login can't be stored: {why}"));
-    let mut report = Diagnostics::one(problem, None);
-    report.help =
-        Some("store it in a file that only you can read: idempost auth login --store file".to_owned());
-    Err(Fail::Usage(report))
+    Err(Fail::usage("required", format!("the login can't be stored: {why}"), None)
+        .hint("store it in a file that only you can read: idempost auth login --store file"))
 }
 
 async fn store_key(
@@ -338,7 +333,7 @@ async fn store_key(
     }
     let key = key.map_err(Fail::Usage)?;
     let origin = plan.target.base_url.origin().ascii_serialization();
-    credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| store_failure(&error))?;
+    credentials.store_api_key(Some(store), &origin, key).await?;
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
 
@@ -534,7 +529,7 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
     metadata["profile"] = name.into();
     metadata["store"] = store.word().into();
     let place = match store {
-        StoreKind::Keyring => "stored in the system keyring",
+        StoreKind::Keyring => "encrypted with a key in the system keyring",
         StoreKind::File => "stored in a file that only you can read",
     };
     let origin = metadata["origin"].as_str().unwrap_or_default();

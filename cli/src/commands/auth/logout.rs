@@ -3,7 +3,7 @@
 use idempost::auth::{AuthError, Revocation};
 use serde_json::{Value, json};
 
-use super::{login_failure, profile, store_failure};
+use super::{login_failure, profile};
 use crate::actions::confirm::confirm_locally;
 use crate::commands::completions::cache;
 use crate::context::Context;
@@ -59,11 +59,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             let causes: Vec<_> =
                 failures.iter().map(|(name, fail)| format!("  {name}: {}", report::message(fail))).collect();
             let profiles = if many == 1 { "1 profile" } else { &format!("{many} profiles") };
-            Err(Fail::Local {
-                message: format!("{profiles} couldn't be logged out:\n{}", causes.join("\n")),
-                source: None,
-                hint: Some("log out one by one: idempost --profile NAME auth logout".to_owned()),
-            })
+            Err(Fail::error(format!("{profiles} couldn't be logged out:\n{}", causes.join("\n")))
+                .hint("log out one by one: idempost --profile NAME auth logout"))
         }
     }
 }
@@ -87,7 +84,7 @@ fn forget(context: &Context) -> Result<(), Fail> {
 }
 
 async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
-    let stored = Credentials::list(&context.env).map_err(|error| store_failure(&error))?;
+    let stored = Credentials::list(&context.env)?;
     let names: Vec<String> = stored.into_iter().map(|(name, _)| name).collect();
     if names.len() > 1 {
         confirm_locally(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context)
@@ -97,8 +94,8 @@ async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
 }
 
 async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Option<Value>, Fail> {
-    let credentials = Credentials::new(&context.env, profile).map_err(|error| store_failure(&error))?;
-    credentials.take_unfinished().map_err(|error| store_failure(&error))?;
+    let credentials = Credentials::new(&context.env, profile)?;
+    credentials.take_unfinished()?;
     let stored = credentials.overview();
     if matches!(stored, Ok(None)) {
         return Ok(None);
@@ -106,7 +103,7 @@ async fn end(profile: Option<&str>, local: bool, context: &Context) -> Result<Op
     let name = profile.unwrap_or(DEFAULT);
     // Unreadable credentials count as a login, whose session reports the reason.
     if matches!(&stored, Ok(Some(stored)) if stored.metadata.kind == CredentialKind::ApiKey) {
-        credentials.remove().await.map_err(|error| store_failure(&error))?;
+        credentials.remove().await?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
     }
     let session = context.session(&credentials)?;
@@ -130,12 +127,9 @@ fn revocation_failure(error: &AuthError) -> Fail {
     );
     let local = "to remove the login without revoking it: idempost auth logout --local";
     if error.is_retryable() || matches!(error, AuthError::Unreachable(_)) {
-        return Fail::Unavailable {
-            message,
-            hint: Some(format!("try again: idempost auth logout; {local}")),
-        };
+        return Fail::unavailable(message).hint(format!("try again: idempost auth logout; {local}"));
     }
-    Fail::Auth { message, hint: Some(local.to_owned()) }
+    Fail::auth(message).hint(local)
 }
 
 fn line(done: &Value) -> String {

@@ -50,5 +50,5 @@ pub(super) fn unknown(name: &str, profiles: &[String]) -> Fail {
         }
         None => format!("existing profiles: {}", profiles.join(", ")),
     };
-    Fail::NotFound { message: format!("there is no profile `{name}`"), hint: Some(hint) }
+    Fail::not_found(format!("there is no profile `{name}`")).hint(hint)
 }

@@ -2,7 +2,7 @@
 
 use idempost::auth::{AuthError, OAuthErrorCode, RefreshRequest};
 
-use super::{LOGIN, login, login_failure, status, store_failure};
+use super::{LOGIN, login, login_failure, status};
 use crate::context::Context;
 use crate::credentials::CredentialKind;
 use crate::diagnostics::Fail;
@@ -28,13 +28,10 @@ pub(crate) struct Args {
 /// Refreshes, and prints the status; or logs in again.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let credentials = context.credentials()?;
-    let metadata = match credentials.overview().map_err(|error| store_failure(&error))? {
+    let metadata = match credentials.overview()? {
         Some(overview) if overview.metadata.kind == CredentialKind::Login => overview.metadata,
         _ => {
-            return Err(Fail::Auth {
-                message: "not logged in; an API key has no scope".to_owned(),
-                hint: Some(LOGIN.to_owned()),
-            });
+            return Err(Fail::auth("not logged in; an API key has no scope").hint(LOGIN));
         }
     };
     let request = RefreshRequest::with_scope(args.scopes.iter().map(String::as_str));

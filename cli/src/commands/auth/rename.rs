@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{profile, store_failure};
+use super::profile;
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -45,7 +45,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if !profiles.contains(old) {
         return Err(profile::unknown(old, &profiles));
     }
-    let of = |name: &str| Credentials::new(&context.env, Some(name)).map_err(|error| store_failure(&error));
+    let of = |name: &str| Credentials::new(&context.env, Some(name));
     let (from, to) = (of(old)?, of(new)?);
     let (held, names) = (signals::hold(), (old.clone(), new.clone()));
     // Signals wait until the move is complete, so that credentials never stay in two places.
@@ -68,7 +68,7 @@ async fn move_profile(
 ) -> Result<(), Fail> {
     let default = config.read()?.and_then(|file| file.default_profile());
     let is_default = default.map_or(old == DEFAULT, |entry| entry.text == old);
-    let copied = from.copy_to(to).await.map_err(|error| store_failure(&error))?;
+    let copied = from.copy_to(to).await?;
     let configured = config.update(|text| {
         let mut renamed = file::rename_profile(text, old, new)?;
         // Otherwise commands without a profile would fall back to `default`.
@@ -78,11 +78,11 @@ async fn move_profile(
         Ok((renamed != text).then_some(renamed))
     });
     match (configured, copied) {
-        (Ok(_), Some(original)) => original.remove().await.map_err(|error| store_failure(&error)),
+        (Ok(_), Some(original)) => Ok(original.remove().await?),
         (Ok(_), None) => Ok(()),
         (Err(fail), None) => Err(fail),
         (Err(fail), Some(_original)) => {
-            to.remove().await.map_err(|error| store_failure(&error))?;
+            to.remove().await?;
             Err(fail)
         }
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
-use super::{LOGIN, profile, store_failure};
+use super::{LOGIN, profile};
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Overview};
 use crate::diagnostics::Fail;
@@ -49,11 +49,10 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     if let Some(given) = context.credential()? {
         return print(given_summary(given, settings.base_url.as_ref()));
     }
-    let Some(overview) = overview.map_err(|error| store_failure(&error))? else {
-        return Err(Fail::Auth {
-            message: format!("profile `{}` isn't logged in", profile::display_name(context)?),
-            hint: Some(LOGIN.to_owned()),
-        });
+    let Some(overview) = overview? else {
+        return Err(
+            Fail::auth(format!("profile `{}` isn't logged in", profile::display_name(context)?)).hint(LOGIN)
+        );
     };
     let mut fields = describe(&overview);
     if let Some(holder) = credentials.holder() {
@@ -73,13 +72,11 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     if let Some(base_url) = &settings.base_url
         && base_url.value.origin().ascii_serialization() != overview.metadata.origin
     {
-        return Err(Fail::Auth {
-            message: format!(
-                "the login is for {}, but {} requests {}",
-                overview.metadata.origin, base_url.source, base_url.value
-            ),
-            hint: Some("log in there with another profile: idempost --profile NAME auth login".to_owned()),
-        });
+        return Err(Fail::auth(format!(
+            "the login is for {}, but {} requests {}",
+            overview.metadata.origin, base_url.source, base_url.value
+        ))
+        .hint("log in there with another profile: idempost --profile NAME auth login"));
     }
     match &overview.metadata.ended {
         Some(ended) => Err(super::auth_failure(&idempost::auth::AuthError::Ended(ended.clone()))),

@@ -4,7 +4,7 @@ use idempost::auth::AuthError;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
-use super::{LOGIN, login_failure, store_failure};
+use super::{LOGIN, login_failure};
 use crate::context::Context;
 use crate::credentials::CredentialKind;
 use crate::diagnostics::Fail;
@@ -28,15 +28,15 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
         return print(secret.expose_secret());
     }
     let credentials = context.credentials()?;
-    match credentials.overview().map_err(|error| store_failure(&error))? {
+    match credentials.overview()? {
         Some(overview) if overview.metadata.kind == CredentialKind::ApiKey => {
-            let key = credentials.api_key().await.map_err(|error| store_failure(&error))?;
+            let key = credentials.api_key().await?;
             let key = key.ok_or_else(|| super::auth_failure(&AuthError::LoggedOut))?;
             print(key.key.expose_secret())
         }
         Some(_) => {
             print(context.session(&credentials)?.access_token().await.map_err(login_failure)?.expose())
         }
-        None => Err(Fail::Auth { message: "not logged in".to_owned(), hint: Some(LOGIN.to_owned()) }),
+        None => Err(Fail::auth("not logged in").hint(LOGIN)),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{profile, store_failure};
+use super::profile;
 use crate::context::Context;
 use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     profile::write(None, &[], &[("default_profile", &args.name)], context)?;
     let is_stored =
         Credentials::new(&context.env, Some(&args.name)).and_then(|credentials| credentials.overview());
-    if is_stored.map_err(|error| store_failure(&error))?.is_none() {
+    if is_stored?.is_none() {
         context
             .out
             .note(&format!("this profile isn't logged in: idempost --profile {} auth login", args.name));

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use idempost::{
-    automations::{AutomationRun, RunStatus},
-    problem::Problem,
-};
+use idempost::automations::{AutomationRun, RunStatus};
 
 use super::with_tables;
 use crate::actions::mutation::document;
@@ -13,7 +10,7 @@ use crate::actions::pages::Table;
 use crate::actions::trace;
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Fail};
+use crate::diagnostics::Fail;
 use crate::input::body_builder::flag_span;
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
@@ -52,8 +49,7 @@ pub(super) fn statuses(text: &str, flags: &mut Flags) -> Vec<RunStatus> {
             RunStatus::Unknown(_) => {
                 let rule = "the status must be running, completed, failed or cancelled";
                 let origin = flag_span("--status", 1, text, start..start + part.len());
-                let problem = Problem::new("", "type", rule);
-                flags.push(Diagnostic { problem, origin: Some(origin), hint: None });
+                flags.reject_at("type", rule, origin);
             }
             status => read.push(status),
         }

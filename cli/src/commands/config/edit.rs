@@ -46,7 +46,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         let store = ConfigStore::lock(&context.env)?;
         if read()? != before {
             let message = format!("{} changed while the editor was open", path.display());
-            return Err(Fail::Local { message, source: None, hint: None });
+            return Err(Fail::error(message));
         }
         store.write(file.as_ref().map(|file| &*file.text).unwrap_or_default())?;
         Ok(file)

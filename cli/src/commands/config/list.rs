@@ -55,7 +55,7 @@ pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
     let mut rows = rows(context)?;
     rows.retain(|row| row["name"] == name && !row["value"].is_null());
     match rows.as_slice() {
-        [] => Err(Fail::NotFound { message: format!("`{}` isn't set", args.key), hint: None }),
+        [] => Err(Fail::not_found(format!("`{}` isn't set", args.key))),
         [row] => context.out.result(&[at(row, "/value")], row),
         rows => {
             let values: Vec<_> = rows.iter().map(|row| at(row, "/value")).collect();

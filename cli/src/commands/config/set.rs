@@ -2,7 +2,7 @@
 
 use super::{find, profile};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Fail, Origin};
 use crate::settings::file;
 use crate::settings::secrets::mask_user_info;
 use crate::settings::store::ConfigStore;
@@ -33,9 +33,7 @@ pub(crate) struct UnsetArgs {
 /// Sets one value.
 pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     let wrong = |name: &str, value: &str, rule: String| {
-        let value = mask_user_info(value).into_owned();
-        let origin = Origin::Flag { name: name.to_owned(), n: 1, value, span: None };
-        Fail::Usage(Diagnostics::one(Problem::new("", "setting", rule), Some(origin)))
+        Fail::usage("setting", rule, Some(Origin::flag(name, mask_user_info(value))))
     };
     if let Some(key) = find(&args.key)? {
         key.kind

@@ -158,15 +158,8 @@ fn options(args: &Args, flags: &mut Flags) -> Option<ImportOptions> {
             None
         }
     };
-    let concurrency = args.concurrency.parse().ok().filter(|number| (1..=32).contains(number));
-    if concurrency.is_none() {
-        flags.reject(
-            "range",
-            "--concurrency must be a whole number from 1 to 32",
-            "--concurrency",
-            &args.concurrency,
-        );
-    }
+    let concurrency = flags.number("--concurrency", &args.concurrency, 1..=32);
+    let concurrency = concurrency.and_then(|number| usize::try_from(number).ok());
     for (i, segment) in args.segment_id.iter().enumerate().filter(|(_, segment)| segment.is_empty()) {
         flags.reject_nth("empty", "--segment-id must not be empty", "--segment-id", i + 1, segment);
     }

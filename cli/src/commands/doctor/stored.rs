@@ -4,7 +4,7 @@ use std::path::Path;
 
 use idempost::auth::AuthError;
 
-use super::{Check, State, check};
+use super::{Checks, State};
 use crate::commands::auth;
 use crate::context::Context;
 use crate::credentials::{CredentialKind, Credentials, Overview};
@@ -12,9 +12,9 @@ use crate::output::report;
 use crate::settings::{Settings, paths};
 
 /// Checks the stored credentials that apply if no other credential is given.
-pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
+pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut Checks) {
     let found = context.credentials().and_then(|credentials| {
-        let overview = credentials.overview().map_err(|error| auth::store_failure(&error))?;
+        let overview = credentials.overview()?;
         Ok((credentials, overview))
     });
     let (credentials, overview) = match found {
@@ -22,100 +22,89 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
         Ok((_, None)) => {
             let hint =
                 format!("log in: {}; or set IDEMPOST_API_KEY, or pass --api-key-file PATH", auth::LOGIN);
-            return checks.push(check("credential", State::Error, "not found".to_owned(), Some(&hint)));
+            return checks.add("credential", State::Error, "not found", Some(&hint));
         }
         Err(fail) => {
             let message = report::message(&fail);
-            return checks.push(check("credential", State::Error, message, Some(auth::LOGIN)));
+            return checks.add("credential", State::Error, message, Some(auth::LOGIN));
         }
     };
-    checks.push(login(&overview));
+    login(&overview, checks);
     if let Some(set) = &settings.base_url {
         let asked = set.value.origin().ascii_serialization();
         if asked != overview.metadata.origin {
             let message =
                 format!("the login is for {}, but the base URL is {asked}", overview.metadata.origin);
-            checks.push(check(
+            checks.add(
                 "origin",
                 State::Error,
                 message,
                 Some("choose the profile of this service, or log in to it"),
-            ));
+            );
         }
     }
-    checks.push(store(&credentials, &overview).await);
-    checks.push(match credentials.holder() {
-        None => check("lock", State::Ok, "free".to_owned(), None),
-        Some(holder) => check(
-            "lock",
-            State::Warning,
-            format!("held by {holder}"),
-            Some("a token refresh takes at most half a minute; a suspended process holds the lock until it exits"),
-        ),
-    });
+    store(&credentials, &overview, checks).await;
+    match credentials.holder() {
+        None => checks.ok("lock", "free"),
+        Some(holder) => {
+            let hint = "a token refresh takes at most half a minute; a suspended process holds the lock until it exits";
+            checks.add("lock", State::Warning, format!("held by {holder}"), Some(hint));
+        }
+    }
     if let Some(path) = &overview.path {
         modes(path, checks);
     }
 }
 
 /// The state of the login, and how long its access token is valid.
-fn login(overview: &Overview) -> Check {
+fn login(overview: &Overview, checks: &mut Checks) {
     let metadata = &overview.metadata;
     if metadata.kind == CredentialKind::ApiKey {
-        return check("credential", State::Ok, format!("API key of profile `{}`", overview.profile), None);
+        return checks.ok("credential", format!("API key of profile `{}`", overview.profile));
     }
     if let Some(ended) = &metadata.ended {
         let message = AuthError::Ended(ended.clone()).to_string();
-        return check("credential", State::Error, message, Some(auth::LOGIN));
+        return checks.add("credential", State::Error, message, Some(auth::LOGIN));
     }
     let who = format!("login of profile `{}`, scope {}", overview.profile, metadata.scope);
     let left = metadata.expires_at().and_then(|at| at.duration_since(std::time::SystemTime::now()).ok());
     let (state, rest) = match (&metadata.pending, left) {
-        (Some(_), Some(_)) => (
-            State::Warning,
-            "the outcome of the last token refresh is unknown; the access token is still valid".to_owned(),
-        ),
-        (Some(_), None) => (
-            State::Warning,
-            "the outcome of the last token refresh is unknown; the next request retries it".to_owned(),
-        ),
+        (Some(_), left) => {
+            let then = if left.is_some() {
+                "the access token is still valid"
+            } else {
+                "the next request retries it"
+            };
+            (State::Warning, format!("the outcome of the last token refresh is unknown; {then}"))
+        }
         (None, Some(left)) => (State::Ok, format!("access token valid for {} min", left.as_secs() / 60)),
         (None, None) => (State::Ok, "access token is refreshed by the next request".to_owned()),
     };
-    check("credential", state, format!("{who}; {rest}"), None)
+    checks.add("credential", state, format!("{who}; {rest}"), None);
 }
 
 /// Whether a refreshed login could be written to its store.
-async fn store(credentials: &Credentials, overview: &Overview) -> Check {
+async fn store(credentials: &Credentials, overview: &Overview, checks: &mut Checks) {
     let place = match &overview.path {
         Some(path) => format!("{} {}", overview.store.word(), path.display()),
         None => overview.store.word().to_owned(),
     };
     match credentials.probe(overview.store).await {
-        Ok(()) => check("store", State::Ok, place, None),
+        Ok(()) => checks.ok("store", place),
         Err(error) => {
-            let message = format!("{place}: {}", report::chain(&error));
-            check(
-                "store",
-                State::Error,
-                message,
-                Some("without it the login can't be refreshed; nothing is lost until a refresh is attempted"),
-            )
+            let hint =
+                "without it the login can't be refreshed; nothing is lost until a refresh is attempted";
+            checks.add("store", State::Error, format!("{place}: {}", report::chain(&error)), Some(hint));
         }
     }
 }
 
 /// Read access to the file exposes the login; write access to its folder allows replacing it.
-fn modes(path: &Path, checks: &mut Vec<Check>) {
+fn modes(path: &Path, checks: &mut Checks) {
     for part in [Some(path), path.parent()].into_iter().flatten() {
         if let Some(mode) = paths::mode(part).filter(|mode| mode & 0o077 != 0) {
             let message = format!("{} is accessible to others (mode {mode:03o})", part.display());
-            checks.push(check(
-                "file modes",
-                State::Error,
-                message,
-                Some(&format!("chmod go= {}", part.display())),
-            ));
+            checks.add("file modes", State::Error, message, Some(&format!("chmod go= {}", part.display())));
         }
     }
 }

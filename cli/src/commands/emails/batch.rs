@@ -13,9 +13,9 @@ use serde_json::Value;
 use crate::actions::html_command;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, repeatable_with};
-use crate::input::flags::{Choices, DryRun};
-use crate::input::{body_builder::flag_origin, documents::Documents};
+use crate::diagnostics::{Diagnostics, Fail, repeatable_with};
+use crate::input::documents::Documents;
+use crate::input::flags::{Choices, DryRun, Flags};
 use crate::output::count;
 
 /// Send up to 100 emails in one request
@@ -84,42 +84,19 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         dry_run,
         no_validate,
     } = args;
-    let mut of_flags = Vec::new();
+    let mut flags = Flags::default();
     let key_given = idempotency_key.is_some();
-    let key = match idempotency_key {
-        None => IdempotencyKey::random(),
-        Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
-            of_flags.push(at_flag(problem, "--idempotency-key", &given));
-            IdempotencyKey::random()
-        }),
-    };
-    let dry_run = dry_run.and_then(|form| {
-        let read = DryRun::read(&form);
-        if read.is_none() {
-            of_flags.push(at_flag(
-                Problem::new("", "type", "--dry-run must be json or curl"),
-                "--dry-run",
-                &form,
-            ));
-        }
-        read
-    });
+    let key = flags.idempotency_key(idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
+    let dry_run = flags.dry_run(dry_run.as_deref());
 
-    let source = context.stdin().claim("FILE", &file);
-    let source =
-        source.map_err(|found| Fail::Usage(Diagnostics { found: vec![*found], ..Diagnostics::default() }))?;
-    let text = source.text().map_err(|rule| {
-        let problem = Problem::new("", "file", format!("couldn't read {source}: {rule}"));
-        Fail::Usage(Diagnostics { found: vec![at_flag(problem, "FILE", &file)], ..Diagnostics::default() })
-    })?;
-    let (mut documents, mut found) = Documents::read(source, text)
-        .map_err(|found| Fail::Usage(Diagnostics { found, ..Diagnostics::default() }))?;
+    let (source, text) = context.stdin().text("FILE", &file)?;
+    let (mut documents, mut found) = Documents::read(source, text)?;
 
     if let Some(command) = &renderer {
         match html_command::output(command).await {
             Ok(html) => documents.items.iter_mut().for_each(|email| set_html(email, &html)),
             Err(rule) => {
-                of_flags.push(at_flag(Problem::new("", "command", rule), "--html-command", command));
+                flags.reject("command", rule, "--html-command", command);
                 documents.items.iter_mut().for_each(|email| set_html(email, "stand-in"));
             }
         }
@@ -148,7 +125,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     found.sort_by_key(|found| {
         item_of(&found.problem.path).trim_start_matches('/').parse::<usize>().unwrap_or(0)
     });
-    let of_items = found.len() + omitted;
+    let (of_items, of_flags) = (found.len() + omitted, flags.into_report().found);
     let items: BTreeSet<&str> = found.iter().map(|found| item_of(&found.problem.path)).collect();
     let summary = format!(
         "{} in {}{} of {}; nothing was sent",
@@ -210,14 +187,10 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let message = std::iter::once(format!("{} rejected, {accepted} accepted", count(errors.len(), "email")));
     let message = message.chain(refused).collect::<Vec<_>>().join("\n");
     if ids.is_empty() {
-        return Err(Fail::Rejected { message, hint: None });
+        return Err(Fail::rejected(message));
     }
-    let hint = Some("correct the rejected emails and send only those: the others were accepted".to_owned());
-    Err(Fail::Partial { message, hint })
-}
-
-fn at_flag(problem: Problem, flag: &str, value: &str) -> Diagnostic {
-    Diagnostic { problem, origin: Some(flag_origin(flag, 1, value)), hint: None }
+    Err(Fail::items(false, message)
+        .hint("correct the rejected emails and send only those: the others were accepted"))
 }
 
 fn is_no_schedule(problem: &Problem) -> bool {

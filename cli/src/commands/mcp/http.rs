@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::TOKEN;
 use super::server::Server;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Fail, Origin};
 use crate::files;
 
 /// The only path.
@@ -78,10 +78,9 @@ pub(super) async fn serve(server: Server, port: u16, args: &Args, context: &Cont
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let (listener, port) = listener
         .and_then(|listener| listener.local_addr().map(|address| (listener, address.port())))
-        .map_err(|error| Fail::Local {
-            message: format!("couldn't listen on 127.0.0.1:{port}"),
-            source: Some(Box::new(error)),
-            hint: Some("choose another port with --http PORT, or any free one with --http 0".to_owned()),
+        .map_err(|error| {
+            Fail::local(format!("couldn't listen on 127.0.0.1:{port}"), error)
+                .hint("choose another port with --http PORT, or any free one with --http 0")
         })?;
     let token = given.clone().unwrap_or_else(|| Uuid::new_v4().simple().to_string());
     let endpoint = Arc::new(Endpoint { handler: handler(server, port), token: digest(&token) });
@@ -172,11 +171,10 @@ fn given_token(args: &Args, context: &Context) -> Result<Option<String>, Fail> {
             let failed = |error| Fail::local(format!("couldn't read {}", path.display()), error);
             let bytes = files::read(path, 4096, true).map_err(failed)?;
             let bytes = bytes.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
-            let value = path.display().to_string();
-            let origin = Origin::Flag { name: "--token-file".to_owned(), n: 1, value, span: None };
+            let origin = Origin::flag("--token-file", path.display().to_string());
             (String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned(), origin)
         }
-        (None, Some(text)) => (text.to_owned(), Origin::Env { name: TOKEN.to_owned() }),
+        (None, Some(text)) => (text.to_owned(), Origin::env(TOKEN)),
         (None, None) => return Ok(None),
     };
     // RFC 6750, section 2.1; the value itself isn't shown.
@@ -189,5 +187,5 @@ fn given_token(args: &Args, context: &Context) -> Result<Option<String>, Fail> {
         TOKEN_LENGTH.start(),
         TOKEN_LENGTH.end()
     );
-    Err(Fail::Usage(Diagnostics::one(Problem::new("", "token", rule), Some(origin))))
+    Err(Fail::usage("token", rule, Some(origin)))
 }

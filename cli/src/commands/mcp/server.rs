@@ -51,10 +51,9 @@ enum Gate {
 
 /// Serves until the application closes standard input.
 pub(super) async fn serve(server: Server) -> Result<(), Fail> {
-    let failed = |error: &dyn std::fmt::Display| Fail::Local {
-        message: format!("the Model Context Protocol session failed: {error}"),
-        source: None,
-        hint: Some("an AI application starts this command; see idempost mcp --help".to_owned()),
+    let failed = |error: &dyn std::fmt::Display| {
+        Fail::error(format!("the Model Context Protocol session failed: {error}"))
+            .hint("an AI application starts this command; see idempost mcp --help")
     };
     let running = server.serve(rmcp::transport::stdio()).await.map_err(|error| failed(&error))?;
     running.waiting().await.map(drop).map_err(|error| failed(&error))

@@ -76,15 +76,7 @@ impl Plan {
             Email::default().to(to).cc(&cc).bcc(&bcc).subject(subject.clone().unwrap_or_default()).text("-");
         flags.add_problems(from.iter().cloned().fold(email, Email::from).check());
         let key_given = idempotency_key.is_some();
-        let key = match idempotency_key.as_deref().map(IdempotencyKey::new) {
-            None => IdempotencyKey::random(),
-            Some(Ok(key)) => key,
-            Some(Err(problem)) => {
-                let given = idempotency_key.unwrap_or_default();
-                flags.reject(problem.code, problem.message, "--idempotency-key", &given);
-                IdempotencyKey::random()
-            }
-        };
+        let key = flags.idempotency_key(idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
         let dry_run = flags.dry_run(dry_run.as_deref());
         Ok(Self { from: from.unwrap_or_default(), cc, bcc, subject, bodies, key, key_given, dry_run })
     }

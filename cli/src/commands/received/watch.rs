@@ -16,12 +16,11 @@ use super::TABLE;
 use crate::actions::outage::Outage;
 use crate::actions::pages;
 use crate::actions::shell::Shell;
-use crate::actions::{mutation, trace};
+use crate::actions::{mutation, tail, trace};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::{Columns, at};
-use crate::settings::keys;
 
 /// Print received emails as they arrive, once each and oldest first, until Ctrl-C
 ///
@@ -119,10 +118,7 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
         let rule = "--from-now and --from-start can't be used together";
         flags.reject("exclusive", rule, "--from-start", "--from-start");
     }
-    let interval = keys::duration(&args.interval).unwrap_or_else(|rule| {
-        flags.reject("type", format!("--interval {rule}"), "--interval", &args.interval);
-        Duration::ZERO
-    });
+    let interval = tail::interval(Some(&args.interval), &mut flags);
     let limit = args.limit.as_ref().and_then(|text| {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
@@ -190,11 +186,7 @@ impl Watch<'_> {
     async fn print(&mut self, row: &Value, cursor: &mut Cursor) -> Result<ControlFlow<()>, Fail> {
         self.outage.is_over(self.context);
         if at(row, "/id").is_empty() {
-            return Err(Fail::Local {
-                message: "the service listed an email without an ID, which can't be tracked".to_owned(),
-                source: None,
-                hint: None,
-            });
+            return Err(Fail::error("the service listed an email without an ID, which can't be tracked"));
         }
         if let Some(command) = &self.exec {
             let id = at(row, "/id");
@@ -205,10 +197,9 @@ impl Watch<'_> {
                 Err(error) => return Err(error.into()),
             };
             Shell::feed(command, email.to_string().as_bytes(), ("IDEMPOST_EMAIL_ID", &id)).await.map_err(
-                |why| Fail::Local {
-                    message: format!("--exec, received email {id}: {why}"),
-                    source: None,
-                    hint: Some("the next watch starts with this email".to_owned()),
+                |why| {
+                    Fail::error(format!("--exec, received email {id}: {why}"))
+                        .hint("the next watch starts with this email")
                 },
             )?;
         }

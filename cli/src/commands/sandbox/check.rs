@@ -1,16 +1,16 @@
 //! `sandbox check`: reports problems that recipients would see, with an exit code.
 
-use http::{Method, StatusCode};
-use idempost::{Client, Error};
+use http::Method;
+use idempost::Client;
 use idempost_sandbox::check;
 use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, newest};
-use super::{client, patient_client, unreachable};
+use super::{captured_or_received, client, patient_client};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
-use crate::input::source::{Source, TEXT_LIMIT};
+use crate::output::count;
 use crate::output::table::{Column, Kind, at};
 use crate::settings::keys::nearest;
 
@@ -80,7 +80,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         }
     }
     let file = args.mail.as_ref().filter(|mail| !is_id(mail));
-    let of_file = file.and_then(|file| read(file, &mut flags));
+    let of_file = file.and_then(|file| flags.take(context.stdin().bytes("ID|FILE", file)));
     if let Some(file) = file.filter(|_| args.fetch_links) {
         let rule =
             "the sandbox requests the links of its own emails only; first: idempost sandbox receive FILE";
@@ -94,10 +94,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         (Some(id), None) => by_id(id, args.fetch_links, &client()?).await?,
         (None, None) => {
             let client = client()?;
-            let id = newest(&client, &args.which.query()).await?.ok_or_else(|| Fail::NotFound {
-                message: "no captured email matches".to_owned(),
-                hint: Some("idempost sandbox inbox list".to_owned()),
-            })?;
+            let id = newest(&client, &args.which.query()).await?;
             by_id(&id, args.fetch_links, &client).await?
         }
     };
@@ -113,10 +110,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if failed == 0 {
         return Ok(());
     }
-    Err(Fail::Rejected {
-        message: format!("the check found {}", summary(findings)),
-        hint: Some("to accept a finding: idempost sandbox check --ignore CODE".to_owned()),
-    })
+    Err(Fail::rejected(format!("the check found {}", summary(findings)))
+        .hint("to accept a finding: idempost sandbox check --ignore CODE"))
 }
 
 fn show(report: &Value, context: &Context) -> Result<(), Fail> {
@@ -136,12 +131,12 @@ fn show(report: &Value, context: &Context) -> Result<(), Fail> {
 /// `1 error, 2 warnings, 3 notes`.
 fn summary(findings: &[Value]) -> String {
     let of = |severity: &str| findings.iter().filter(|finding| finding["severity"] == severity).count();
-    let counted = |severity: &str| match of(severity) {
-        0 => None,
-        1 => Some(format!("1 {severity}")),
-        count => Some(format!("{count} {severity}s")),
-    };
-    let parts: Vec<_> = ["error", "warning", "note"].into_iter().filter_map(counted).collect();
+    let counted = ["error", "warning", "note"].map(|severity| (of(severity), severity));
+    let parts: Vec<_> = counted
+        .iter()
+        .filter(|(found, _)| *found > 0)
+        .map(|(found, severity)| count(*found, severity))
+        .collect();
     parts.join(", ")
 }
 
@@ -164,13 +159,7 @@ fn place(finding: &Value) -> String {
 
 async fn by_id(id: &str, fetch_links: bool, client: &Client) -> Result<Value, Fail> {
     let method = if fetch_links { Method::POST } else { Method::GET };
-    let checked = |folder: &str| client.request(method.clone(), format!("/_/{folder}/{id}/check"));
-    match checked("messages").await {
-        Err(Error::Api(error)) if error.status == StatusCode::NOT_FOUND => {
-            checked("received").await.map_err(unreachable)
-        }
-        report => report.map_err(unreachable),
-    }
+    captured_or_received(|folder| client.request(method.clone(), format!("/_/{folder}/{id}/check"))).await
 }
 
 /// Whether this is an ID, in the form of a UUID. A file of this name can be given as `./…`.
@@ -180,14 +169,4 @@ fn is_id(text: &str) -> bool {
         if dashes.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() }
     };
     text.len() == 36 && text.bytes().enumerate().all(fits)
-}
-
-fn read(file: &str, flags: &mut Flags) -> Option<Vec<u8>> {
-    match Source::from_name(file).bytes(TEXT_LIMIT) {
-        Ok(bytes) => Some(bytes),
-        Err(rule) => {
-            flags.reject("file", rule, "ID|FILE", file);
-            None
-        }
-    }
 }

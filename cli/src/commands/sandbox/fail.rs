@@ -1,5 +1,6 @@
 //! `sandbox fail`: injects failures into matching requests and SMTP sessions.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::Method;
@@ -316,17 +317,14 @@ fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) ->
     }
     let action = given.first().map_or("answer", |(.., action)| action);
     wanted.insert("action".to_owned(), action.into());
-    if let Some(text) = status {
-        wanted.extend(number("--status", text, 200, 599, flags).map(|n| ("status".to_owned(), n.into())));
-    }
-    if let Some(text) = code {
-        wanted.extend(number("--code", text, 400, 599, flags).map(|n| ("code".to_owned(), n.into())));
-    }
+    let given_numbers = [
+        ("status", "--status", status, 200..=599),
+        ("code", "--code", code, 400..=599),
+        ("bytes", "--truncate", truncate, 0..=1 << 30),
+    ];
+    numbers(given_numbers, wanted, flags);
     if let Some(name) = name {
         wanted.insert("name".to_owned(), name.as_str().into());
-    }
-    if let Some(text) = truncate {
-        wanted.extend(number("--truncate", text, 0, 1 << 30, flags).map(|n| ("bytes".to_owned(), n.into())));
     }
     if let Some(text) = slow {
         let longest = Duration::from_hours(1);
@@ -360,28 +358,29 @@ fn count(often: &Frequency, wanted: &mut Map<String, Value>, flags: &mut Flags) 
     for flag in given.iter().skip(1) {
         flags.reject("exclusive", format!("{flag} and {} can't be used together", given[0]), flag, flag);
     }
-    for (field, flag, text, least, most) in [
-        ("times", "--times", times, 1, 1_000_000),
-        ("percent", "--percent", percent, 1, 100),
-        ("after", "--after", after, 0, 1_000_000),
-    ] {
-        if let Some(number) = text.as_ref().and_then(|text| number(flag, text, least, most, flags)) {
-            wanted.insert(field.to_owned(), number.into());
-        }
-    }
+    let given_numbers = [
+        ("times", "--times", times, 1..=1_000_000),
+        ("percent", "--percent", percent, 1..=100),
+        ("after", "--after", after, 0..=1_000_000),
+    ];
+    numbers(given_numbers, wanted, flags);
     if *always {
         wanted.insert("always".to_owned(), true.into());
     }
     !given.is_empty() || after.is_some()
 }
 
-fn number(flag: &str, text: &str, least: u64, most: u64, flags: &mut Flags) -> Option<u64> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = text.parse().ok().filter(|number| digits && (least..=most).contains(number));
-    if number.is_none() {
-        flags.reject("range", format!("{flag} must be a whole number from {least} to {most}"), flag, text);
+/// Reads the numbers that are given: the name of the field, its flag, the text and its limits.
+fn numbers(
+    given: [(&str, &str, &Option<String>, RangeInclusive<u64>); 3],
+    wanted: &mut Map<String, Value>,
+    flags: &mut Flags,
+) {
+    for (field, flag, text, limits) in given {
+        if let Some(number) = text.as_ref().and_then(|text| flags.number(flag, text, limits)) {
+            wanted.insert(field.to_owned(), number.into());
+        }
     }
-    number
 }
 
 /// Describes a rule: `the next 2 of POST /emails`.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::wait::{deadline, format_limit, limit};
-use super::{client, patient_client, unreachable};
+use super::{captured_or_received, client, patient_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
 use crate::output::table::{Column, Kind, at};
@@ -216,12 +216,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         }
         Command::Latest(args) => {
             let client = client(context)?;
-            let Some(id) = newest(&client, &args.which.query()).await? else {
-                return Err(Fail::NotFound {
-                    message: "no captured email matches".to_owned(),
-                    hint: Some("idempost sandbox inbox list".to_owned()),
-                });
-            };
+            let id = newest(&client, &args.which.query()).await?;
             show(&id, args.how, &client, context).await
         }
         Command::Wait(args) => wait(&args, context).await,
@@ -267,13 +262,11 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
             Ok(mail) => break mail,
             Err(Error::Api(error)) if error.status == StatusCode::REQUEST_TIMEOUT => {
                 if left <= MAX_TIMEOUT {
-                    return Err(Fail::Pending {
-                        message: format!(
-                            "timed out after {} waiting for a matching email",
-                            format_limit(limit)
-                        ),
-                        hint: Some("idempost sandbox inbox list".to_owned()),
-                    });
+                    return Err(Fail::pending(format!(
+                        "timed out after {} waiting for a matching email",
+                        format_limit(limit)
+                    ))
+                    .hint("idempost sandbox inbox list"));
                 }
             }
             // A proxy may cut idle connections.
@@ -309,13 +302,11 @@ fn is_cut(error: &Error) -> bool {
 /// Prints the most likely one-time code of an email.
 fn show_code(mail: &Value, context: &Context) -> Result<(), Fail> {
     let Some(code) = mail["codes"][0].as_str() else {
-        return Err(Fail::NotFound {
-            message: format!(
-                "the email has no one-time code; its subject is `{}`",
-                safe(&at(mail, "/subject"))
-            ),
-            hint: Some(format!("idempost sandbox inbox get {}", at(mail, "/id"))),
-        });
+        return Err(Fail::not_found(format!(
+            "the email has no one-time code; its subject is `{}`",
+            safe(&at(mail, "/subject"))
+        ))
+        .hint(format!("idempost sandbox inbox get {}", at(mail, "/id"))));
     };
     let document =
         json!({ "code": code, "codes": mail["codes"], "id": mail["id"], "email_id": mail["email_id"] });
@@ -329,16 +320,14 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
     let Some(link) = links.iter().find(|link| text(link).contains(&wanted.to_lowercase())) else {
         let there: Vec<_> = links.iter().take(MAX_NAMED).map(describe_link).collect();
         let more = links.len().saturating_sub(MAX_NAMED);
-        return Err(Fail::NotFound {
-            message: match there.as_slice() {
-                [] => format!("no link contains `{wanted}`: the email has no links"),
-                _ if more > 0 => {
-                    format!("no link contains `{wanted}`; there are {}, and {more} more", there.join(", "))
-                }
-                _ => format!("no link contains `{wanted}`; there are {}", there.join(", ")),
-            },
-            hint: Some(format!("idempost sandbox inbox get {} --json=links", at(mail, "/id"))),
-        });
+        return Err(Fail::not_found(match there.as_slice() {
+            [] => format!("no link contains `{wanted}`: the email has no links"),
+            _ if more > 0 => {
+                format!("no link contains `{wanted}`; there are {}, and {more} more", there.join(", "))
+            }
+            _ => format!("no link contains `{wanted}`; there are {}", there.join(", ")),
+        })
+        .hint(format!("idempost sandbox inbox get {} --json=links", at(mail, "/id"))));
     };
     let document = json!({ "link": link, "id": mail["id"], "email_id": mail["email_id"] });
     context.out.result(&[at(link, "/url")], &document)
@@ -355,25 +344,17 @@ fn describe_link(link: &Value) -> String {
 
 async fn release(args: &ReleaseArgs, context: &Context) -> Result<(), Fail> {
     let (client, id) = (patient_client(context)?, segment(&args.id)?);
-    let ask = async |folder: &str| {
-        let path = format!("/_/{folder}/{id}/release");
-        client.request(Method::POST, path).json(&json!({ "to": args.to })).await
-    };
-    let released = match ask("messages").await {
-        Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => ask("received").await,
-        sent => sent,
-    };
-    let released = released.map_err(unreachable)?;
+    let released = captured_or_received(|folder| {
+        client.request(Method::POST, format!("/_/{folder}/{id}/release")).json(&json!({ "to": args.to }))
+    })
+    .await?;
     context.out.note(&format!("released to {}", args.to.join(", ")));
     context.out.result(&[at(&released, "/reply")], &released)
 }
 
 /// An ID as a segment of a path.
 fn segment(id: &str) -> Result<String, Fail> {
-    path_segment(id).map_err(|problem| {
-        let origin = Origin::Flag { name: "ID".to_owned(), n: 1, value: id.to_owned(), span: None };
-        Fail::from(Diagnostics::one(problem, Some(origin)))
-    })
+    path_segment(id).map_err(|problem| Diagnostics::one(problem, Some(Origin::flag("ID", id))).into())
 }
 
 impl EmailFilter {
@@ -393,11 +374,12 @@ pub(super) async fn messages(client: &Client, query: &[(&str, String)]) -> Resul
 }
 
 /// The ID of the newest matching email.
-pub(super) async fn newest(client: &Client, query: &[(&str, String)]) -> Result<Option<String>, Fail> {
+pub(super) async fn newest(client: &Client, query: &[(&str, String)]) -> Result<String, Fail> {
     let mut query = query.to_vec();
     query.push(("limit", "1".to_owned()));
     let list = messages(client, &query).await?;
-    Ok(list["data"][0]["id"].as_str().map(str::to_owned))
+    let none = || Fail::not_found("no captured email matches").hint("idempost sandbox inbox list");
+    list["data"][0]["id"].as_str().map(str::to_owned).ok_or_else(none)
 }
 
 async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) -> Result<(), Fail> {

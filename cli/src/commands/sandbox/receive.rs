@@ -9,7 +9,7 @@ use super::{client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags, Required};
-use crate::input::source::{Source, TEXT_LIMIT};
+use crate::input::source::StdinReaders;
 
 /// Simulate an incoming email and print its ID for `received get`
 ///
@@ -63,10 +63,10 @@ pub(crate) struct Args {
 
 /// Injects the email.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let mut flags = Flags::default();
+    let (mut flags, mut stdin) = (Flags::default(), context.stdin());
     let mail = match &args.file {
-        Some(file) => read(file, "FILE", &mut flags).map(Mail::Whole),
-        None => Some(Mail::Fields(fields(args, &mut flags))),
+        Some(file) => flags.take(stdin.bytes("FILE", file)).map(Mail::Whole),
+        None => Some(Mail::Fields(fields(args, &mut stdin, &mut flags))),
     };
     flags.finish()?;
     let Some(mail) = mail else { return Ok(()) };
@@ -90,7 +90,7 @@ enum Mail {
     Fields(Map<String, Value>),
 }
 
-fn fields(args: &Args, flags: &mut Flags) -> Map<String, Value> {
+fn fields(args: &Args, stdin: &mut StdinReaders, flags: &mut Flags) -> Map<String, Value> {
     flags.help("idempost sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke'");
     let mut fields = Map::new();
     for (name, flag, value) in [
@@ -120,7 +120,7 @@ fn fields(args: &Args, flags: &mut Flags) -> Map<String, Value> {
         .attach
         .iter()
         .filter_map(|path| {
-            let content = STANDARD.encode(read(path, "--attach", flags)?);
+            let content = STANDARD.encode(flags.take(stdin.bytes("--attach", path))?);
             let name = std::path::Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
             Some(json!({ "filename": name, "content": content }))
         })
@@ -129,14 +129,4 @@ fn fields(args: &Args, flags: &mut Flags) -> Map<String, Value> {
         fields.insert("attachments".to_owned(), attachments.into());
     }
     fields
-}
-
-fn read(path: &str, flag: &str, flags: &mut Flags) -> Option<Vec<u8>> {
-    match Source::from_name(path).bytes(TEXT_LIMIT) {
-        Ok(bytes) => Some(bytes),
-        Err(rule) => {
-            flags.reject("file", rule, flag, path);
-            None
-        }
-    }
 }

@@ -8,7 +8,7 @@ use lettre::transport::smtp::{Error as SmtpError, PoolConfig};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
 use url::Url;
 
-use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Fail, Origin};
 
 /// Timeout of each SMTP step.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -58,13 +58,9 @@ impl Target {
     fn read(flag: &str, text: &str, allow: AllowList) -> Result<Self, Fail> {
         let wrong = |rule: &str| {
             let shown = Url::parse(text).map_or_else(|_| "…".to_owned(), |url| without_credentials(&url));
-            let origin = Origin::Flag { name: flag.to_owned(), n: 1, value: shown, span: None };
-            Fail::Usage(Diagnostics {
-                help: Some(format!(
-                    "idempost sandbox serve {flag} 'smtp://user:password@mail.acme.test:587?tls=required'"
-                )),
-                ..Diagnostics::one(Problem::new("", "url", rule.to_owned()), Some(origin))
-            })
+            Fail::usage("url", rule, Some(Origin::flag(flag, shown))).hint(format!(
+                "idempost sandbox serve {flag} 'smtp://user:password@mail.acme.test:587?tls=required'"
+            ))
         };
         let is_smtp = |url: &Url| matches!(url.scheme(), "smtp" | "smtps");
         let url = Url::parse(text).ok().filter(is_smtp);
@@ -148,7 +144,7 @@ impl RelayArgs {
         let (flag, url) = match (given(&self.smtp), given(&self.smtp_release)) {
             (Some(_), Some(_)) => {
                 let rule = "--smtp and --smtp-release can't be used together: with --smtp, emails can be released too";
-                return Err(usage("exclusive", rule.to_owned(), "--smtp-release", ""));
+                return Err(Fail::usage("exclusive", rule, Some(Origin::flag("--smtp-release", ""))));
             }
             (Some(url), None) => ("--smtp", url),
             (None, Some(url)) => ("--smtp-release", url),
@@ -156,22 +152,21 @@ impl RelayArgs {
                 return match self.smtp_allow.first() {
                     Some(pattern) => {
                         let rule = "--smtp-allow requires --smtp or --smtp-release";
-                        Err(usage("missing", rule.to_owned(), "--smtp-allow", pattern))
+                        Err(Fail::usage("missing", rule, Some(Origin::flag("--smtp-allow", pattern))))
                     }
                     None => Ok(None),
                 };
             }
         };
         let allow = AllowList::new(&self.smtp_allow).map_err(|(pattern, rule)| {
-            usage("pattern", format!("--smtp-allow {rule}"), "--smtp-allow", &pattern)
+            Fail::usage(
+                "pattern",
+                format!("--smtp-allow {rule}"),
+                Some(Origin::flag("--smtp-allow", pattern)),
+            )
         })?;
         Target::read(flag, &url, allow).map(Some)
     }
-}
-
-fn usage(code: &'static str, rule: String, flag: &str, value: &str) -> Fail {
-    let origin = Origin::Flag { name: flag.to_owned(), n: 1, value: value.to_owned(), span: None };
-    Fail::Usage(Diagnostics::one(Problem::new("", code, rule), Some(origin)))
 }
 
 /// The URL without credentials.

@@ -3,9 +3,8 @@
 use http::Method;
 use serde_json::json;
 
-use super::{client, unreachable};
-use crate::actions::confirm::confirm_as;
-use crate::context::{Context, Identity};
+use super::{client, confirm_on_disk, unreachable};
+use crate::context::Context;
 use crate::diagnostics::Fail;
 
 /// Delete all data of this key
@@ -19,11 +18,7 @@ pub(crate) struct Args {}
 /// Sends the request.
 pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
-    let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
-    if ready["keeps"] == true {
-        let identity = Identity::of_sandbox(client.base_url());
-        confirm_as(&identity, "Delete all data of this key, including on disk?", context).await?;
-    }
+    confirm_on_disk(&client, "Delete all data of this key, including on disk?", context).await?;
     client.request(Method::POST, "/_/reset").await.map_err(unreachable)?;
     context.out.note("deleted all data of this key");
     context.out.result(&[], &json!({ "reset": true }))

@@ -241,11 +241,7 @@ fn resume(folder: &Path, settings: Settings, context: &Context) -> Result<(Arc<S
             }
             _ => "choose a writable folder",
         };
-        Fail::Local {
-            message: format!("the sandbox can't resume from {}", folder.display()),
-            source: Some(Box::new(error)),
-            hint: Some(hint.to_owned()),
-        }
+        Fail::local(format!("the sandbox can't resume from {}", folder.display()), error).hint(hint)
     })
 }
 
@@ -266,10 +262,9 @@ async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<(TcpListener, Socke
         let address = listener.local_addr()?;
         Ok((listener, address))
     });
-    bound.map_err(|error| Fail::Local {
-        message: format!("couldn't listen on {}", SocketAddr::new(host, port)),
-        source: Some(Box::new(error)),
-        hint: Some(format!("choose another with {flag} N, or any free port with {flag} 0")),
+    bound.map_err(|error| {
+        Fail::local(format!("couldn't listen on {}", SocketAddr::new(host, port)), error)
+            .hint(format!("choose another with {flag} N, or any free port with {flag} 0"))
     })
 }
 

@@ -45,10 +45,12 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     match timeout_at(deadline(limit), asking).await {
         Ok(answered) => answered?,
         Err(_) => {
-            return Err(Fail::Pending {
-                message: format!("no sandbox at {} after {}", client.base_url(), format_limit(limit)),
-                hint: Some("start one: idempost sandbox serve".to_owned()),
-            });
+            return Err(Fail::pending(format!(
+                "no sandbox at {} after {}",
+                client.base_url(),
+                format_limit(limit)
+            ))
+            .hint("start one: idempost sandbox serve"));
         }
     }
     context.out.result(&[], &json!({ "ready": true }))

@@ -39,8 +39,6 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     if !suppressed {
         return Ok(());
     }
-    Err(Fail::Rejected {
-        message: format!("{email} is on the suppression list (origin: {})", text("origin")),
-        hint: Some(format!("to send to it again: idempost suppressions remove {email}")),
-    })
+    Err(Fail::rejected(format!("{email} is on the suppression list (origin: {})", text("origin")))
+        .hint(format!("to send to it again: idempost suppressions remove {email}")))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::diagnostics::{Fail, Problem};
 use crate::input::addresses::{Addresses, MAX_PROBLEMS};
 use crate::input::source::Source;
 use crate::output::fuzzing::check_shown;
@@ -17,11 +17,11 @@ pub(crate) fn addresses(data: &[u8]) {
             let problems =
                 (0..read.emails.len().min(20)).map(|index| (index, Problem::new("", "fuzz", "a rule")));
             let found = read.diagnostics(problems.collect());
-            check_shown(&Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
+            check_shown(&Fail::from(found));
         }
         Err(rejected) => {
             assert!(!rejected.found.is_empty() && rejected.found.len() <= MAX_PROBLEMS);
-            check_shown(&Fail::Usage(Diagnostics { found: rejected.found, ..Diagnostics::default() }));
+            check_shown(&Fail::from(rejected.found));
         }
     }
 }

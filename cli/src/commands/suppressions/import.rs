@@ -8,7 +8,6 @@ use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::addresses::{Addresses, Rejected};
-use crate::input::flags::Flags;
 use crate::output::progress::Rows;
 
 /// Add the addresses of a file to the suppression list
@@ -32,13 +31,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let usage = |found| Fail::Usage(Diagnostics { found, ..Diagnostics::default() });
-    let source = context.stdin().claim("FILE", &args.file).map_err(|found| usage(vec![*found]))?;
-    let text = source.text().map_err(|rule| {
-        let mut flags = Flags::default();
-        flags.reject("file", format!("couldn't read {source}: {rule}"), "FILE", &args.file);
-        flags.finish().err().unwrap_or(Fail::BrokenPipe)
-    })?;
+    let (source, text) = context.stdin().text("FILE", &args.file)?;
     let addresses = Addresses::read(source, &text).map_err(fail)?;
     addresses.check(&context.client_for_preview()?).map_err(fail)?;
     let total = addresses.emails.len();

@@ -51,8 +51,8 @@ pub(super) async fn run(given: Given<'_>, context: &Context) -> Result<(), Fail>
     let missing = entries.len().saturating_sub(ids.len());
     let message = format!("{missing} of {} entries weren't on the list", entries.len());
     match ids.len() {
-        0 => Err(Fail::NotFound { message, hint: None }),
-        removed if removed < entries.len() => Err(Fail::Partial { message, hint: None }),
+        0 => Err(Fail::not_found(message)),
+        removed if removed < entries.len() => Err(Fail::items(false, message)),
         _ => Ok(()),
     }
 }

@@ -104,18 +104,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut signals = Signals::listen()?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
-    let (address, listener) = bound.map_err(|error| Fail::Local {
-        message: format!("couldn't listen on port {port}"),
-        source: Some(Box::new(error)),
-        hint: Some("choose another with --port N, or any free port with --port 0".to_owned()),
+    let (address, listener) = bound.map_err(|error| {
+        Fail::local(format!("couldn't listen on port {port}"), error)
+            .hint("choose another with --port N, or any free port with --port 0")
     })?;
     let here = format!("http://{address}");
     let Plan { verifier, insecure, tolerance, path, public_url, events, forward } = plan;
+    let tolerant = |verifier| tolerance.into_iter().fold(verifier, WebhookVerifier::tolerance);
     if verifier.is_some() || insecure {
-        let verifier = verifier.map(|verifier| match tolerance {
-            Some(tolerance) => verifier.tolerance(tolerance),
-            None => verifier,
-        });
+        let verifier = verifier.map(tolerant);
         announce(context, &format!("{here}{path}"), None, &events, false)?;
         let receiver = Receiver { path, verifier, events, forward };
         return serve(listener, receiver, &mut signals, context).await;
@@ -126,10 +123,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         // The service sent an unusable secret, so there is nothing to correct.
         let verifier = WebhookVerifier::new(&registration.secret)
             .map_err(|error| Fail::local("the service returned no usable signing secret", error))?;
-        let verifier = match tolerance {
-            Some(tolerance) => verifier.tolerance(tolerance),
-            None => verifier,
-        };
+        let verifier = tolerant(verifier);
         if let Some(path) = &write_secret {
             let written = files::write(path, format!("{}\n", registration.secret.expose()).as_bytes());
             written.map_err(|error| Fail::local(format!("couldn't write {}", path.display()), error))?;

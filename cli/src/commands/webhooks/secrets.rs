@@ -15,13 +15,7 @@ const SECRET_LIMIT: u64 = 64 * 1024;
 pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags) -> Option<WebhookVerifier> {
     let mut verifier: Option<WebhookVerifier> = None;
     for (i, path) in paths.iter().enumerate() {
-        let source = match stdin.claim("--secret-file", path) {
-            Ok(source) => source,
-            Err(found) => {
-                flags.push(*found);
-                continue;
-            }
-        };
+        let Some(source) = flags.take(stdin.claim("--secret-file", path)) else { continue };
         let added = text(&source).and_then(|secret| {
             let secret = secret.trim();
             let added = match verifier.clone() {

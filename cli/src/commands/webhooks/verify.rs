@@ -11,7 +11,7 @@ use super::secrets;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Flags, Required};
-use crate::input::source::{Source, StdinReaders, TEXT_LIMIT};
+use crate::input::source::StdinReaders;
 use crate::output::record;
 
 /// Verify the signature of a webhook delivery
@@ -92,7 +92,7 @@ fn verification_failure(refusal: &VerificationError) -> Fail {
         }
         _ => "the request isn't a delivery of the service",
     };
-    Fail::Rejected { message: format!("verification failed: {refusal}"), hint: Some(hint.to_owned()) }
+    Fail::rejected(format!("verification failed: {refusal}")).hint(hint)
 }
 
 fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
@@ -110,10 +110,8 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     if payload.is_none() {
         flags.missing("--payload");
     }
-    let payload = payload
-        .as_deref()
-        .and_then(|name| bytes("--payload", name, &mut stdin, &mut flags))
-        .unwrap_or_default();
+    let payload =
+        payload.as_deref().and_then(|name| flags.take(stdin.bytes("--payload", name))).unwrap_or_default();
     let tolerance = secrets::tolerance(tolerance.as_deref(), &mut flags);
     let at = at.as_deref().and_then(|text| {
         let time = text.parse::<Timestamp>().ok();
@@ -132,23 +130,6 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     Ok(Plan { verifier, headers, payload, at: at.unwrap_or_else(SystemTime::now) })
 }
 
-fn bytes(flag: &str, name: &str, stdin: &mut StdinReaders, flags: &mut Flags) -> Option<Vec<u8>> {
-    let source: Source = match stdin.claim(flag, name) {
-        Ok(source) => source,
-        Err(found) => {
-            flags.push(*found);
-            return None;
-        }
-    };
-    match source.bytes(TEXT_LIMIT) {
-        Ok(bytes) => Some(bytes),
-        Err(why) => {
-            flags.reject("file", format!("couldn't read {source}: {why}"), flag, name);
-            None
-        }
-    }
-}
-
 /// The headers from the file and the flags.
 fn all_headers(
     file: Option<&str>,
@@ -161,7 +142,7 @@ fn all_headers(
         flags.missing("--headers or --header");
     }
     if let Some(name) = file
-        && let Some(bytes) = bytes("--headers", name, stdin, flags)
+        && let Some(bytes) = flags.take(stdin.bytes("--headers", name))
     {
         let lines = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {

@@ -140,17 +140,15 @@ fn an_unwritable_folder_stops_a_refresh_before_anything_is_sent() {
 
 #[test]
 fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
-    // E-06
+    // E-06, E-08
     for command in [&CALL[..], &["auth", "token"]] {
         let setup = Setup::expired();
         let (folder, home) = (setup.folder(), setup.idempost.home().to_owned());
         setup.service.core().on_request(move |request| {
             if request.path == "/oauth/token" {
-                // While the response is in flight, every place for the new token is removed.
+                // While the response is in flight, the folder for the new token is replaced.
                 std::fs::rename(&folder, home.join("aside")).unwrap();
                 std::fs::write(&folder, "in the way").unwrap();
-                std::fs::create_dir_all(home.join(".local/state")).unwrap();
-                std::fs::write(home.join(".local/state/idempost"), "in the way").unwrap();
             }
         });
         let error = setup.idempost.run(&[command, &["--json"]].concat()).error(11);

@@ -236,7 +236,7 @@ fn location(answer: &Response<Bytes>) -> Url {
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn a_login_is_stored_and_refreshed_in_the_keyring() {
+fn a_login_is_encrypted_and_refreshed_with_a_key_in_the_keyring() {
     // D-01
     let setup = Setup::logged_in();
     setup.works();
@@ -254,7 +254,7 @@ fn a_login_is_stored_and_refreshed_in_the_keyring() {
     let token = setup.idempost.run(&["auth", "token"]).ok();
     assert!(!setup.bytes().contains(token.trim()));
     assert_eq!(setup.files().iter().filter(|name| name.ends_with("next")).count(), 0);
-    assert!(setup.desktop.entries() > 0);
+    assert_eq!(setup.desktop.entries(), 1);
 
     setup.idempost.run(&["auth", "logout"]).ok();
     assert_eq!(setup.files(), ["default.lock"]);
@@ -266,7 +266,7 @@ fn a_login_is_stored_and_refreshed_in_the_keyring() {
 #[test]
 fn a_crash_after_the_response_loses_nothing() {
     // F-01
-    // C8, C10, C11, C12 with the record in the keyring.
+    // C8, C10, C11, C12 with an encrypted record.
     let setup = Setup::logged_in();
     for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
         setup.expire();
@@ -280,7 +280,7 @@ fn a_crash_after_the_response_loses_nothing() {
         setup.expire();
         setup.works();
         assert_eq!(setup.rotations(), 2 * round + 2, "{point}");
-        assert_eq!(setup.files(), ["default.lock", "default.state"], "{point}");
+        assert_eq!(setup.files(), ["default.cred", "default.lock"], "{point}");
     }
 }
 
@@ -315,7 +315,33 @@ fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn an_api_key_is_stored_in_the_keyring() {
+fn a_login_whose_key_is_missing_is_reported_until_it_is_removed() {
+    // E-03, E-10
+    let setup = Setup::logged_in();
+    let (asked, config) = (setup.service.asked(), setup.idempost.home().join(".config/idempost"));
+    let copy = config.with_file_name("copy");
+    std::fs::rename(&config, &copy).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = setup.idempost.command();
+        command.args(arguments).env("IDEMPOST_CONFIG_DIR", &copy);
+        command.finish()
+    };
+    assert_eq!(run(&["auth", "status"]).status.code(), Some(0));
+    for command in [&super::CALL[..], &["auth", "token"], &["auth", "logout"]] {
+        let output = run(command);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        assert!(message.contains("the keyring has no key for it; log in again"), "{message}");
+        assert!(message.contains("default.cred"), "{message}");
+    }
+    assert_eq!(setup.service.asked(), asked);
+    assert!(run(&["auth", "logout", "--local"]).status.success());
+    assert!(!copy.join("credentials/default.cred").exists());
+}
+
+#[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
+#[test]
+fn an_api_key_is_encrypted_with_a_key_in_the_keyring() {
     let setup = Setup::new();
     setup.idempost.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
     assert!(!setup.bytes().contains(KEY));

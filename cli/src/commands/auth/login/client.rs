@@ -43,11 +43,7 @@ pub(super) fn known_ids(server: &AuthorizationServer, context: &Context) -> Resu
 /// Registers this program.
 pub(super) async fn register(server: &AuthorizationServer) -> Result<String, Fail> {
     if !server.supports_registration() {
-        return Err(Fail::Auth {
-            message: "the service doesn't know this program and doesn't support dynamic client registration; nothing was stored"
-                .to_owned(),
-            hint: Some("ask the service's operator for a client ID, and log in with --client-id ID".to_owned()),
-        });
+        return Err(Fail::auth("the service doesn't know this program and doesn't support dynamic client registration; nothing was stored").hint("ask the service's operator for a client ID, and log in with --client-id ID"));
     }
     let mut client = NewOAuthClient::new("idempost", REDIRECTS[0]).redirect_uri(REDIRECTS[1]);
     if server.supports_device_flow() {

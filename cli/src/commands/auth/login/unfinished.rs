@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{Args, Grant, PASTE_REDIRECT_URI, Plan, Target, paste};
-use crate::commands::auth::{auth_failure, profile, store_failure};
+use crate::commands::auth::{auth_failure, profile};
 use crate::context::Context;
 use crate::credentials::{Credentials, StoreKind};
-use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
 /// How long a login can be finished.
@@ -55,7 +55,7 @@ pub(super) async fn begin(
         request: serde_json::from_slice(&request.to_json()).unwrap_or_default(),
     };
     let bytes = serde_json::to_vec(&unfinished).unwrap_or_default();
-    credentials.store_unfinished(bytes).await.map_err(|error| store_failure(&error))?;
+    credentials.store_unfinished(bytes).await?;
     let named = profile::selected_name(context)?.map(|name| format!(" --profile {name}")).unwrap_or_default();
     context.out.note(&format!(
         "open this page in any browser to allow `idempost` to use your account ({}); then, within 10 minutes, pass the URL that it redirects to, even if \
@@ -95,13 +95,9 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
         }
     }
     flags.finish()?;
-    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)
-        .map_err(|error| store_failure(&error))?;
-    let none = |message: String| Fail::Auth {
-        message,
-        hint: Some("start one: idempost auth login --no-browser".to_owned()),
-    };
-    let bytes = credentials.unfinished().map_err(|error| store_failure(&error))?;
+    let credentials = Credentials::new(&context.env, profile::selected_name(context)?)?;
+    let none = |message: String| Fail::auth(message).hint("start one: idempost auth login --no-browser");
+    let bytes = credentials.unfinished()?;
     let name = profile::display_name(context)?;
     let bytes = bytes.ok_or_else(|| none(format!("profile `{name}` has no unfinished login")))?;
     let unreadable = || none("the unfinished login is unreadable".to_owned());
@@ -109,7 +105,7 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
     let request = serde_json::to_vec(&unfinished.request).unwrap_or_default();
     let request = AuthorizationRequest::from_json(&request).map_err(|_| unreadable())?;
     if Timestamp::now().duration_since(unfinished.begun_at) > LIFETIME {
-        credentials.take_unfinished().map_err(|error| store_failure(&error))?;
+        credentials.take_unfinished()?;
         return Err(none(
             "the login was started more than 10 minutes ago, and its code has expired".to_owned(),
         ));
@@ -123,13 +119,13 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
             return Err(invalid_callback(rule));
         }
         Err(error) => {
-            credentials.take_unfinished().map_err(|error| store_failure(&error))?;
+            credentials.take_unfinished()?;
             return Err(auth_failure(&error));
         }
     };
     let server = unfinished.target.discover(context).await?;
     // A code is sent at most once: its reuse would revoke the grant.
-    if !credentials.take_unfinished().map_err(|error| store_failure(&error))? {
+    if !credentials.take_unfinished()? {
         return Err(none("another command is finishing this login".to_owned()));
     }
     let Unfinished { target, saves, store, chosen, scopes, .. } = unfinished;
@@ -151,15 +147,8 @@ pub(super) async fn finish(given: &str, args: &Args, context: &Context) -> Resul
 }
 
 fn invalid_callback(rule: String) -> Fail {
-    Fail::Usage(Diagnostics {
-        found: vec![crate::diagnostics::Diagnostic {
-            problem: Problem::new("", "callback", rule),
-            // Omits the value, which contains a code.
-            origin: None,
-            hint: None,
-        }],
-        ..Diagnostics::default()
-    })
+    // Omits the value, which contains a code.
+    Fail::usage("callback", rule, None)
 }
 
 /// The command line and the environment must not name another service.

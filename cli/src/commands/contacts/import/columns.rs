@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::file::Csv;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
+use crate::diagnostics::{Diagnostic, Fail};
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
 
@@ -100,18 +100,14 @@ impl Columns {
                     csv.name,
                     i + 1
                 );
-                found.push(Diagnostic {
-                    problem: Problem::new("", "unknown", rule),
-                    origin: None,
-                    hint: None,
-                });
+                found.push(Diagnostic::new("unknown", rule, None));
             }
         }
         if found.is_empty() {
             return Ok(());
         }
         let help = "skip a column with --map COLUMN=, or create the property: idempost properties create";
-        Err(Fail::Usage(Diagnostics { found, help: Some(help.to_owned()), ..Diagnostics::default() }))
+        Err(Fail::from(found).hint(help))
     }
 
     /// Whether any column is a property.
@@ -142,5 +138,5 @@ fn read_map(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<Stri
 }
 
 fn add_problem(flags: &mut Flags, code: &'static str, rule: String) {
-    flags.push(Diagnostic { problem: Problem::new("", code, rule), origin: None, hint: None });
+    flags.push(Diagnostic::new(code, rule, None));
 }

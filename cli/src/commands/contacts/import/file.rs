@@ -12,7 +12,7 @@ use csv_core::ReadFieldResult;
 use futures_util::stream;
 use idempost::contact_imports::NewContactImport;
 
-use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::literal::permit_local;
 
@@ -89,7 +89,7 @@ impl Csv {
         let message = format!("couldn't read {}", self.name);
         match error.kind() {
             csv::ErrorKind::Io(io) if matches!(io.get_ref(), Some(inner) if inner.is::<TooLarge>()) => {
-                Fail::Usage(Diagnostics::one(Problem::new("", "size", format!("{message}: {io}")), None))
+                Fail::usage("size", format!("{message}: {io}"), None)
             }
             _ => Fail::local(message, error),
         }

@@ -114,7 +114,7 @@ fn finish(count: Count, rows: u64, options: &ImportOptions, context: &Context) -
     if rejected == 0 {
         return Ok(());
     }
-    let hint = Some(match &options.failed {
+    let hint = match &options.failed {
         Some(path) => {
             format!(
                 "correct the rows in {} and import that file with --map rejection_reason=",
@@ -122,12 +122,8 @@ fn finish(count: Count, rows: u64, options: &ImportOptions, context: &Context) -
             )
         }
         None => "pass --failed PATH to write them to a file".to_owned(),
-    });
-    let message = format!("{rejected} of {rows} rows were rejected");
-    if written + skipped == 0 {
-        return Err(Fail::Rejected { message, hint });
-    }
-    Err(Fail::Partial { message, hint })
+    };
+    Err(Fail::items(written + skipped == 0, format!("{rejected} of {rows} rows were rejected")).hint(hint))
 }
 
 async fn send(client: &Client, row: &Row, options: &ImportOptions) -> RowOutcome {

@@ -99,8 +99,8 @@ async fn wait_until_finished(
         return Ok(());
     }
     let message = format!("{failed} of {total} rows failed");
-    let hint = Some(format!("for the invalid ones: idempost contacts import {file} --dry-run"));
-    if failed == total { Err(Fail::Rejected { message, hint }) } else { Err(Fail::Partial { message, hint }) }
+    Err(Fail::items(failed == total, message)
+        .hint(format!("for the invalid ones: idempost contacts import {file} --dry-run")))
 }
 
 fn end(import: &ContactImport) -> End {

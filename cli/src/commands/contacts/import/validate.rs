@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::columns::Columns;
 use super::file::Csv;
 use super::row::{CellProblem, Row};
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail};
 
 /// Maximum number of problems shown; more usually share one cause.
 const MAX_PROBLEMS: usize = 50;
@@ -59,7 +59,7 @@ fn report(csv: &Csv, columns: &Columns, repeated: &HashSet<u64>, rows: u64) -> R
         count += problems.len();
         for problem in problems.into_iter().take(MAX_PROBLEMS.saturating_sub(found.len())) {
             let rule = format!("{}:{line}{}: {}", csv.name, place(&problem), problem.rule);
-            found.push(Diagnostic { problem: Problem::new("", "row", rule), origin: None, hint: None });
+            found.push(Diagnostic::new("row", rule, None));
         }
     });
     read.map_err(|error| csv.unreadable(error))?;

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use super::{Args, Message, Plan, wait::DELIVERED};
 use crate::actions::{attachments, editor, html_command, wait};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Missing, Origin};
-use crate::input::flags::DryRun;
+use crate::diagnostics::{Diagnostic, Fail, Missing};
 use crate::input::{
     attach::AttachSpec,
     body_builder::{BodyBuilder, flag_origin, flag_span},
@@ -52,10 +51,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     } = args;
 
     if let Some(input) = &input {
-        match stdin.claim("--input", input) {
-            Ok(source) => builder.read(source, "--input"),
-            Err(found) => builder.push(*found),
-        }
+        builder.read("--input", input, &mut stdin);
     }
     let of_profile = match &from {
         None if template.is_none()
@@ -121,30 +117,10 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
 
     let key_given = idempotency_key.is_some();
-    let key = match idempotency_key {
-        None => IdempotencyKey::random(),
-        Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
-            builder.malformed(
-                problem.code,
-                problem.message,
-                flag_origin("--idempotency-key", 1, &given),
-                None,
-            );
-            IdempotencyKey::random()
-        }),
-    };
-    let wait = wait::plan(wait.as_deref(), &timeout.wait_timeout, DELIVERED).unwrap_or_else(|report| {
-        report.found.into_iter().for_each(|found| builder.push(found));
-        None
-    });
-    let dry_run = dry_run.and_then(|form| {
-        let read = DryRun::read(&form);
-        if read.is_none() {
-            let rule = "--dry-run must be json or curl".to_owned();
-            builder.malformed("type", rule, flag_origin("--dry-run", 1, &form), None);
-        }
-        read
-    });
+    let flags = builder.flags();
+    let key = flags.idempotency_key(idempotency_key.as_deref()).unwrap_or_else(IdempotencyKey::random);
+    let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, DELIVERED)).flatten();
+    let dry_run = flags.dry_run(dry_run.as_deref());
 
     let (mut email, shape_errors) = Email::read(&builder.value());
     let mut contents = attachments::contents_of(builder.fields());
@@ -159,7 +135,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
                 }
                 files.push(file);
             }
-            Err(found) => builder.push(found),
+            Err(found) => builder.flags().push(found),
         }
     }
     let raw = no_validate && shape_errors.is_err();
@@ -203,28 +179,27 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
 /// Returns all problems; missing fields are listed separately, since they have no position.
 fn report(builder: BodyBuilder) -> Result<(), Fail> {
-    if builder.is_clean() {
-        return Ok(());
-    }
-    let omitted = builder.omitted();
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
-    for item in builder.into_diagnostics() {
+    let mut report = builder.into_report();
+    for item in std::mem::take(&mut report.found) {
         let needed = match (item.problem.code, item.problem.path.as_str()) {
             ("required", "/from") => "--from (or `from` in the profile)",
             ("required", "/to") => "--to",
             ("required", "/subject") => "--subject (or a --template that has one)",
             ("required", "") => "--text, --html or --template",
             _ => {
-                found.push(item);
+                report.found.push(item);
                 continue;
             }
         };
-        missing.push(Missing::new(item.problem.path, needed));
+        report.missing.push(Missing::new(item.problem.path, needed));
+    }
+    if report.is_empty() {
+        return Ok(());
     }
     let help =
         "idempost emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
-    let help = (!missing.is_empty()).then(|| help.to_owned());
-    Err(Fail::Usage(Diagnostics { found, omitted, missing, help, ..Diagnostics::default() }))
+    report.help = (!report.missing.is_empty()).then(|| help.to_owned());
+    Err(Fail::Usage(report))
 }
 
 fn addresses(value: &Value) -> usize {
@@ -242,7 +217,7 @@ fn body(
 ) {
     if let (Some(text), Some(_)) = (&text, &file) {
         let rule = format!("{flag} and {file_flag} can't be used together");
-        builder.malformed("exclusive", rule, flag_origin(flag, 1, text), None);
+        builder.flags().reject_at("exclusive", rule, flag_origin(flag, 1, text));
         return builder.set(field, text.as_str(), flag_origin(flag, 1, text));
     }
     let (flag, path) = match (text, file) {
@@ -254,15 +229,9 @@ fn body(
         (None, Some(path)) => (file_flag, path),
         (None, None) => return,
     };
-    let origin = flag_origin(flag, 1, &path);
-    match stdin.claim(flag, &path) {
-        Ok(source) => match source.text() {
-            Ok(text) => builder.set(field, &*text, origin),
-            Err(rule) => {
-                unread(builder, field, "file", format!("couldn't read {source}: {rule}"), origin);
-            }
-        },
-        Err(found) => builder.push(*found),
+    match stdin.text(flag, &path) {
+        Ok((_, text)) => builder.set(field, &*text, flag_origin(flag, 1, &path)),
+        Err(found) => unread(builder, field, *found),
     }
 }
 
@@ -275,7 +244,7 @@ fn draft(builder: &mut BodyBuilder, context: &Context) -> Result<Option<(&'stati
         builder.fields().contains_key("template").then_some("--edit can't be used with a template")
     };
     if let Some(rule) = exclusive {
-        builder.malformed("exclusive", rule.to_owned(), origin, None);
+        builder.flags().reject_at("exclusive", rule, origin);
         return Ok(None);
     }
     let text = |field: &str| builder.fields().get(field).and_then(Value::as_str).map(str::to_owned);
@@ -294,54 +263,71 @@ fn read_pipe(builder: &mut BodyBuilder, stdin: &mut StdinReaders) {
     let Some(source) = stdin.take_pipe() else { return };
     let read = source.text();
     let origin = source.origin(read.as_ref().unwrap_or(&"".into()), 0..0);
-    match read {
-        Ok(text) if text.trim().is_empty() => {
-            let rule = "standard input is empty; give the body there, or with --text, --html or --template";
-            unread(builder, "text", "empty", rule.to_owned(), origin);
-        }
-        Ok(text) => builder.set("text", &*text, origin),
-        Err(rule) => unread(builder, "text", "file", format!("couldn't read {source}: {rule}"), origin),
-    }
+    let (code, rule) = match read {
+        Ok(text) if text.trim().is_empty() => (
+            "empty",
+            "standard input is empty; give the body there, or with --text, --html or --template".to_owned(),
+        ),
+        Ok(text) => return builder.set("text", &*text, origin),
+        Err(rule) => ("file", format!("couldn't read {source}: {rule}")),
+    };
+    unread(builder, "text", Diagnostic::new(code, rule, Some(origin)));
 }
 
 /// Adds a problem with a body, and a placeholder for it.
-fn unread(builder: &mut BodyBuilder, field: &str, code: &'static str, rule: String, origin: Origin) {
-    builder.set(field, "stand-in", origin.clone());
+fn unread(builder: &mut BodyBuilder, field: &str, found: Diagnostic) {
+    if let Some(origin) = &found.origin {
+        builder.set(field, "stand-in", origin.clone());
+    }
     builder.placeholder(&format!("/{field}"));
-    builder.malformed(code, rule, origin, None);
+    builder.flags().push(found);
 }
 
 /// Sets the HTML to a command's output.
 async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
     let origin = flag_origin("--html-command", 1, command);
     if given {
-        let rule = "--html-command can't be used with --html or --html-file".to_owned();
-        return builder.malformed("exclusive", rule, origin, None);
+        let rule = "--html-command can't be used with --html or --html-file";
+        return builder.flags().reject_at("exclusive", rule, origin);
     }
     match html_command::output(command).await {
         Ok(html) => builder.set("html", html, origin),
-        Err(rule) => unread(builder, "html", "command", rule, origin),
+        Err(rule) => unread(builder, "html", Diagnostic::new("command", rule, Some(origin))),
     }
 }
 
+/// Splits a flag's value into name and value.
+fn pair<'a>(
+    builder: &mut BodyBuilder,
+    (flag, n, text): (&str, usize, &'a str),
+    separator: char,
+    rule: &str,
+) -> Option<Pair<'a>> {
+    let pair = Pair::read(text, separator);
+    if pair.is_none() {
+        builder.flags().reject_at("type", rule, flag_origin(flag, n, text));
+    }
+    pair
+}
+
 fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text: &str) {
-    let Some(pair) = Pair::read(text, '=') else {
-        let rule = "a variable must be NAME=TEXT".to_owned();
-        return builder.malformed("type", rule, flag_origin("--var", n, text), None);
-    };
+    let Some(pair) = pair(builder, ("--var", n, text), '=', "a variable must be NAME=TEXT") else { return };
     let value = match source::named_in(pair.value) {
         None => pair.value.to_owned(),
         Some(literal) if literal.starts_with('@') => literal.to_owned(),
         Some(path) => {
             let read = match stdin.claim("--var", path) {
                 Ok(source) => source.text().map_err(|rule| format!("couldn't read {source}: {rule}")),
-                Err(found) => return builder.push(*found),
+                Err(found) => return builder.flags().push(*found),
             };
             match read {
                 Ok(text) => text.to_string(),
                 Err(rule) => {
+                    let origin = flag_span("--var", n, text, pair.value_at);
                     let hint = Some("write a leading @ as @@".to_owned());
-                    return builder.malformed("file", rule, flag_span("--var", n, text, pair.value_at), hint);
+                    return builder
+                        .flags()
+                        .push(Diagnostic { hint, ..Diagnostic::new("file", rule, Some(origin)) });
                 }
             }
         }
@@ -351,10 +337,8 @@ fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text:
 }
 
 fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
-    let Some(pair) = Pair::read(text, '=') else {
-        let rule = "a variable must be NAME=JSON".to_owned();
-        return builder.malformed("type", rule, flag_origin("--var-json", n, text), None);
-    };
+    let rule = "a variable must be NAME=JSON";
+    let Some(pair) = pair(builder, ("--var-json", n, text), '=', rule) else { return };
     match json::read(pair.value) {
         Ok(document) => {
             let origin = flag_span("--var-json", n, text, pair.name_at());
@@ -363,16 +347,14 @@ fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
         Err(error) => {
             let hint = Some(format!("for text, use --var {}=…", pair.name));
             let origin = flag_span("--var-json", n, text, pair.value_at.clone());
-            builder.malformed("json", error.message, origin, hint);
+            builder.flags().push(Diagnostic { hint, ..Diagnostic::new("json", error.message, Some(origin)) });
         }
     }
 }
 
 fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
-    let Some(pair) = Pair::read(text, ':') else {
-        let rule = "a header must be `NAME: VALUE`".to_owned();
-        return builder.malformed("type", rule, flag_origin("--header", n, text), None);
-    };
+    let rule = "a header must be `NAME: VALUE`";
+    let Some(pair) = pair(builder, ("--header", n, text), ':', rule) else { return };
     builder.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
 }
 
@@ -388,10 +370,7 @@ fn unsubscribe_headers(builder: &mut BodyBuilder, url: &str) {
 }
 
 fn add_tag(builder: &mut BodyBuilder, n: usize, text: &str) {
-    let Some(pair) = Pair::read(text, '=') else {
-        let rule = "a tag must be NAME=VALUE".to_owned();
-        return builder.malformed("type", rule, flag_origin("--tag", n, text), None);
-    };
+    let Some(pair) = pair(builder, ("--tag", n, text), '=', "a tag must be NAME=VALUE") else { return };
     let item = json!({"name": pair.name, "value": pair.value});
     let same = |tag: &Value| tag["name"] == pair.name;
     if let Some(pointer) = builder.put("tags", item, same) {

@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::commands::received::file_name::safe;
 use crate::context::Context;
-use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Fail, Origin};
 use crate::files;
 use crate::output::hex;
 use crate::output::table::at;
@@ -85,9 +85,11 @@ impl Cursor {
             && stored.service != service.as_str()
         {
             let rule = format!("this cursor belongs to {}, not to {service}", stored.service);
-            let value = file.display().to_string();
-            let origin = Origin::Flag { name: "--cursor".to_owned(), n: 1, value, span: None };
-            return Err(Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), Some(origin))));
+            return Err(Fail::usage(
+                "file",
+                rule,
+                Some(Origin::flag("--cursor", file.display().to_string())),
+            ));
         }
         let set = stored.is_some();
         let stored = stored.unwrap_or_else(|| CursorFile::nothing(service.to_string()));
@@ -164,10 +166,8 @@ impl CursorFile {
 
 /// The default file of this profile and service.
 fn default_path(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
-    let folder = paths::state_dir(&context.env)?.ok_or_else(|| Fail::Local {
-        message: "no home directory to store the cursor in".to_owned(),
-        source: None,
-        hint: Some("choose a file: --cursor FILE".to_owned()),
+    let folder = paths::state_dir(&context.env)?.ok_or_else(|| {
+        Fail::error("no home directory to store the cursor in").hint("choose a file: --cursor FILE")
     })?;
     let profile = context.settings()?.profile.as_ref().map_or("default", |profile| profile.value.as_str());
     let mut hash = Sha256::new();
@@ -179,10 +179,9 @@ fn default_path(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
 }
 
 fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
-    let unreadable = |source: io::Error| Fail::Local {
-        message: format!("couldn't read the cursor {}", path.display()),
-        source: Some(Box::new(source)),
-        hint: Some("start over: idempost received watch --from-now, or --from-start".to_owned()),
+    let unreadable = |source: io::Error| {
+        Fail::local(format!("couldn't read the cursor {}", path.display()), source)
+            .hint("start over: idempost received watch --from-now, or --from-start")
     };
     let Some(text) = files::read(path, MAX_BYTES, false).map_err(unreadable)? else { return Ok(None) };
     let stored: CursorFile = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
@@ -220,11 +219,8 @@ fn lock(path: &Path) -> io::Result<File> {
 
 fn lock_failure(error: io::Error, path: &Path) -> Fail {
     if error.kind() == io::ErrorKind::WouldBlock {
-        return Fail::Local {
-            message: format!("another watch is using the cursor {} ({error})", path.display()),
-            source: None,
-            hint: Some("choose another cursor file: --cursor FILE".to_owned()),
-        };
+        return Fail::error(format!("another watch is using the cursor {} ({error})", path.display()))
+            .hint("choose another cursor file: --cursor FILE");
     }
     Fail::local(format!("couldn't lock the cursor {}", path.display()), error)
 }

@@ -5,13 +5,13 @@ use idempost::{Call, Client};
 use serde_json::{Map, Value, json};
 
 use super::EmailFilter;
-use crate::actions::confirm::confirm_as;
 use crate::actions::dry_run;
 use crate::actions::mutation::DryRunFlag;
-use crate::commands::sandbox::{client, unreachable};
+use crate::commands::sandbox::{client, confirm_on_disk, unreachable};
 use crate::context::{Context, Identity};
 use crate::diagnostics::Fail;
 use crate::input::flags::{DryRun, Flags};
+use crate::output::count;
 
 /// The mails to change: by ID, by filter, or all.
 #[derive(Debug, clap::Args)]
@@ -73,13 +73,9 @@ struct Change {
 pub(super) async fn delete(args: &DeleteArgs, context: &Context) -> Result<(), Fail> {
     let change = Change::read(Method::DELETE, &args.selection, &args.dry_run, "delete")?;
     if change.dry_run.is_none() && args.selection.ids.is_empty() {
-        let client = client(context)?;
-        let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
-        if ready["keeps"] == true {
-            let which = if args.selection.all { "all" } else { "all matching" };
-            let identity = Identity::of_sandbox(client.base_url());
-            confirm_as(&identity, &format!("Delete {which} mails, including on disk?"), context).await?;
-        }
+        let which = if args.selection.all { "all" } else { "all matching" };
+        let question = format!("Delete {which} mails, including on disk?");
+        confirm_on_disk(&client(context)?, &question, context).await?;
     }
     change.send("deleted", "deleted", context).await
 }
@@ -143,7 +139,7 @@ impl Change {
         }
         let response: Value = call.await.map_err(unreachable)?;
         let number = response[field].as_u64().unwrap_or_default();
-        context.out.note(&format!("{done}: {number} {}", if number == 1 { "mail" } else { "mails" }));
+        context.out.note(&format!("{done}: {}", count(number, "mail")));
         context.out.result(&[], &response)
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::commands::sandbox::{KEY, PASSWORD};
-use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::diagnostics::Fail;
 
 /// The minimum length of `--auth` in characters.
 const MIN_PASSWORD: usize = 8;
@@ -59,13 +59,11 @@ impl Reach {
         let password = self.auth.as_deref().filter(|password| !password.is_empty());
         let rule = match password {
             None if !self.host.is_loopback() && !self.insecure => {
-                return Err(usage(
-                    "host",
-                    format!(
-                        "--host {} makes the sandbox reachable from other machines; set a password with --auth, or let everyone in with --insecure",
-                        self.host
-                    ),
-                ));
+                let rule = format!(
+                    "--host {} makes the sandbox reachable from other machines; set a password with --auth, or let everyone in with --insecure",
+                    self.host
+                );
+                return Err(Fail::usage("host", rule, None));
             }
             None => return Ok(None),
             Some(password) if !password.bytes().all(|byte| byte.is_ascii_graphic()) => {
@@ -75,7 +73,7 @@ impl Reach {
             Some(password) if password.len() > 128 => "--auth must have at most 128 characters",
             Some(password) => return Ok(Some(password)),
         };
-        Err(usage("auth", rule.to_owned()))
+        Err(Fail::usage("auth", rule, None))
     }
 
     /// The API key of the account that the page shows first.
@@ -89,8 +87,4 @@ fn host_name(text: &str) -> Result<String, String> {
     let host = url::Host::parse(text)
         .map_err(|_| "must be a host name without a port, such as mail.internal".to_owned())?;
     Ok(host.to_string())
-}
-
-fn usage(code: &'static str, rule: String) -> Fail {
-    Fail::Usage(Diagnostics::one(Problem::new("", code, rule), None))
 }

@@ -102,10 +102,10 @@ impl Registration {
                         Fail::Interrupted(signal)
                     }
                     (Some(Err(error)), None) if doubtful => Fail::from_call(error, &unknown_outcome, false),
-                    (Some(Err(error)), None) => Fail::Unavailable {
-                        message: format!("couldn't create the webhook, and none was left behind: {error}"),
-                        hint: Some("run it again".to_owned()),
-                    },
+                    (Some(Err(error)), None) => Fail::unavailable(format!(
+                        "couldn't create the webhook, and none was left behind: {error}"
+                    ))
+                    .hint("run it again"),
                     (_, None) => Fail::Unknown { message: unknown_outcome, hint: None },
                 });
             }

@@ -1,34 +1,14 @@
-//! Metadata of a login without its secrets: its store, and the progress of a token refresh.
-//!
-//! This small file decides which store is in use. For the keyring it also records pending refreshes and ended logins,
-//! so that neither needs a call to the keyring.
+//! Metadata of a credential without its secrets, readable without the keyring.
 
 use std::time::{Duration, SystemTime};
 
-use idempost::auth::{Ended, RefreshPending, StoreError, TokenRecord};
+use idempost::auth::{Ended, RefreshPending, TokenRecord};
 use jiff::Timestamp;
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 
-use super::place::{FileKind, Place};
-use super::stored::{Record, StoredCredential};
-use super::{StoreKind, private_file};
+use super::stored::StoredCredential;
 use crate::output::secret;
-
-/// The version of the format. A later version is rejected and left unchanged.
-const FORMAT_VERSION: u32 = 1;
-/// Smaller than other files, since it contains no secrets whose length must be hidden.
-const RESERVED_BYTES: usize = 2048;
-
-/// The contents of the file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct State {
-    form: u32,
-    pub(super) store: StoreKind,
-    pub(super) login: String,
-    #[serde(flatten)]
-    pub(super) metadata: CredentialMetadata,
-}
 
 /// The public metadata of a credential.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -118,44 +98,6 @@ impl CredentialMetadata {
         let obtained = SystemTime::from(served.unwrap_or(self.obtained_at));
         (self.kind == CredentialKind::Login)
             .then(|| obtained.checked_add(Duration::from_secs(self.expires_in)).unwrap_or(obtained))
-    }
-}
-
-impl State {
-    pub(super) fn new(store: StoreKind, record: &Record) -> Self {
-        Self {
-            form: FORMAT_VERSION,
-            store,
-            login: record.login.clone(),
-            metadata: CredentialMetadata::from_credential(&record.credential),
-        }
-    }
-
-    /// Reads the file; `None` if it doesn't exist.
-    pub(super) fn read(place: &Place) -> Result<Option<Self>, StoreError> {
-        private_file::check_folder(place.folder())?;
-        let path = place.file(FileKind::State);
-        let Some(bytes) = private_file::read(&path)? else { return Ok(None) };
-        let unreadable = |what: String| {
-            StoreError::unreadable(format!("{}: {what}; the file is unchanged", path.display()))
-        };
-        let state: Self =
-            serde_json::from_slice(bytes.trim_ascii()).map_err(|error| unreadable(error.to_string()))?;
-        match state.form {
-            FORMAT_VERSION => Ok(Some(state)),
-            form => Err(unreadable(format!("its format is {form}; this version supports {FORMAT_VERSION}"))),
-        }
-    }
-
-    /// Writes the file durably and atomically.
-    pub(super) fn write(&self, place: &Place) -> Result<(), StoreError> {
-        let bytes = serde_json::to_vec(self).unwrap_or_default();
-        private_file::replace(
-            &place.file(FileKind::State),
-            &place.file(FileKind::Temporary),
-            &bytes,
-            RESERVED_BYTES,
-        )
     }
 }
 
