@@ -19,8 +19,8 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     job::{
-        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_waiting,
-        worker, worker_with, workers,
+        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_async,
+        until_waiting, worker, worker_with, workers,
     },
     server::Server,
     service::{Action, Service},
@@ -361,7 +361,7 @@ async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
         until(|| service.delivered() >= delivered).await;
         runtime.shutdown_background();
     }
-    sleep(Duration::from_millis(200)).await;
+    until_async(async || job.status().await.is_ok_and(|status| status.state != JobState::Running)).await;
     let report = finished(distribute(&server, &job).await).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
     service.assert_delivered_once(300);

@@ -13,8 +13,8 @@ use tokio::time::{sleep, timeout};
 use super::{
     faulty::Faults,
     job::{
-        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, worker,
-        workers,
+        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_async,
+        until_journaled, worker, workers,
     },
     server::Server,
     service::{Action, Service},
@@ -220,12 +220,11 @@ async fn a_batch_that_a_killed_worker_has_split_stays_split() {
         let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
         until(|| service.delivered() == 8).await;
         dying.abort();
-        let state =
-            backend(&server, &job).await.intent(0).await.expect("read").expect("an intent").intent.state;
+        let queue = backend(&server, &job).await;
+        let state = queue.intent(0).await.expect("read").expect("an intent").intent.state;
         assert_eq!(state, IntentState::Split);
         if store_is_lost {
-            // The coordinator reads it.
-            sleep(Duration::from_secs(1)).await;
+            until_journaled(&queue, &job).await;
             run.stop();
             run.finish().await.expect("a report");
             server.kill();
@@ -273,9 +272,9 @@ async fn a_restored_queue_keeps_the_earlier_first_attempt() {
     let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.delivered() == 3).await;
     dying.abort();
-    let before = backend(&server, &job).await.intent(1).await.expect("read").expect("an intent").intent;
-    // The coordinator reads it.
-    sleep(Duration::from_secs(1)).await;
+    let queue = backend(&server, &job).await;
+    let before = queue.intent(1).await.expect("read").expect("an intent").intent;
+    until_journaled(&queue, &job).await;
     run.stop();
     run.finish().await.expect("a report");
     server.kill();
@@ -315,7 +314,8 @@ async fn a_report_counts_the_requests_and_the_repeated_batches() {
     let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
     until(|| service.delivered() == 10).await;
     // Only the results that a worker has recorded are sure to be counted.
-    sleep(Duration::from_millis(500)).await;
+    let queue = backend(&server, &job).await;
+    until_async(async || queue.results(0, 10).await.is_ok_and(|results| results.len() == 9)).await;
     dying.abort();
     service.set_script(|_, _| SLOW);
     let _second = worker(&server, &service, &job, &folder.path().join("second")).await;

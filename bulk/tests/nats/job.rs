@@ -5,7 +5,7 @@ use std::{fmt::Write as _, fs, path::Path, time::Duration};
 use idempost::Client;
 use idempost_bulk::{
     Bulk, DistributeOptions, Ending, Input, Job, Message, Report, RowOutcome, Run,
-    queue::{Backend, NatsJob},
+    queue::{Backend, Ledger as _, NatsJob},
     worker::{Worker, WorkerOptions},
 };
 use tokio::time::{sleep, timeout};
@@ -104,6 +104,29 @@ pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
     })
     .await
     .expect("the condition holds in time");
+}
+
+/// Waits until a condition holds whose check takes requests.
+pub(crate) async fn until_async(mut condition: impl AsyncFnMut() -> bool) {
+    timeout(MAX_WAIT, async {
+        while !condition().await {
+            sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("the condition holds in time");
+}
+
+/// Waits until the coordinator of a job has journaled all intents that are in the ledger now.
+pub(crate) async fn until_journaled(backend: &NatsJob, job: &Job) {
+    let last = backend.intents(0, 1_000).await.expect("intents").last().expect("an intent").position;
+    let memory = job.plan().dir().join("queue.json");
+    until(|| {
+        let memory = std::fs::read(&memory).unwrap_or_default();
+        let memory: serde_json::Value = serde_json::from_slice(&memory).unwrap_or_default();
+        memory["last_intent"].as_u64().is_some_and(|position| position >= last)
+    })
+    .await;
 }
 
 /// Waits until the queue has this many waiting batches.
