@@ -136,6 +136,18 @@ pub(crate) fn is_distributed(dir: &Path) -> bool {
     dir.join(QUEUE).exists()
 }
 
+/// The intents in the journal of a distributed job aren't all that were read from the ledger: without a time until which they were, none counts as recent.
+pub(crate) fn forget_seen_intents(dir: &Path) -> Result<()> {
+    if !is_distributed(dir) {
+        return Ok(());
+    }
+    let path = dir.join(QUEUE);
+    let damaged = |error: serde_json::Error| BulkError::io("read", &path)(error.into());
+    let mut memory: serde_json::Value = serde_json::from_slice(&files::read(&path)?).map_err(damaged)?;
+    memory["seen_until"] = serde_json::Value::Null;
+    files::replace(&path, memory.to_string().as_bytes())
+}
+
 /// No worker of the canceled job sends any more, so it is like any other.
 #[cfg(feature = "nats")]
 pub(crate) fn forget_queue(dir: &Path) -> Result<()> {

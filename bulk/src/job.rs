@@ -23,6 +23,7 @@ use crate::{
     report::{self, Report},
     retry::{self, Retry},
     run::{Run, RunOptions},
+    salvage::{self, Salvage, SalvageOptions},
 };
 
 /// A planned job in its folder. Dropping it changes nothing; [`open`](Self::open) returns to it.
@@ -206,6 +207,20 @@ impl Job {
     pub async fn reconcile(&self, client: &Client, account: &Account) -> Result<Reconciliation> {
         self.check_account(client, account).await?;
         reconcile::reconcile(Arc::clone(&self.plan), client).await
+    }
+
+    /// Replaces the damaged journals of the job and its earlier parts by what is readable of them, so that the job can be continued. The damaged
+    /// journals stay in their folders under another name. Returns what was salvaged of each; nothing if none is damaged.
+    ///
+    /// Rows that lost records may have been about are never sent twice: resuming repeats them under their keys if that is surely safe, and otherwise they
+    /// are [unknown](crate::Outcome::Unknown).
+    ///
+    /// # Errors
+    /// A process runs the job, workers send it, the plan doesn't belong to the journal, or a file can't be read or written. Needs memory of twice the size of the
+    /// journal, which has 17 bytes per email.
+    pub async fn salvage(&self, options: SalvageOptions) -> Result<Vec<Salvage>> {
+        let plan = Arc::clone(&self.plan);
+        blocking(move || salvage::salvage(&plan, options)).await
     }
 
     /// Plans a part of the rows that were rejected, or whose outcome is unknown; `None` if there are none that an earlier retry hasn't sent. An unfinished retry

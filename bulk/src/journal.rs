@@ -7,6 +7,7 @@
 //! The file starts with `BULKJ1\n`, followed by frames ([`frame`]) of one record each ([`record`]). One thread writes them: it takes all records that
 //! are waiting, appends them with one write, syncs, and confirms them together (group commit).
 
+pub(crate) mod damage;
 mod frame;
 #[cfg(test)]
 mod memory;

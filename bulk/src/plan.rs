@@ -430,6 +430,12 @@ impl Plan {
         })
     }
 
+    /// Returns a function that reads the number of emails of a request, and the hash of its body.
+    pub(crate) fn requests(&self) -> Result<impl FnMut(u32) -> Result<(u16, BodyHash)>> {
+        let mut index = index::Index::open(&self.dir, self.job.index.entries)?;
+        Ok(move |batch| index.get(batch).map(|entry| (entry.count, entry.hash)))
+    }
+
     /// Creates a preparer, with file handles of its own.
     pub(crate) fn preparer(&self) -> Result<Preparer> {
         Preparer::new(self.context()?, &self.dir, self.job.index.entries)

@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use files::{List, conclude, read, time};
+pub(crate) use files::{List, conclude, forget, read, time};
 
 use crate::{counts::Counts, plan::Plan};
 

@@ -23,10 +23,10 @@ mod tests;
 pub(crate) use control::Control as StopSignal;
 pub(crate) use control::Stop;
 #[cfg(feature = "nats")]
-#[cfg(feature = "nats")]
 pub(crate) use event::outcome_event;
 pub use event::{Event, Progress};
 pub(crate) use handle::Handle;
+pub(crate) use options::MAX_CONCURRENCY;
 #[cfg(feature = "nats")]
 pub(crate) use options::MAX_REJECTIONS;
 pub use options::RunOptions;
@@ -269,6 +269,7 @@ async fn execute<S: Sender>(
     } else {
         None
     };
+    // Salvaging a journal relies on this order.
     let work: Vec<u32> = states.maybe().chain(states.fresh()).collect();
     let shared = Arc::new(Shared {
         plan: Arc::clone(&plan),

@@ -13,7 +13,7 @@ use super::Record;
 /// The length of a frame without the payload.
 pub(super) const OVERHEAD: usize = 13;
 /// The bytes that the length doesn't cover.
-const PREFIX: usize = 8;
+pub(super) const PREFIX: usize = 8;
 /// The maximum length of a frame. A batch of 100 emails with an error message each has a tenth of it.
 pub(super) const MAX_FRAME: usize = 1 << 20;
 

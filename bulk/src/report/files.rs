@@ -90,6 +90,11 @@ pub(crate) fn read(dir: &Path) -> Result<Option<Report>> {
     }
 }
 
+/// Removes the report of the last run.
+pub(crate) fn forget(dir: &Path) -> Result<()> {
+    remove(&dir.join(REPORT))
+}
+
 /// A list of rows that only its owner can read.
 pub(crate) struct List {
     path: PathBuf,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::{account::Account, clock::WallClock, schedule::Schedule, stop_rule::StopRule};
 
+/// The maximum number of requests in flight.
+pub(crate) const MAX_CONCURRENCY: usize = 64;
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
 /// The default time without any response after which a job gives up.
@@ -52,7 +54,7 @@ impl RunOptions {
     /// Sets the maximum number of requests in flight, from 1 to 64; 16 by default.
     #[must_use]
     pub fn concurrency(mut self, requests: usize) -> Self {
-        self.concurrency = requests.clamp(1, 64);
+        self.concurrency = requests.clamp(1, MAX_CONCURRENCY);
         self
     }
 

@@ -2,6 +2,7 @@
 
 mod changed_inputs;
 mod clock;
+mod salvage;
 mod schedule;
 mod stop_on;
 
@@ -59,7 +60,7 @@ struct Service {
     time: Mutex<Option<Duration>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     requests: u64,
     keys: HashMap<String, Vec<SentId>>,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 32] = [
+const LAYERS: [&str; 33] = [
     "account",
     "budget",
     "clock",
@@ -33,6 +33,7 @@ const LAYERS: [&str; 32] = [
     "sender",
     "deliver",
     "run",
+    "salvage",
     "worker",
     "coordinator",
     "job",

@@ -9,7 +9,7 @@ use std::{
 
 use idempost::{Client, call::RateLimit};
 use idempost_bulk::{
-    Account, AccountError, BulkError, DistributeOptions, Ending, JobState, Outcome,
+    Account, AccountError, BulkError, DistributeOptions, Ending, JobState, Outcome, SalvageOptions,
     queue::{ControlState, Intended, Intent, Ledger, Queue, set_state},
     worker::{Worker, WorkerEnding, WorkerOptions},
 };
@@ -239,6 +239,37 @@ async fn a_store_that_is_deleted_mid_run_is_rebuilt_and_no_email_is_sent_under_a
     let report = finished(run).await;
     assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
     service.assert_delivered_once(300);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_salvaged_journal_of_a_distributed_job_costs_no_email() {
+    for store_is_lost in [false, true] {
+        let (mut server, service) = (Server::start(), Service::new());
+        let folder = tempfile::tempdir().expect("a folder");
+        let job = planned(folder.path(), &service.client(), 300).await;
+        let _workers = workers(&server, &service, &job, folder.path(), 2).await;
+        let run = distribute(&server, &job).await;
+        until(|| service.delivered() >= 150).await;
+        run.stop();
+        run.finish().await.expect("a report");
+        let path = job.plan().dir().join("journal");
+        let mut journal = std::fs::read(&path).expect("a journal");
+        let middle = journal.len() / 2;
+        journal[middle..middle + 2_000].fill(0);
+        std::fs::write(&path, journal).expect("written");
+        if store_is_lost {
+            server.kill();
+            server.delete_store();
+            server.restart();
+        }
+        let salvaged = job.salvage(SalvageOptions::default()).await.expect("salvaged");
+        assert_eq!(salvaged.len(), 1);
+        let counts = finished(distribute(&server, &job).await).await.counts;
+        assert_eq!(counts.sent + counts.unknown, 300, "{counts:?}");
+        assert_eq!(counts.unknown > 0, store_is_lost, "{counts:?}");
+        service.assert_delivered_once(if store_is_lost { service.delivered() } else { 300 });
+    }
 }
 
 #[needs("nats-server")]

@@ -1,0 +1,406 @@
+//! Continuing a job whose journal is damaged.
+//!
+//! A new journal gets every readable record. A result whose intent is lost gets one again, as the plan has it. What remains are the batches that
+//! the lost records may have been about.
+//!
+//! # Why nothing is sent twice
+//!
+//! A batch that may have been started is never fresh again. A fresh batch with a lost intent can be any that has no readable record, up to a bound:
+//!
+//! - A run starts the batches that were fresh at its beginning in their order, at most [`MAX_CONCURRENCY`] at once, and only those that were fresh
+//!   get an intent. So when batch *k* has an intent, less than that many batches before *k* may still get their first one. If so many different batches
+//!   have an intent after the lost range, one of them is behind *k*: all lost intents are of batches before the last of these.
+//! - A range that was changed in place held a known number of intents at most, so that *k* is among so many fresh batches, plus those that were
+//!   waiting at the same time.
+//!
+//! Otherwise it can be any, and all of them are unknown: repeating the rest of a job at once would ignore its schedule. Bounded ones get an intent with the
+//! newest time before the lost range, so that their keys seem older than they are, and resuming repeats them or gives them up as it does after a crash. If a
+//! lost record can have split a batch, or rejected rows that another part of the job has sent since, a repetition isn't safe: then the batch is unknown,
+//! and so is every one whose time of the first attempt is lost.
+//!
+//! The journal of a distributed job is a copy of the queue's ledger, which the coordinator reads from its start. So there, such batches become fresh, and the
+//! ledger tells what became of them. If it is lost too, they count as attempted long ago.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    counts::Counts,
+    error::{BulkError, Result},
+    files, folder,
+    journal::{
+        self, BodyHash, Job, Record, UnixMillis,
+        damage::{self, Lost, Piece},
+    },
+    lock::JobLock,
+    plan::Plan,
+    report,
+    run::MAX_CONCURRENCY,
+    state::{BatchState, BatchStates},
+};
+
+const REASON: &str = "the journal was damaged, and the outcome is lost";
+
+/// How [`Job::salvage`](crate::Job::salvage) treats a journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SalvageOptions {
+    truncated: bool,
+    dry_run: bool,
+}
+
+impl SalvageOptions {
+    /// Salvages a readable journal too, and takes records at its end for lost: those of an old copy, or of a file that was cut. Every batch without an
+    /// outcome may then have been started.
+    #[must_use]
+    pub fn truncated(mut self) -> Self {
+        self.truncated = true;
+        self
+    }
+
+    /// Changes nothing.
+    #[must_use]
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+}
+
+/// What was salvaged of the journal of a job, or of one of its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Salvage {
+    /// The ID of the job or part.
+    pub job: String,
+    /// The records that were kept.
+    pub records: u64,
+    /// The unreadable ranges of the journal: the offset and the length, in bytes.
+    pub lost: Vec<(u64, u64)>,
+    /// The rows of this part by outcome.
+    pub counts: Counts,
+    /// The remaining rows that may have been sent. Resuming repeats them under their keys, or they become unknown if these have expired.
+    pub in_flight: u64,
+    /// The damaged journal under its new name; `None` if nothing was changed.
+    pub damaged: Option<PathBuf>,
+}
+
+/// Salvages the damaged journals of a job and its earlier parts. Blocks.
+pub(crate) fn salvage(plan: &Plan, options: SalvageOptions) -> Result<Vec<Salvage>> {
+    let earlier = plan.after().iter().map(|id| plan.dir().with_file_name(id)).filter(|dir| dir.exists());
+    let parts: Vec<_> = earlier.chain([plan.dir().to_owned()]).collect();
+    let salvaged = parts.iter().filter_map(|dir| {
+        let part = Plan::open(dir);
+        part.and_then(|part| of_part(&part, options)).transpose()
+    });
+    let salvaged = salvaged.collect::<Result<Vec<_>>>()?;
+    if !options.dry_run && !salvaged.is_empty() {
+        // They have the counts of the damaged journal.
+        parts.iter().try_for_each(|dir| report::forget(dir))?;
+    }
+    Ok(salvaged)
+}
+
+fn of_part(plan: &Plan, options: SalvageOptions) -> Result<Option<Salvage>> {
+    let _lock = JobLock::acquire(plan.dir())?;
+    let path = plan.dir().join(folder::JOURNAL);
+    let mut states = BatchStates::new(plan.batches());
+    match journal::read(&path, |record| states.apply(&record)) {
+        Ok(()) if options.truncated && path.exists() => {}
+        Ok(()) => return Ok(None),
+        Err(BulkError::JournalDamaged { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let mut salvager = Salvager::new(plan, plan.requests()?, has_retries(plan)?);
+    damage::read(&files::read(&path)?, |piece| match piece {
+        Piece::Record(record) => salvager.record(&record),
+        Piece::Lost(lost) => {
+            salvager.lose(lost);
+            Ok(())
+        }
+    })?;
+    salvager.finish(options.truncated)?;
+    let Salvager { states, journal, records, lost, .. } = salvager;
+    let count =
+        |wanted: fn(BatchState) -> bool| plan.count_emails(|batch| states.state(batch).is_some_and(wanted));
+    let in_flight = count(|state| matches!(state, BatchState::Maybe { .. }))?;
+    let counts = Counts { remaining: count(|state| !state.is_terminal())?, ..states.settled() };
+    counts.check(plan.counts().valid)?;
+    let damaged = if options.dry_run {
+        None
+    } else {
+        folder::forget_seen_intents(plan.dir())?;
+        Some(replace(&path, &journal)?)
+    };
+    Ok(Some(Salvage { job: plan.id().to_owned(), records, lost, counts, in_flight, damaged }))
+}
+
+/// Returns whether a later part has sent rows of this one again.
+fn has_retries(plan: &Plan) -> Result<bool> {
+    let jobs = files::parent(plan.dir());
+    let entries = fs::read_dir(jobs).map_err(BulkError::io("read", jobs))?;
+    let later = entries.flatten().filter_map(|entry| Plan::read(&entry.path()).ok());
+    let mut later = later.filter(|later| later.after().iter().any(|id| id == plan.id()));
+    Ok(later.any(|later| later.counts().retried_rejected + later.counts().retried_unknown > 0))
+}
+
+/// Replaces the journal. The damaged one stays beside it under the returned name; at no time is there none.
+fn replace(path: &Path, journal: &[u8]) -> Result<PathBuf> {
+    for n in 1.. {
+        let kept = path.with_file_name(format!("{}.damaged-{n}", folder::JOURNAL));
+        if kept.exists() {
+            continue;
+        }
+        // Not every file system has hard links.
+        let linked = fs::hard_link(path, &kept).or_else(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Err(error),
+            _ => fs::copy(path, &kept).and_then(|_| fs::File::open(&kept)?.sync_all()),
+        });
+        linked.map_err(BulkError::io("write", &kept))?;
+        files::replace(path, journal)?;
+        return Ok(kept);
+    }
+    Err(BulkError::NotRunnable("the job has too many damaged journals".to_owned()))
+}
+
+/// Builds the new journal.
+struct Salvager<'a, F> {
+    plan: &'a Plan,
+    request: F,
+    /// Another part has sent rows of this one again.
+    has_retries: bool,
+    states: BatchStates,
+    journal: Vec<u8>,
+    records: u64,
+    lost: Vec<(u64, u64)>,
+    /// When the first process started; `None` if its record is lost.
+    started: Option<UnixMillis>,
+    newest: Option<UnixMillis>,
+    /// No lost intent is older than this; `None` if the records before the lost ones are lost too.
+    since: Option<UnixMillis>,
+    /// Whether records are lost.
+    is_lossy: bool,
+    /// The maximum number of lost intents, without those that were restored; `None` for any number.
+    intents: Option<u64>,
+    /// Whether lost records can have split or rejected a batch, so that it can't be repeated.
+    outcomes: bool,
+    /// The open batches that lost records can have split or rejected.
+    doubtful: BTreeSet<u32>,
+    /// The batches with an intent since the last lost one, as long as there are too few to bound it.
+    recent: Option<BTreeSet<u32>>,
+    /// Lost intents before others are of batches below this.
+    limit: u32,
+}
+
+impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
+    fn new(plan: &'a Plan, request: F, has_retries: bool) -> Self {
+        Self {
+            plan,
+            request,
+            has_retries,
+            states: BatchStates::new(plan.batches()),
+            journal: Vec::new(),
+            records: 0,
+            lost: Vec::new(),
+            started: None,
+            newest: None,
+            since: None,
+            is_lossy: false,
+            intents: Some(0),
+            outcomes: false,
+            doubtful: BTreeSet::new(),
+            recent: None,
+            limit: 0,
+        }
+    }
+
+    fn lose(&mut self, Lost { offset, bytes, intents, splits }: Lost) {
+        self.lost.push((offset, bytes));
+        self.lose_records(intents, splits);
+    }
+
+    fn lose_records(&mut self, intents: Option<u64>, splits: bool) {
+        if !std::mem::replace(&mut self.is_lossy, true) {
+            self.since = self.newest;
+        }
+        self.intents = self.intents.zip(intents).map(|(before, more)| before + more);
+        if splits || self.has_retries {
+            self.outcomes = true;
+            let whole = self.states.maybe().filter(|batch| !self.states.is_split(*batch));
+            self.doubtful.extend(whole);
+        }
+        if intents != Some(0) {
+            self.recent = Some(BTreeSet::new());
+        }
+    }
+
+    /// The records contradict each other, so bytes are missing, anywhere before.
+    fn lose_unseen(&mut self) {
+        self.lose_records(None, true);
+        self.since = self.started;
+    }
+
+    /// Adds a readable record.
+    fn record(&mut self, record: &Record) -> Result<()> {
+        match record {
+            Record::Job(job) => {
+                if *job.id != *self.plan.id() {
+                    let message = format!("the journal belongs to job {}, not {}", job.id, self.plan.id());
+                    return Err(BulkError::PlanChanged(message));
+                }
+                if !self.is_lossy {
+                    self.started.get_or_insert(job.started);
+                }
+                self.newest = self.newest.max(Some(job.started));
+            }
+            // Another one follows if it still holds.
+            Record::Finished(_) => return Ok(()),
+            _ => self.begin()?,
+        }
+        let batch = batch(record);
+        let before = batch.map(|batch| self.state(batch)).transpose()?;
+        match (record, batch, before) {
+            (Record::Intent { at, .. }, Some(batch), _) => {
+                self.doubtful.remove(&batch);
+                self.newest = self.newest.max(Some(*at));
+                self.bound(batch);
+            }
+            (Record::NotSent { .. }, Some(batch), _) => {
+                self.doubtful.remove(&batch);
+            }
+            (_, Some(batch), Some(BatchState::Fresh)) => {
+                self.restore_intent(batch)?;
+                if self.since.is_none() && matches!(record, Record::Split { .. }) {
+                    return self.give_up(batch);
+                }
+            }
+            _ => {}
+        }
+        if self.add(record)? {
+            self.records += 1;
+            return Ok(());
+        }
+        self.lose_unseen();
+        batch.map_or(Ok(()), |batch| self.give_up(batch))
+    }
+
+    /// Makes sure that the journal starts with the job.
+    fn begin(&mut self) -> Result<()> {
+        if self.states.job().is_none() {
+            if !self.is_lossy {
+                self.lose_unseen();
+            }
+            let started = self.since.unwrap_or_default();
+            self.add(&Record::Job(Job { id: self.plan.id().into(), started }))?;
+        }
+        Ok(())
+    }
+
+    /// Bounds the lost intents by one that is readable.
+    fn bound(&mut self, batch: u32) {
+        let Some(recent) = &mut self.recent else { return };
+        recent.insert(batch);
+        if recent.len() >= MAX_CONCURRENCY {
+            self.limit = self.limit.max(recent.last().copied().unwrap_or_default());
+            self.recent = None;
+        }
+    }
+
+    /// Adds the intent of a batch whose other records are readable.
+    fn restore_intent(&mut self, batch: u32) -> Result<()> {
+        match &mut self.intents {
+            Some(0) => self.lose_unseen(),
+            Some(intents) => *intents -= 1,
+            None => {}
+        }
+        self.add_intent(batch).map(drop)
+    }
+
+    /// Adds an intent as the plan has it, and returns its number of emails.
+    fn add_intent(&mut self, batch: u32) -> Result<u16> {
+        let (emails, hash) = (self.request)(batch)?;
+        // Without a bound, the batch has an outcome or gets one, and the time is only shown.
+        let planned =
+            || self.plan.created().parse::<jiff::Timestamp>().ok()?.as_millisecond().try_into().ok();
+        let at = self.since.unwrap_or_else(|| UnixMillis(planned().unwrap_or(0)));
+        self.add(&Record::Intent { batch, emails, at, hash })?;
+        Ok(emails)
+    }
+
+    /// Ends a batch that may have been sent.
+    fn give_up(&mut self, batch: u32) -> Result<()> {
+        self.add(&Record::Unknown { batch, reason: REASON.into() }).map(drop)
+    }
+
+    /// Adds a record, unless it contradicts those before.
+    fn add(&mut self, record: &Record) -> Result<bool> {
+        if self.states.apply(record).is_err() {
+            return Ok(false);
+        }
+        damage::write(&mut self.journal, record).map(|()| true)
+    }
+
+    fn state(&self, batch: u32) -> Result<BatchState> {
+        let missing =
+            || BulkError::PlanChanged(format!("the journal has batch {batch}, which the plan doesn't have"));
+        self.states.state(batch).ok_or_else(missing)
+    }
+
+    /// Ends the batches that lost records may have been about, or makes them open.
+    fn finish(&mut self, truncated: bool) -> Result<()> {
+        if truncated {
+            self.lose_records(None, true);
+        }
+        self.begin()?;
+        if folder::is_distributed(self.plan.dir()) {
+            for batch in std::mem::take(&mut self.doubtful) {
+                self.add(&Record::NotSent { batch })?;
+            }
+            return Ok(());
+        }
+        let unbounded = match (&self.recent, self.intents) {
+            // Every lost intent was restored.
+            (_, Some(0)) | (None, _) => 0,
+            (Some(_), Some(intents)) => {
+                usize::try_from(intents).unwrap_or(usize::MAX).saturating_add(MAX_CONCURRENCY - 1)
+            }
+            (Some(_), None) => usize::MAX,
+        };
+        let limit = if self.intents == Some(0) { 0 } else { self.limit };
+        let lost = self.states.fresh().enumerate().filter(|(n, batch)| *n < unbounded || *batch < limit);
+        for batch in lost.map(|(_, batch)| batch).collect::<Vec<_>>() {
+            let emails = self.add_intent(batch)?;
+            if self.since.is_none() || unbounded == usize::MAX || self.is_final(emails) {
+                self.give_up(batch)?;
+            }
+        }
+        for batch in std::mem::take(&mut self.doubtful) {
+            let emails = self.states.situation(batch, UnixMillis(0)).emails;
+            let is_open = self.states.is_open(batch) && !self.states.is_split(batch);
+            if is_open && self.is_final(emails) {
+                self.give_up(batch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether a batch of this many emails can't be repeated after a loss of outcomes.
+    fn is_final(&self, emails: u16) -> bool {
+        self.outcomes && (emails > 1 || self.has_retries)
+    }
+}
+
+fn batch(record: &Record) -> Option<u32> {
+    match record {
+        Record::Job(_) | Record::Rate(_) | Record::Finished(_) => None,
+        Record::Intent { batch, .. }
+        | Record::Result { batch, .. }
+        | Record::Partial { batch, .. }
+        | Record::NotSent { batch }
+        | Record::Unknown { batch, .. }
+        | Record::Rejected { batch, .. }
+        | Record::Split { batch } => Some(*batch),
+    }
+}
