@@ -20,6 +20,7 @@ mod resume;
 mod retry;
 mod rows;
 mod running;
+mod salvage;
 mod schedule;
 mod send;
 mod status;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Report(report::Args),
     Reconcile(reconcile::Args),
     Retry(Box<retry::Args>),
+    Salvage(salvage::Args),
     Doctor(doctor::Args),
     #[command(visible_alias = "ls")]
     List(list::Args),
@@ -64,6 +66,7 @@ impl Command {
                 | Self::Report(_)
                 | Self::Pause(_)
                 | Self::Delete(_)
+                | Self::Salvage(_)
                 | Self::List(_)
         )
     }
@@ -86,6 +89,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Report(args) => report::run(args, context).await,
         Command::Reconcile(args) => reconcile::run(args, context).await,
         Command::Retry(args) => retry::run(*args, context).await,
+        Command::Salvage(args) => salvage::run(args, context).await,
         Command::Doctor(args) => doctor::run(args, context).await,
         Command::List(args) => list::run(args, context).await,
         Command::Worker(args) => worker::run(args, context).await,

@@ -35,6 +35,11 @@ pub(super) fn of(error: BulkError) -> Fail {
         BulkError::Io { action, path, source } => {
             Fail::local(format!("couldn't {action} {}", path.display()), source)
         }
+        error @ BulkError::JournalDamaged { .. } => Fail::Local {
+            message: error.to_string(),
+            source: None,
+            hint: Some("to continue with what is readable: idempost bulk salvage JOB".to_owned()),
+        },
         error => Fail::Local { message: error.to_string(), source: None, hint: None },
     }
 }
@@ -52,7 +57,7 @@ pub(super) fn of_run(error: BulkError, resume: Option<&str>) -> Fail {
         _ => None,
     };
     match of(error) {
-        Fail::Local { message, source, .. } => Fail::Local { message, source, hint },
+        Fail::Local { message, source, hint: other } => Fail::Local { message, source, hint: hint.or(other) },
         fail => fail,
     }
 }

@@ -1,5 +1,7 @@
 //! The commands around a job: list, status, report, doctor.
 
+use idempost_reference_server::faults::{Action, Rule};
+
 use super::{Bench, MESSAGE};
 
 #[test]
@@ -44,6 +46,56 @@ fn a_damaged_job_is_listed() {
     assert!(listed.stderr.contains("damaged at byte"), "{}", listed.stderr);
     assert_eq!(listed.ok(), format!("damaged\t{folder}\n"));
     assert_eq!(bench.bulk(&["list", "--json"]).json()["data"][0]["state"], "damaged");
+}
+
+#[test]
+fn a_damaged_job_is_salvaged_and_resumed() {
+    // F-09
+    let bench = Bench::with(250);
+    bench.service.core().faults().add(Rule::new(Action::Stall).after(1).always());
+    let mut child = bench.start(&["--concurrency", "1"]);
+    bench.until_asked(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.service.core().faults().clear();
+    assert!(bench.bulk(&["salvage"]).stderr.contains("isn't damaged"));
+    let folder = bench.bulk(&["list", "--json"]).json()["data"][0]["folder"].as_str().unwrap().to_owned();
+    let journal = std::path::Path::new(&folder).join("journal");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    // In the IDs of the first request.
+    bytes[400] ^= 1;
+    std::fs::write(&journal, &bytes).unwrap();
+    let stderr = bench.bulk(&["resume"]).fails(1);
+    assert!(stderr.contains("damaged at byte") && stderr.contains("bulk salvage"), "{stderr}");
+    let dry = bench.bulk(&["salvage", "--dry-run", "--json"]).json();
+    assert_eq!(std::fs::read(&journal).unwrap(), bytes);
+    let salvaged = bench.bulk(&["salvage", "--json"]).json();
+    let (dry, salvaged) = (&dry["data"][0], &salvaged["data"][0]);
+    assert_eq!((&dry["dry_run"], &salvaged["dry_run"]), (&true.into(), &false.into()));
+    for (field, value) in [("sent", 0), ("unknown", 0), ("in_flight", 200), ("remaining", 250)] {
+        assert_eq!((&dry[field], &salvaged[field]), (&value.into(), &value.into()), "{field}: {salvaged}");
+    }
+    assert_eq!(std::fs::read(salvaged["damaged_journal"].as_str().unwrap()).unwrap(), bytes);
+    bench.bulk(&["resume"]).ok();
+    bench.each_got_one(250);
+    bench.bulk(&["salvage", "nobody"]).fails(5);
+}
+
+#[test]
+fn a_truncated_job_is_salvaged_without_sending_it_again() {
+    // F-09
+    let bench = Bench::with(250);
+    bench.send(&[]).ok();
+    let folder = bench.bulk(&["list", "--json"]).json()["data"][0]["folder"].as_str().unwrap().to_owned();
+    let journal = std::path::Path::new(&folder).join("journal");
+    let bytes = std::fs::read(&journal).unwrap();
+    std::fs::write(&journal, &bytes[..bytes.len() / 2]).unwrap();
+    let ran = bench.bulk(&["salvage", "--truncated"]);
+    assert!(ran.fails(9).contains("the outcome of "), "{}", bench.bulk(&["status"]).stdout);
+    bench.bulk(&["resume"]).fails(9);
+    bench.each_got_one(250);
+    let status = bench.bulk(&["status", "--json"]).json();
+    assert_eq!(status["sent"].as_u64().unwrap() + status["unknown"].as_u64().unwrap(), 250, "{status}");
 }
 
 #[test]
