@@ -244,7 +244,8 @@ fn suggesting_nouns(mut error: clap::Error, arguments: &[OsString]) -> clap::Err
     }
     let nouns =
         tree.get_subcommands().filter(|noun| !noun.is_hide_set() && noun.find_subcommand(&verb).is_some());
-    let commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();
+    let mut commands: Vec<_> = nouns.map(|noun| format!("{} {verb}", noun.get_name())).collect();
+    commands.reverse();
     // If most nouns have the verb, a suggestion is useless.
     if (1..=MAX_SUGGESTED).contains(&commands.len()) {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(commands));

@@ -352,7 +352,10 @@ fn value_rule(error: &clap::Error) -> String {
 fn usage(error: &clap::Error, arguments: &[OsString]) -> Fail {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
-        Some(ContextValue::Strings(texts)) => Some(texts.join("` or `")),
+        // Clap lists the best suggestion last.
+        Some(ContextValue::Strings(texts)) => {
+            Some(texts.iter().rev().map(String::as_str).collect::<Vec<_>>().join("` or `"))
+        }
         _ => None,
     };
     let rendered = error.render().to_string();

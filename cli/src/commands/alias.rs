@@ -94,6 +94,9 @@ fn set(name: &str, command: &str, root: &clap::Command, context: &Context) -> Re
         flags.reject("exclusive", format!("`{name}` is a command of the program"), "NAME", name);
     }
     if let Err(rule) = target(command, root) {
+        let first = command.split_whitespace().next();
+        let nested = all(&context.env).iter().any(|(alias, _)| first == Some(alias));
+        let rule = if nested { "an alias can't contain another alias".to_owned() } else { rule };
         flags.reject("unknown", rule, "COMMAND", command);
     }
     flags.finish()?;
