@@ -28,9 +28,9 @@ impl Shell {
     }
 
     /// Passes a command its input and waits for it; its output goes to standard error.
-    pub(crate) async fn feed(command: &str, input: &[u8], variable: (&str, &str)) -> Result<(), String> {
+    pub(crate) async fn feed(command: &str, input: &[u8], variables: &[(&str, &str)]) -> Result<(), String> {
         let mut shell = Self::start(command, |shell| {
-            shell.stdin(Stdio::piped()).stdout(std::io::stderr()).env(variable.0, variable.1);
+            shell.stdin(Stdio::piped()).stdout(std::io::stderr()).envs(variables.iter().copied());
         })?;
         if let Some(mut stdin) = shell.child.stdin.take() {
             // The command may exit without reading its input.

@@ -79,8 +79,7 @@ impl ConfigFile {
             Diagnostic { hint: Some(hint.to_owned()), ..Diagnostic::new("secret", rule, Some(origin(key))) }
         });
         let shapes = wrong_shapes(document.as_table());
-        let shapes =
-            shapes.into_iter().map(|(span, rule)| Diagnostic::new("type", rule, Some(origin(span))));
+        let shapes = shapes.into_iter().map(|(span, rule)| Diagnostic::new("type", rule, Some(origin(span))));
         let found: Vec<_> = found.chain(shapes).collect();
         if found.is_empty() {
             Ok(Self { path: path.to_owned(), text, shown, document })

@@ -5,6 +5,7 @@ mod changed;
 pub(crate) mod distributed;
 mod feedback;
 mod interrupted;
+mod on_end;
 mod refused;
 mod rows;
 mod schedule;

@@ -135,6 +135,17 @@ fn time(unix_ms: u64) -> Option<String> {
     jiff::Timestamp::from_millisecond(unix_ms.cast_signed()).ok().map(|time| time.to_string())
 }
 
+/// The object for programs.
+pub(super) fn document(job: &Job, report: &Report) -> Value {
+    let mut document = json!({ "object": "bulk_report", "folder": job.plan().dir() });
+    if let (Some(document), Ok(Value::Object(fields))) =
+        (document.as_object_mut(), serde_json::to_value(report))
+    {
+        document.extend(fields);
+    }
+    document
+}
+
 /// Prints a report; `complete_since` says that the job was complete before the command, which sent nothing.
 pub(super) fn print(
     job: &Job,
@@ -142,15 +153,10 @@ pub(super) fn print(
     complete_since: Option<Timestamp>,
     context: &Context,
 ) -> Result<(), Fail> {
-    let mut document = json!({ "object": "bulk_report", "folder": job.plan().dir() });
+    let mut document = document(job, report);
     if let Some(since) = complete_since {
         document["already_complete"] = true.into();
         document["complete_since"] = since.to_string().into();
-    }
-    if let (Some(document), Ok(Value::Object(fields))) =
-        (document.as_object_mut(), serde_json::to_value(report))
-    {
-        document.extend(fields);
     }
     let counts = &report.counts;
     let mut parts = vec![format!("{} sent", number(counts.sent))];

@@ -8,6 +8,7 @@ use idempost::Client;
 use idempost::problem::Problem;
 use idempost_bulk::queue::{Priority, QueueOptions};
 use idempost_bulk::{Account, DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
+use serde_json::{Value, json};
 
 use super::account::AccountArgs;
 use super::job::{self, Jobs};
@@ -16,6 +17,7 @@ use super::queue::{self, QueueArgs};
 use super::schedule::ScheduleArgs;
 use super::words::{count, duration};
 use super::{failure, report};
+use crate::actions::shell::Shell;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::input::flags::Flags;
@@ -58,6 +60,12 @@ pub(super) struct RunArgs {
     /// Serve the job's figures for Prometheus at http://ADDRESS/metrics while it runs, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
     metrics_address: Option<String>,
+    /// Command to run when the job has ended, paused or stopped, with its report as JSON on standard input
+    ///
+    /// IDEMPOST_JOB is the job's ID, and IDEMPOST_STATE is finished, paused, stopped, canceled, unavailable, unauthorized or failed. The command doesn't
+    /// run if the job was complete before. If it fails after all rows were sent, the exit code is 1. Its output goes to standard error.
+    #[arg(long, value_name = "COMMAND", hide_short_help = true)]
+    on_end: Option<String>,
     #[command(flatten)]
     schedule: ScheduleArgs,
     #[command(flatten)]
@@ -75,6 +83,8 @@ pub(super) struct Options {
     pub(super) batch_size: Option<u64>,
     /// Where to serve the figures of the job.
     metrics: Option<SocketAddr>,
+    /// The command to run at the end.
+    on_end: Option<String>,
     run: RunOptions,
     /// The queue of a distributed job, with the options that apply to it.
     distributed: Option<(QueueOptions, DistributeOptions)>,
@@ -141,7 +151,8 @@ impl RunArgs {
         });
         let batch_size = schedule.and_then(|schedule| schedule.smallest_cap());
         let same_account = self.account.same_account;
-        Options { max_rps, same_account, batch_size, metrics, run: moved_clock(run), distributed }
+        let on_end = self.on_end.clone();
+        Options { max_rps, same_account, batch_size, metrics, on_end, run: moved_clock(run), distributed }
     }
 }
 
@@ -277,13 +288,46 @@ pub(super) async fn run(
         }
     }
     drop(progress);
-    let report = run.finish().await.map_err(|error| failure::of_run(error, resume.as_deref()))?;
-    match report::print(job, &report, complete_since, context) {
-        // The result stands, and the exit code tells it.
-        Err(Fail::BrokenPipe) | Ok(()) => {}
-        Err(fail) => return Err(fail),
+    let (ended, document) = match run.finish().await {
+        Ok(report) => {
+            let ended = match report::print(job, &report, complete_since, context) {
+                // The result stands, and the exit code tells it.
+                Err(Fail::BrokenPipe) | Ok(()) => end(job, &report, stopped_by, resume.as_deref()).await,
+                failed => failed,
+            };
+            (ended, report::document(job, &report))
+        }
+        Err(error) => {
+            let (id, folder, why) = (job.plan().id(), job.plan().dir(), error.to_string());
+            let document = json!({ "object": "bulk_report", "job": id, "folder": folder, "state": "failed", "reason": why });
+            (Err(failure::of_run(error, resume.as_deref())), document)
+        }
+    };
+    let Some(command) = &options.on_end else { return ended };
+    let told = unless_interrupted(signals, run_on_end(command, job, document)).await;
+    match (ended, told) {
+        (Ok(()), told) => told,
+        (Err(fail), Ok(())) => Err(fail),
+        (Err(fail), Err(other)) => {
+            context.out.warn(&crate::output::report::message(&other));
+            Err(fail)
+        }
     }
-    end(job, &report, stopped_by, resume.as_deref()).await
+}
+
+/// Runs the command of `--on-end`.
+async fn run_on_end(command: &str, job: &Job, mut report: Value) -> Result<(), Fail> {
+    let is_canceled = job.status().await.is_ok_and(|status| status.state == JobState::Canceled);
+    if is_canceled && report["state"] == "stopped" {
+        report["state"] = "canceled".into();
+    }
+    let state = report["state"].as_str().unwrap_or_default();
+    let variables = [("IDEMPOST_JOB", job.plan().id()), ("IDEMPOST_STATE", state)];
+    Shell::feed(command, report.to_string().as_bytes(), &variables).await.map_err(|why| Fail::Local {
+        message: format!("--on-end: {why}"),
+        source: None,
+        hint: Some(format!("what was sent stays as it is: idempost bulk report {}", job.plan().id())),
+    })
 }
 
 /// The measured rate of the last seconds.

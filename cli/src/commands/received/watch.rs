@@ -196,7 +196,7 @@ impl Watch<'_> {
                 Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
                 Err(error) => return Err(error.into()),
             };
-            Shell::feed(command, email.to_string().as_bytes(), ("IDEMPOST_EMAIL_ID", &id)).await.map_err(
+            Shell::feed(command, email.to_string().as_bytes(), &[("IDEMPOST_EMAIL_ID", &id)]).await.map_err(
                 |why| {
                     Fail::error(format!("--exec, received email {id}: {why}"))
                         .hint("the next watch starts with this email")
