@@ -14,9 +14,9 @@ use idempost::{
 };
 use serde_json::{Map, Value};
 
-use super::body_builder::{flag_origin, is_within, narrow};
 use super::document::Document;
 use super::json;
+use super::origins::{flag_origin, is_within, narrow};
 use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
 use crate::settings::keys;
