@@ -281,7 +281,7 @@ async fn attempts<L: Ledger>(
                 let since = *failing_since.get_or_insert_with(Instant::now);
                 if since.elapsed() >= MAX_FAILING && ledger.is_responsive() {
                     let reason =
-                        format!("the service kept failing for this batch alone; last result: {reason}");
+                        format!("the service kept failing for this batch only; last result: {reason}");
                     let record = Record::Unknown { batch, reason: reason.into() };
                     return Ok(Attempted::Settled(record, Delivery::Ended));
                 }

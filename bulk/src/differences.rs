@@ -39,7 +39,7 @@ impl fmt::Display for Differences {
         }
         write!(f, "  rows only in the job       {missing}")?;
         if !fields.is_empty() {
-            write!(f, "\n  different besides the rows {}", fields.join(", "))?;
+            write!(f, "\n  also different: {}", fields.join(", "))?;
         }
         Ok(())
     }

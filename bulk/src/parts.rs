@@ -43,7 +43,7 @@ impl Part {
         let held = lock::is_held(dir)?;
         if canceled && held {
             let message =
-                format!("job {} is canceled and still running; wait until it has stopped", plan.id());
+                format!("job {} was canceled but is still running; wait until it has stopped", plan.id());
             return Err(BulkError::NotRunnable(message));
         }
         let (mut states, mut outcomes) = (BatchStates::new(plan.batches()), HashMap::new());

@@ -108,7 +108,7 @@ impl Search {
                 });
             }
             if search.rows.len() > MAX_ROWS {
-                let rule = "more than 100,000 rows are unknown, too many to look for";
+                let rule = "more than 100,000 rows have an unknown outcome, which is too many to look up";
                 return Err(BulkError::NotRunnable(rule.to_owned()));
             }
             Ok(())

@@ -62,8 +62,7 @@ impl Template {
                 None => (source[inner..close].trim(), None),
             };
             if !is_name(name) {
-                let message =
-                    "a placeholder is `{{{NAME}}}` or `{{{NAME|fallback}}}`, its name of A-Z a-z 0-9 _";
+                let message = "a placeholder must be `{{{NAME}}}` or `{{{NAME|fallback}}}`, with a name of A-Z a-z 0-9 _";
                 problems.push(problem(path, source, open, message, &source[open..at]));
                 continue;
             }

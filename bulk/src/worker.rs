@@ -253,7 +253,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
         loop {
             let reason = match self.try_join().await {
                 Ok(Some(joined)) => return Ok(joined),
-                Ok(None) => "the queue doesn't know the job yet".to_owned(),
+                Ok(None) => "the job isn't in the queue yet".to_owned(),
                 Err(BulkError::Queue(error))
                     if error.is_transient() || matches!(error, QueueError::Clock { .. }) =>
                 {
@@ -295,7 +295,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
         self.sending.check_service(plan.origin(), plan.profile())?;
         if plan.id() != self.backend.job() {
             return Err(BulkError::PlanChanged(format!(
-                "the files in the queue are those of job {}",
+                "the files in the queue belong to job {}",
                 plan.id()
             )));
         }

@@ -293,7 +293,7 @@ impl Context {
             CredentialKind::ApiKey => {
                 let key = credentials.api_key_here()?;
                 let gone = || {
-                    Fail::auth("the stored API key has disappeared; nothing was sent")
+                    Fail::auth("the stored API key no longer exists; nothing was sent")
                         .hint(credentials::LOGIN)
                 };
                 key.map(|key| Stored::Key(key.key)).ok_or_else(gone)

@@ -79,7 +79,7 @@ pub(crate) struct Global {
     /// The original recipients are kept in the headers X-Original-To, X-Original-Cc and X-Original-Bcc, and the first one in the subject.
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) redirect_to: Vec<String>,
-    /// Timeout of a request including retries: 30s, 2m
+    /// Timeout for a request including retries, such as 30s or 2m
     #[arg(long, global = true, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
     /// Maximum number of retries, where retrying is safe

@@ -153,7 +153,8 @@ fn enough_files() -> Result<(), Fail> {
     if allowed >= NEEDED || setrlimit(Resource::Nofile, wanted).is_ok() {
         return Ok(());
     }
-    let message = format!("the limit of open files is {allowed}, but {NEEDED} are needed; nothing was done");
+    let message =
+        format!("the open-file limit is {allowed}, but {NEEDED} files are needed; nothing was done");
     Err(Fail::error(message).hint(format!("raise the limit: ulimit -n {NEEDED}")))
 }
 

@@ -49,7 +49,7 @@ pub enum PersistenceError {
     InUse,
     /// A later version wrote it.
     #[error(
-        "a newer version of this program wrote it (format {found}; this one knows formats up to {known})"
+        "it was written by a newer version of this program (format {found}; this version supports formats up to {known})"
     )]
     Newer {
         /// The format of the file.
@@ -58,7 +58,9 @@ pub enum PersistenceError {
         known: u64,
     },
     /// An older version of this program wrote it, with a different format of emails. It was left unchanged.
-    #[error("an older version of this program wrote it (format {found}; this one knows format {known})")]
+    #[error(
+        "it was written by an older version of this program (format {found}; this version supports format {known})"
+    )]
     Older {
         /// The format of the file.
         found: u64,

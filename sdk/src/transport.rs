@@ -134,7 +134,7 @@ pub(crate) async fn send_until(
 /// The error of a request that got no connection within its time limit.
 fn unconnected(url: &Url) -> TransportError {
     let error = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Connect)
-        .caused_by("there was no connection within the time limit");
+        .caused_by("no connection could be established within the time limit");
     match authority(url) {
         Some(host) => error.at(host),
         None => error,

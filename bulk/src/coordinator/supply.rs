@@ -47,7 +47,7 @@ impl<B: Backend> Coordinator<B> {
             }
             ControlState::Finished if !self.states.is_complete() => {
                 return Err(BulkError::NotRunnable(format!(
-                    "job {} was finished by another coordinator, whose folder has the report",
+                    "job {} was finished by another coordinator; the report is in its folder",
                     self.plan.id(),
                 )));
             }

@@ -67,7 +67,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut object = Map::new();
         while let Some((name, Strict(value))) = fields.next_entry::<String, Strict>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("the object has `{name}` twice")));
+                return Err(A::Error::custom(format_args!("the object contains `{name}` twice")));
             }
             object.insert(name, value);
         }

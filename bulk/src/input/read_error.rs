@@ -37,12 +37,14 @@ impl ReadError {
                 let at = at(position);
                 (
                     "size",
-                    format!("{at}: a row has at most {MAX_ROW} bytes; is a quote or a line break missing?"),
+                    format!(
+                        "{at}: a row must have at most {MAX_ROW} bytes; is a quote or a line break missing?"
+                    ),
                 )
             }
             Self::TooManyColumns(position) => {
                 let at = at(position);
-                ("count", format!("{at}: a row has at most {MAX_COLUMNS} columns"))
+                ("count", format!("{at}: a row must have at most {MAX_COLUMNS} columns"))
             }
             Self::Unclosed(position) => {
                 ("quote", format!("{}: a quote in this row is never closed", at(position)))

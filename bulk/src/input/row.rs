@@ -102,7 +102,7 @@ impl<'a> Row<'a> {
             }
             blank = false;
             if cell.len() > MAX_FIELD {
-                let rule = format!("a field has at most {MAX_FIELD} bytes; is a quote missing?");
+                let rule = format!("a field must have at most {MAX_FIELD} bytes; is a quote missing?");
                 let problem = Problem::new("", "size", rule).found(format_args!("{} bytes", cell.len()));
                 problems.push(RowProblem::new(position, columns.names[index].as_str(), problem));
                 continue;
@@ -178,7 +178,7 @@ impl<'a> Row<'a> {
                         }
                     }
                 }
-                Some(other) => wrong("/variables".to_owned(), "`variables` is a JSON object", &other),
+                Some(other) => wrong("/variables".to_owned(), "`variables` must be a JSON object", &other),
             }
             match object.remove("attachment") {
                 None | Some(Value::Null) => {}
@@ -189,7 +189,11 @@ impl<'a> Row<'a> {
                     );
                 }
                 Some(other) => {
-                    wrong("/attachment".to_owned(), "`attachment` is a path or an array of paths", &other);
+                    wrong(
+                        "/attachment".to_owned(),
+                        "`attachment` must be a path or an array of paths",
+                        &other,
+                    );
                 }
             }
         }

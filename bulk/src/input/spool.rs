@@ -88,7 +88,7 @@ fn copy_up_to(name: &str, mut from: impl Read, to: &Path, max_size: u64, free: u
     }
     let size = file.metadata().map_err(BulkError::io("read", to))?.len();
     if size > limit && free < max_size {
-        let message = format!("{name} has more than the {free} bytes that the disk has room for");
+        let message = format!("{name} is larger than the free disk space of {free} bytes");
         return Err(BulkError::io("write", to)(io::Error::new(io::ErrorKind::StorageFull, message)));
     }
     if size > limit {

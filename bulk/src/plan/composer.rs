@@ -130,7 +130,9 @@ impl Composer {
             }));
         }
         if own + files_size > ATTACHMENTS_ENCODED_BYTES {
-            let rule = format!("the attachments have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64");
+            let rule = format!(
+                "the attachments must have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64 encoding"
+            );
             let problem = Problem::new("", "size", rule).found(format_args!("{} bytes", own + files_size));
             problems.push(RowProblem::new(position, "attachment", problem));
         }
@@ -139,8 +141,9 @@ impl Composer {
                 Values::Cells { .. } => format!("var:{name}"),
                 Values::List(_) => format!("/variables/{name}"),
             };
-            let rule =
-                format!("the variable `{name}` of `{field}` has no value, and its placeholder no fallback");
+            let rule = format!(
+                "the variable `{name}` in `{field}` has no value, and its placeholder has no fallback"
+            );
             let problem = RowProblem::new(position, column, Problem::new("", "required", rule));
             if !problems.contains(&problem) {
                 problems.push(problem);
@@ -245,7 +248,11 @@ impl Composer {
         let absolute = fs::canonicalize(self.folder.join(path)).map_err(unreadable)?;
         if !absolute.starts_with(&self.folder) {
             let folder = self.folder.display();
-            return Err(Problem::new("", "file", format!("an attachment is a file in {folder} or below")));
+            return Err(Problem::new(
+                "",
+                "file",
+                format!("an attachment must be a file in or below {folder}"),
+            ));
         }
         let metadata = fs::metadata(&absolute).map_err(unreadable)?;
         if !metadata.is_file() {

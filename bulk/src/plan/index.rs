@@ -74,7 +74,7 @@ impl IndexWriter {
     pub(super) fn push(&mut self, entry: Entry) -> Result<()> {
         let bytes = entry.to_bytes();
         self.hasher.update(&bytes);
-        let too_many = || BulkError::NotRunnable("a job has at most 4,294,967,295 requests".to_owned());
+        let too_many = || BulkError::NotRunnable("a job must have at most 4,294,967,295 requests".to_owned());
         self.entries = self.entries.checked_add(1).ok_or_else(too_many)?;
         self.file.write_all(&bytes).map_err(BulkError::io("write", &self.path))
     }

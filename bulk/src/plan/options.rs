@@ -92,7 +92,7 @@ impl PlanOptions {
             );
         }
         if self.limit == Some(0) {
-            problems.push(problem("range", "the limit is at least 1 row"));
+            problems.push(problem("range", "the limit must be at least 1 row"));
         }
         problems
     }

@@ -122,7 +122,7 @@ pub async fn set_state(storage: &impl Storage, state: ControlState) -> Result<()
             Err(QueueError::Job { job: storage.job().to_owned(), problem: problem.to_owned() })
         };
         let Some((mut control, revision)) = load_control(storage).await? else {
-            return refused("the queue doesn't know it");
+            return refused("it isn't in the queue");
         };
         match control.state {
             ControlState::Finished => return refused("it is finished"),

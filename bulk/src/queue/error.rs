@@ -78,7 +78,7 @@ pub enum QueueError {
     },
     /// The queue's clock was set by more than 5 minutes, so the ages of attempts can't be trusted until it is corrected.
     #[error(
-        "the clock of the queue's server was set {} by {} min, so the age of an attempt can't be known; nothing is sent until it is corrected",
+        "the clock of the queue's server was set {} by {} min, so the age of attempts is unknown; nothing is sent until it is corrected",
         if *ahead { "ahead" } else { "back" }, by.as_secs().div_ceil(60)
     )]
     Clock {

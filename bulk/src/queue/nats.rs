@@ -75,7 +75,7 @@ impl NatsQueue {
         if job.is_empty() || job.len() > 128 || !job.chars().all(plain) {
             return Err(QueueError::Job {
                 job: job.to_owned(),
-                problem: "a job's name consists of letters, digits, `-` and `_`".to_owned(),
+                problem: "a job name must consist of letters, digits, `-` and `_`".to_owned(),
             });
         }
         Ok(NatsJob {

@@ -164,7 +164,7 @@ impl Sampler {
                     attempt.result
                 {
                     self.lock().failure =
-                        Some(format!("couldn't read what became of sent emails: {message}"));
+                        Some(format!("couldn't read the delivery outcomes of sent emails: {message}"));
                 }
             }
         }

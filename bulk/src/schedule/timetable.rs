@@ -46,8 +46,9 @@ impl Timetable {
         let mut largest = 0;
         plan.visit_batches(|_, _, _, emails| largest = largest.max(u64::from(emails)))?;
         if let Some(cap) = schedule.smallest_cap().filter(|cap| *cap < largest) {
-            let message =
-                format!("requests of the plan have {largest} emails, more than the daily cap of {cap}");
+            let message = format!(
+                "requests in the plan contain up to {largest} emails, more than the daily cap of {cap}"
+            );
             return Err(BulkError::NotRunnable(message));
         }
         let zone = schedule.zone();

@@ -20,7 +20,7 @@ pub(crate) struct InboxArgs {
     /// File to attach, with optional `;name= ;type= ;cid=`; repeatable
     ///
     /// `--attach 'logo.png;cid=logo'` embeds the file in the HTML as `<img src="cid:logo">`. `--attach '-;name=report.csv'` attaches standard
-    /// input. Files are streamed while sending; at most 10 with 25 MB in all.
+    /// input. Files are streamed while sending; at most 10, with 25 MB in total.
     #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
     attach: Vec<String>,
     /// URL of a file for the service to fetch and attach; repeatable

@@ -66,7 +66,7 @@ pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<
         return Some("--no-browser");
     }
     if literal::is_enabled() {
-        return Some("a tool can't open one");
+        return Some("a tool can't open a browser");
     }
     // An explicitly configured browser is used anywhere.
     if set("BROWSER") {

@@ -61,9 +61,9 @@ pub(crate) async fn follow(
             }
             Err(Error::Api(error)) if seen.is_some() && matches!(error.status.as_u16(), 400 | 404 | 422) => {
                 let items = view.items;
-                context
-                    .out
-                    .warn(&format!("the service no longer has the last of the {items}; some may be missing"));
+                context.out.warn(&format!(
+                    "the service no longer lists the last of the {items}; some may be missing"
+                ));
                 seen = None;
                 continue;
             }

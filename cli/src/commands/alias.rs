@@ -22,7 +22,7 @@ use crate::settings::store::ConfigStore;
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Define an alias, or replace it
+    /// Define or replace an alias
     ///
     /// $1 to $9 stand for the arguments after the alias, in order, flags included; $$ is a dollar sign. Arguments without a placeholder are added at
     /// the end. Quotes work as in a shell, but no shell runs the command: no variables, pipes or globs.

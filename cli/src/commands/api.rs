@@ -38,7 +38,7 @@ pub(crate) struct Args {
     field: Vec<String>,
     /// Add a JSON field to the body, or a string from @file; repeatable
     ///
-    /// `-F n=7` adds a number, `-F html=@body.html` the contents of a file, `@-` those of standard input.
+    /// `-F n=7` adds a number, `-F html=@body.html` the contents of a file, and `@-` the contents of standard input.
     #[arg(short = 'F', long, value_name = "NAME=JSON")]
     json_field: Vec<String>,
     /// Query parameter; repeatable

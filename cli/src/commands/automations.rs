@@ -83,7 +83,7 @@ impl Noun for Automations {
             "Change an automation's name, status or definition",
             &Parse(AutomationPatch::from_json, |client, ids, patch| client.automations().update(ids[0], patch)),
         )
-        .detail("A new definition replaces the old one; runs in progress finish with the old one. Disabling an automation also lets its runs finish; `automations stop` cancels them too.")
+        .detail("A new definition replaces the old one; runs in progress finish with the old one. When an automation is disabled, its runs in progress still finish; `automations stop` cancels them.")
         .ids(AUTOMATION)
         .fields(&[Field::new("name", "TEXT", "Display name of the automation"), STATUS, STEPS_JSON, CONNECTIONS_JSON])
         .fill(|given, body| {

@@ -76,13 +76,13 @@ impl Noun for Broadcasts {
                 "broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --yes --wait --wait-timeout 10m",
             ]),
         Verb::new("cancel", "Cancel a broadcast before it is sent", &Act(|client, ids| client.broadcasts().cancel(ids[0])))
-            .detail("A scheduled broadcast becomes a draft again. A broadcast being sent stops, permanently. Drafts and sent broadcasts can't be canceled.")
+            .detail("A scheduled broadcast becomes a draft again. A broadcast that is being sent stops permanently. Drafts and sent broadcasts can't be canceled.")
             .ids(ID)
             .unknown("the broadcast may have been canceled; check: idempost broadcasts get {0}")
             .examples(&["broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b"]),
         Verb::new(
             "recipients",
-            "List the recipients of a broadcast by what happened to them",
+            "List the recipients of a broadcast by event",
             &Pages(Paging::Usual, |client, given| {
                 let kind = RecipientType::from(given.text("type").unwrap_or_default());
                 let list = client.broadcasts().recipients(given.ids[0], kind);
@@ -93,7 +93,7 @@ impl Noun for Broadcasts {
         .detail("Items have no IDs: the column id is a cursor for --after and --before.")
         .ids(BROADCAST)
         .fields(&[
-            Field::new("type", "TYPE", "What happened: sent, delivered, opened, clicked, bounced, complained, unsubscribed or suppressed")
+            Field::new("type", "TYPE", "Event: sent, delivered, opened, clicked, bounced, complained, unsubscribed or suppressed")
                 .choices(RecipientType::KNOWN)
                 .required(),
             Field::new("email", "TEXT", "Only addresses that contain TEXT"),
@@ -130,7 +130,7 @@ impl Noun for Broadcasts {
         .unknown("the copy may have been created; check: idempost broadcasts list --limit 1")
         .examples(&["broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b"]),
         Verb::delete(
-            "Delete a draft, or a scheduled broadcast with its schedule",
+            "Delete a draft or a scheduled broadcast",
             "the broadcast may have been deleted; check: idempost broadcasts get {0}",
             &Delete(|client, ids| client.broadcasts().delete(ids[0])),
         )
@@ -151,7 +151,7 @@ const FROM: Field = Field::new("from", "ADDRESS", "Sender: `you@x.test` or `You 
 const SUBJECT: Field = Field::new("subject", "TEXT", "Subject; may contain placeholders, like the body");
 const REPLY_TO: Field = Field::new("reply_to", "ADDRESS", "Reply-to address; repeatable");
 const PREVIEW: Field =
-    Field::new("preview_text", "TEXT", "Preview text shown beside the subject in mail clients");
+    Field::new("preview_text", "TEXT", "Preview text, shown next to the subject in mail clients");
 const NAME: Field = Field::new("name", "TEXT", "Internal name, not shown to recipients");
 const TOPIC: Field = Field::new("topic_id", "ID", "Topic; contacts who opted out of it are skipped");
 

@@ -113,7 +113,7 @@ impl Noun for Contacts {
             "Add a contact to a segment",
             &Act(|client, ids| client.contacts().add_to_segment(ids[0], ids[1])),
         )
-        .detail("A contact already in the segment stays in it. Prints the segment's ID.")
+        .detail("Does nothing if the contact is already in the segment. Prints the segment's ID.")
         .ids(MEMBERSHIP)
         .prints(1)
         .unknown(MEMBERSHIP_UNKNOWN)

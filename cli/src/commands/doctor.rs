@@ -185,7 +185,7 @@ fn certificates(settings: &Settings, context: &Context, checks: &mut Checks) {
         return add_failures(&fail, checks);
     }
     let files = [
-        (&settings.cacert, "is trusted besides the system's"),
+        (&settings.cacert, "is trusted in addition to the system's"),
         (&settings.client_cert, "is the client's certificate"),
     ];
     for (setting, purpose) in files {
@@ -216,7 +216,7 @@ async fn proxies(args: &Args, context: &Context, checks: &mut Checks) {
     for (proxy, url) in routes {
         let host = url.host_str().unwrap_or_default();
         let Some((proxy, variable)) = proxy else {
-            checks.ok("proxy", format!("{host} is reached directly"));
+            checks.ok("proxy", format!("connecting to {host} directly"));
             continue;
         };
         let source = setting.map_or_else(|| variable.to_owned(), |setting| setting.source.to_string());
@@ -339,7 +339,7 @@ fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
         );
     }
     if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
-        return (State::Warning, Some("at most a tenth of a quota is left; see idempost usage"));
+        return (State::Warning, Some("at most 10 % of a quota is left; see idempost usage"));
     }
     (State::Ok, None)
 }
@@ -357,7 +357,7 @@ fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Checks) {
         "clock",
         State::Warning,
         message,
-        Some("set the clock: schedules and signatures depend on it"),
+        Some("correct the clock: schedules and signatures depend on it"),
     );
 }
 

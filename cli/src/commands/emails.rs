@@ -72,7 +72,7 @@ impl Noun for Emails {
             &TABLE,
             &Filtered(|client| client.emails().list(), filter::selection, "no matching emails"),
         )
-        .detail("Without --limit, the service returns 20. With a limit above 100 or --all, all pages are fetched and shown as one list: one JSON document with --json, a line per email as it arrives with -o ndjson.\n\nThe service doesn't filter: --to, --from, --subject, --status and --since are applied here, to the newest 2,000 emails, or to all of them with --all, until --limit emails match (default 20).")
+        .detail("Without --limit, the service returns 20. With a limit above 100 or --all, all pages are fetched and shown as one list: one JSON document with --json, a line per email as it arrives with -o ndjson.\n\nThe service doesn't filter: --to, --from, --subject, --status and --since are applied by this program to the newest 2,000 emails, or to all of them with --all, until --limit emails match (default 20).")
         .pages_first()
         .fields(&[filter::TO, filter::FROM, filter::SUBJECT, filter::STATUS, filter::SINCE])
         .after("Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
@@ -99,7 +99,7 @@ impl Noun for Emails {
                 &["/created_at", "/to", "/subject", "/id"],
             ),
         )
-        .detail("Prints each email once, when the service lists it. Starts with new emails, and keeps waiting while the service is unreachable. For what happens to them later, use `webhooks listen`. After Ctrl-C, the exit code is 0.")
+        .detail("Prints each email once, when the service lists it. Starts with new emails, and keeps waiting while the service is unreachable. To follow later events, use `webhooks listen`. After Ctrl-C, the exit code is 0.")
         .fields(&[filter::TO, filter::FROM, filter::SUBJECT, INTERVAL])
         .table(&TABLE)
         .ends_by_signal()
@@ -157,7 +157,7 @@ impl Noun for Emails {
             "emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z",
         ]),
         Verb::new("cancel", "Cancel a scheduled email", &Act(|client, ids| client.emails().cancel(ids[0])))
-            .detail("Emails that were already sent can't be canceled. Safe to repeat.")
+            .detail("Emails that have already been sent can't be canceled. Safe to repeat.")
             .ids(ID)
             .unknown("the email may have been canceled; check: idempost emails get {0}")
             .examples(&["emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]),

@@ -22,8 +22,8 @@ use crate::rows::{Noun, Verb};
 pub(crate) struct Inboxes;
 
 impl Noun for Inboxes {
-    const ABOUT: &'static str = "Manage inboxes (beta): mail in threads, replies, drafts and labels";
-    const DETAIL: &'static str = "Inboxes are in private beta at Resend, which may change them at any time. A sandbox serves them with `sandbox serve --beta`. INBOX is an ID or an address.";
+    const ABOUT: &'static str = "Manage inboxes (beta): threads, replies, drafts and labels";
+    const DETAIL: &'static str = "Inboxes are in private beta at Resend, which may change them at any time. A sandbox supports them with `sandbox serve --beta`. INBOX is an ID or an address.";
     const VERBS: &'static [Verb] = &[
         Verb::new("create", "Create an inbox and print its ID", &Create(|client, _, inbox: &NewInbox| client.inboxes().create(inbox)))
             .fields(&[
@@ -42,7 +42,7 @@ impl Noun for Inboxes {
         Verb::new("get", "Show one inbox", &Show(|client, ids| client.inboxes().get(ids[0])))
             .ids(INBOX)
             .examples(&["inboxes get support@acme.test"]),
-        Verb::new("update", "Change the name or the sender's name of an inbox", &Update(|client, ids, patch: &InboxPatch| client.inboxes().update(ids[0], patch)))
+        Verb::new("update", "Change an inbox's name or sender name", &Update(|client, ids, patch: &InboxPatch| client.inboxes().update(ids[0], patch)))
             .ids(INBOX)
             .fields(&[Field::new("name", "TEXT", "Name, at most 64 characters"), FROM_NAME])
             .clears("Clear a field: from-name")
@@ -61,18 +61,18 @@ impl Noun for Inboxes {
         .examples(&["inboxes delete support@acme.test"]),
         Verb::new(
             "agent",
-            "Show the settings of an inbox's agent, or change them",
+            "Show or change the settings of an inbox's agent",
             &ShowOrUpdate(
                 |client, ids| client.inboxes().agent(ids[0]),
                 |client, ids, patch: &InboxAgentPatch| client.inboxes().update_agent(ids[0], patch),
             ),
         )
-        .detail("Without flags it shows them. A sandbox stores the settings; no agent acts there.")
+        .detail("Without flags, the settings are shown. A sandbox only stores the settings; it has no agent.")
         .ids(INBOX)
         .fields(&[
             Field::new("instructions", "TEXT", "Instructions, at most 4,000 characters"),
             Field::new("tone", "TONE", "Tone: concise_professional, concise_casual, expanded_professional or expanded_casual"),
-            Field::new("actions", "ACTION", "Action that it may take, replacing all others: draft_reply, forward_thread, add_labels, assign_thread, mark_as_spam, archive or move_to_trash; repeatable")
+            Field::new("actions", "ACTION", "Action that the agent may take, replacing all others: draft_reply, forward_thread, add_labels, assign_thread, mark_as_spam, archive or move_to_trash; repeatable")
                 .flag("action")
                 .empties()
                 .clear("actions"),
@@ -160,7 +160,7 @@ impl Noun for Inboxes {
             "List the emails of a thread, oldest first",
             &Pages(Paging::Usual, |client, given| client.inboxes().emails(given.ids[0], given.ids[1])),
         )
-        .detail("--after leads to newer emails.")
+        .detail("Use --after to page toward newer emails.")
         .ids(THREAD)
         .table(&threads::EMAILS)
         .examples(&["inboxes emails support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --columns from,text"]),
@@ -178,7 +178,7 @@ impl Noun for Inboxes {
                 client.inboxes().reply(ids[0], ids[1], ids[2], reply)
             }),
         )
-        .detail("It goes to the Reply-To address, else to the sender.")
+        .detail("The reply is sent to the Reply-To address or, without one, to the sender.")
         .ids(EMAIL)
         .fields(&[
             BODIES,
@@ -223,8 +223,8 @@ impl Noun for Inboxes {
         .ids(INBOX)
         .fields(&[
             TO, CC, BCC, SUBJECT, BODIES, ATTACHMENTS,
-            Field::new("thread_id", "ID", "Thread that it replies to").flag("thread").requires("reply-to-email"),
-            Field::new("reply_to_email_id", "ID", "Email of the thread that it replies to").flag("reply-to-email").requires("thread"),
+            Field::new("thread_id", "ID", "Thread that the draft replies to").flag("thread").requires("reply-to-email"),
+            Field::new("reply_to_email_id", "ID", "Email in that thread that the draft replies to").flag("reply-to-email").requires("thread"),
         ])
         .fill(|_, body| body.flags.field("", "--to, --cc, --bcc, --subject, --text, --html or --attach", None))
         .examples(&[
@@ -296,8 +296,7 @@ const THREAD_LABEL: &[Field] = &[THREAD[0], THREAD[1], LABEL[1]];
 const EMAIL: &[Field] = &[THREAD[0], THREAD[1], Field::place("email", "EMAIL_ID", "ID of the email")];
 const DRAFT: &[Field] = &[INBOX[0], Field::place("draft", "DRAFT_ID", "ID of the draft")];
 const LABEL: &[Field] = &[INBOX[0], Field::place("label", "LABEL_ID", "ID of the label")];
-const FROM_NAME: Field =
-    Field::new("from_name", "TEXT", "Sender's name of its emails, at most 78 characters");
+const FROM_NAME: Field = Field::new("from_name", "TEXT", "Sender name in its emails, at most 78 characters");
 const TO: Field = Field::new("to", "ADDRESS", "Recipients; several values or repeated flags").several();
 const CC: Field = Field::new("cc", "ADDRESS", "Cc recipients; several values or repeated flags").several();
 const BCC: Field = Field::new("bcc", "ADDRESS", "Bcc recipients; several values or repeated flags").several();

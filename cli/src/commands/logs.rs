@@ -23,7 +23,7 @@ impl Noun for Logs {
             &TABLE,
             &Filtered(|client| client.logs().list(), selection, "no matching requests"),
         )
-        .detail("The service doesn't filter: --status and --method are applied here, to the newest 2,000 entries, or to all of them with --all, until --limit entries match (default 20).")
+        .detail("The service doesn't filter: --status and --method are applied by this program to the newest 2,000 entries, or to all of them with --all, until --limit entries match (default 20).")
         .pages_first()
         .fields(&[STATUS, METHOD])
         .examples(&[

@@ -35,10 +35,10 @@ const TOKEN: &str = "IDEMPOST_MCP_TOKEN";
 /// Serve the commands as tools to AI applications (Model Context Protocol)
 ///
 /// The application starts this command and speaks to it over standard input and output, or connects to the URL of --http. Each tool is a command of this program with the same
-/// arguments; without --allow, only reading commands. Their values are literal: none names a local file or runs a command, not even as
+/// arguments; without --allow, only commands that read. Their values are literal: none names a local file or runs a command, not even as
 /// `@PATH` or `-`. Secrets in results are replaced.
 ///
-/// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
+/// The tools use the profile, base URL and credential of this command; prefer a login or an API key with limited access.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  idempost mcp --allow send\n  idempost mcp --http --allow send\n  idempost mcp --allow manage --only contacts,segments\n  idempost --profile work mcp --allow manage --confirm never\n\n\
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     only: Vec<String>,
     /// When to ask the user before a change: always or never
     ///
-    /// The question shows the request. With always, changes are rejected if the application can't ask (it doesn't support elicitation).
+    /// The prompt shows the request. With always, changes are rejected if the application can't ask (it doesn't support elicitation).
     #[arg(long, value_name = "WHEN", default_value = "always")]
     confirm: Confirm,
     #[command(flatten)]

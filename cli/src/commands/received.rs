@@ -48,7 +48,7 @@ impl Noun for Received {
         .fields(&[Field::new(
             "html_format",
             "FORMAT",
-            "How the HTML refers to images: data_uri (they are part of it) or cid [default: data_uri]",
+            "How the HTML refers to images: data_uri (embedded) or cid [default: data_uri]",
         )
         .choices(HtmlFormat::KNOWN)])
         .web(Page { dashboard: "emails/receiving/{}", inbox: Some("received") })

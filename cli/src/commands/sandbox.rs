@@ -77,12 +77,12 @@ pub(crate) enum Command {
 #[derive(Debug, Clone, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "these are command-line flags")]
 pub(crate) struct ServerArgs {
-    /// Rate limit in requests per second and key; requests above it get 429 [default: no limit]
+    /// Rate limit in requests per second for each key; requests above it get 429 [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate_limit: Option<u32>,
     /// Emails per day (UTC) and key; sends beyond it get 429 daily_quota_exceeded [default: no quota]
     ///
-    /// Each address in to, cc and bcc counts when the email is accepted, and each received email. Emails of broadcasts don't count. The clock
+    /// Each address in to, cc and bcc of an accepted email counts, as does each received email. Emails of broadcasts don't count. The clock
     /// of the sandbox decides when a day ends.
     #[arg(long, value_name = "N")]
     daily_quota: Option<u64>,
@@ -97,7 +97,7 @@ pub(crate) struct ServerArgs {
     /// Reject senders with an unverified domain
     #[arg(long)]
     strict_domains: bool,
-    /// Serve the operations that are in beta: inboxes
+    /// Enable beta operations: inboxes
     #[arg(long)]
     beta: bool,
     /// Reject attachments given as a `path` instead of fetching them, and requests for the remote images and links of an email
@@ -106,19 +106,19 @@ pub(crate) struct ServerArgs {
     /// Number of emails to retain; beyond it, the oldest of the account with the most emails are evicted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
-    /// Number of accounts to retain, one per API key; beyond it the least recently used is deleted with all its data, and a warning names it
+    /// Number of accounts to retain, one per API key; beyond it, the least recently used account is deleted with all its data, and a warning names it
     ///
-    /// Requests that only read create no account. Accounts without data are deleted first, without a warning.
+    /// Read requests don't create accounts. Accounts without data are deleted first, without a warning.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = accounts, hide_short_help = true)]
     keep_accounts: usize,
     /// Maximum age of captured and received emails, such as 24h, by the account's clock; older ones are deleted [default: no maximum]
     ///
-    /// Moving the clock forward deletes them too. What the API shows of a sent email remains.
+    /// Moving the clock forward also deletes them. The API still returns sent emails.
     #[arg(long, value_name = "DURATION", value_parser = keep_for, hide_short_help = true)]
     keep_for: Option<Duration>,
     /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
-    /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments, loaded
+    /// Emails get 4/16 of the memory; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments, loaded
     /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries of the largest account are evicted first;
     /// records beyond their share are rejected. A request body may use 1/8 of it. Requests, responses and SMTP messages in flight may
     /// take another 3/16; the program itself and its connections need additional memory.
@@ -129,14 +129,14 @@ pub(crate) struct ServerArgs {
     public_url: Option<String>,
     /// Serve SMTP on this port; 0 picks any free port
     ///
-    /// The AUTH password is an API key. Mail from the user resend, or any other user, is sent as through the API; mail from the user inbound is
+    /// The AUTH password is an API key. Mail from the user resend, or any other user, is sent as if through the API; mail from the user inbound is
     /// received by the key's account, and mail without AUTH by sb_local.
     #[arg(long, value_name = "N")]
     smtp_port: Option<u16>,
     /// Serve SMTP over TLS on this port, with a self-signed certificate per run; 0 picks any free port
     #[arg(long, value_name = "N", hide_short_help = true)]
     smtp_tls_port: Option<u16>,
-    /// Offer STARTTLS on the port of --smtp-port, which is the default only beyond loopback addresses and with --smtp-cert
+    /// Offer STARTTLS on --smtp-port; this is the default only on addresses other than loopback and with --smtp-cert
     ///
     /// Many clients use STARTTLS whenever it is offered, and then reject a self-signed certificate.
     #[arg(long, requires = "smtp_port", hide_short_help = true)]

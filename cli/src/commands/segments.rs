@@ -77,7 +77,7 @@ impl Noun for Segments {
             Field::new("metrics", "METRICS", "Metrics to show, separated by commas [default: all]")
                 .list(&Kind::Choice(SegmentMetric::KNOWN))
                 .delimited(),
-            Field::new("dimensions", "DIMENSION", "Rows by this: segment").list(&Kind::Choice(&["segment"])).delimited(),
+            Field::new("dimensions", "DIMENSION", "Dimension to group by: segment").list(&Kind::Choice(&["segment"])).delimited(),
             Field::new("segment_id", "ID", "Only contacts of these segments, separated by commas, at most 100")
                 .list(&Kind::Text)
                 .delimited()

@@ -22,8 +22,8 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// Print instructions for AI assistants that write code or scripts with this program
 ///
-/// They are a skill in the common format (SKILL.md), for the version of this program. Only --install writes it to a file: idempost/SKILL.md in a folder of
-/// skills. Asks before replacing a file with different content.
+/// The instructions are a skill in the common format (SKILL.md) for this version of the program. Only --install writes it to a file: idempost/SKILL.md in a folder of
+/// skills. Asks before overwriting a file that has different content.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost skill\n  \
@@ -56,7 +56,7 @@ async fn install(folder: &Path, text: &str, context: &Context) -> Result<(), Fai
     let found = files::read(&path, MAX_BYTES, false).map_err(failed)?;
     if found.as_deref() != Some(text.as_bytes()) {
         if found.is_some() {
-            let question = format!("{} exists with different content. Replace it?", path.display());
+            let question = format!("{} exists and has different content. Replace it?", path.display());
             confirm_locally(&question, context).await?;
         }
         // Not a private file: it belongs to the project.

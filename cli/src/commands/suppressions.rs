@@ -78,7 +78,7 @@ impl Noun for Suppressions {
             &Run(Takes::DryRun, |given, context| Box::pin(remove::run(given, context))),
         )
         .alias("rm")
-        .detail("Takes up to 100 addresses, or as many IDs. The service sends to them again; the next permanent bounce or complaint adds them again. Prints the ID of each removed entry. The exit code is 5 if none was on the list, and 10 if only some were.")
+        .detail("Takes up to 100 addresses or IDs. The service sends to them again; the next permanent bounce or complaint adds them again. Prints the ID of each removed entry. The exit code is 5 if none was on the list, and 10 if only some were.")
         .fields(&[Field::place("entries", "ID|EMAIL", "ID or address of the entry; repeatable").list(&Text).several().by_hand()])
         .unknown("the entries may have been removed; check: idempost suppressions check EMAIL")
         .examples(&["suppressions remove ada@example.com", "suppressions remove 520784e2-887d-4c25-b53c-4ad46ad38100 --yes"]),

@@ -106,8 +106,8 @@ const VARIABLES: Field = Field::new(
     "Variable: NAME, NAME=FALLBACK, NAME:number or NAME:number=7; repeatable, at most 50",
 )
 .detail(
-    "Used as {{{NAME}}} in HTML, text and subject; those may also have the placeholders of `broadcasts create`, such as \
-    {{{contact.city|your town}}} and {{{SERVICE_UNSUBSCRIBE_URL}}}. Without a fallback, every send must set it. A name may have 50 characters of A-Z a-z 0-9 _; \
+    "Used as {{{NAME}}} in HTML, text and subject; these can also contain the placeholders of `broadcasts create`, such as \
+    {{{contact.city|your town}}} and {{{SERVICE_UNSUBSCRIBE_URL}}}. Without a fallback, every send must set it. A name can have up to 50 characters of A-Z a-z 0-9 _; \
     capitals are recommended.",
 )
 .flag("variable")

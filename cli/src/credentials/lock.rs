@@ -98,7 +98,7 @@ fn local<N: Display>(place: &Place, network: impl FnOnce(&Path) -> Option<N>) ->
     name.map_or(Ok(()), |name| {
         Err(StoreError::unavailable(format!(
             "{} is on a network file system ({name}), where locks may not reach other machines; choose a local folder with \
-             IDEMPOST_CONFIG_DIR, or say IDEMPOST_NETWORK_HOME=1 if this is the only machine",
+             IDEMPOST_CONFIG_DIR, or set IDEMPOST_NETWORK_HOME=1 if this is the only machine that uses it",
             place.folder().display()
         )))
     })

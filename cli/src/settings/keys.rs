@@ -119,7 +119,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: None,
         flag: None,
-        help: "OAuth authorization server for logins, if the service doesn't name it",
+        help: "OAuth authorization server for logins, if the service doesn't advertise one",
     },
     ConfigKey {
         name: "trust_endpoints",
@@ -159,7 +159,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: Some("IDEMPOST_TIMEOUT"),
         flag: Some("--timeout"),
-        help: "timeout of a request including retries; by default 60 s plus time for the size of the body",
+        help: "timeout of a request including retries; by default 60 s, plus 1 s per 64 KiB of body",
     },
     ConfigKey {
         name: "retries",

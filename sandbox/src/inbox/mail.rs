@@ -161,7 +161,7 @@ impl MailView {
     }
 
     fn html_body(&self) -> Result<Cow<'_, str>, Problem> {
-        self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))
+        self.html().ok_or_else(|| Problem::not_found("The email has no HTML body."))
     }
 
     fn document(&self, html: &str, colors: Colors, canceled: &Cancellation) -> Answer {
@@ -176,7 +176,7 @@ impl MailView {
 
     /// The text body.
     pub(super) fn text_page(&self) -> Answer {
-        let text = self.text().ok_or_else(|| Problem::not_found("The mail has no text body."))?;
+        let text = self.text().ok_or_else(|| Problem::not_found("The email has no text body."))?;
         Ok(inert(
             Bytes::copy_from_slice(text.as_bytes()),
             HeaderValue::from_static("text/plain; charset=utf-8"),

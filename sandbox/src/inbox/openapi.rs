@@ -86,7 +86,7 @@ pub(super) fn of_own_routes(call: &Call<'_>) -> Response<Bytes> {
 /// The groups of routes.
 const TAGS: [(&str, &str); 5] = [
     ("control", "The clock, faults, simulated events, and the reset."),
-    ("inbox", "Captured and received emails, what led to them, and the page that shows them."),
+    ("inbox", "Captured and received emails, the requests that sent them, and the page that shows them."),
     ("links", "The targets of links in emails and responses, and of logins."),
     ("mailpit", "Mailpit's API, for programs that use it."),
     ("sandbox", "The state of the sandbox, and its contracts."),

@@ -42,7 +42,7 @@ pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Byte
 fn not_received(reason: NotReceived) -> Problem {
     match reason {
         NotReceived::UnknownKey => Problem::invalid_api_key(),
-        reason => Problem::validation(format!("The mail was not received: {reason}.")),
+        reason => Problem::validation(format!("The email was not received: {reason}.")),
     }
 }
 
@@ -60,7 +60,7 @@ fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<St
     let now = tenant.clock.now();
     let draft = Draft::parse(state, body, tenant, now)?;
     if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
-        return Err(Problem::validation("A received mail contains its files; send their `content`."));
+        return Err(Problem::validation("A received email contains its files, so send their `content`."));
     }
     let all = [Some(&draft.to), draft.cc.as_ref(), draft.bcc.as_ref()];
     let recipients = all.into_iter().flatten().flatten().map(|one: &Mailbox| one.address.clone()).collect();

@@ -58,7 +58,7 @@ pub(super) fn ask(
             not_admitted.iter().map(|one| format!("{} {}", quoted(&one.recipient), one.reason)).collect();
         return Err(Problem::validation(format!("The mail was not released: {}.", all.join("; "))));
     };
-    let otherwise = Problem::application("Releasing a mail needs the HTTP mount.").into_response();
+    let otherwise = Problem::application("Releasing an email needs the HTTP mount.").into_response();
     let email = mail.email_id();
     Ok(Reply::perform(otherwise, move |state| release(state, email, outgoing)))
 }
@@ -90,7 +90,7 @@ async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response
             )
         }
         Err(error) => {
-            let message = format!("{} did not accept the mail: {error}", relay.server());
+            let message = format!("{} did not accept the email: {error}", relay.server());
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "release_rejected", message).into_response()
         }
     }

@@ -46,7 +46,8 @@ pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Answer 
 pub(super) fn show(state: &State, tenant: &str, number: &str) -> Answer {
     let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
     let request = request.filter(|request| OwnerFilter::new(state, tenant).is(request));
-    let request = request.ok_or_else(|| Problem::not_found("The request does not exist (any more)."))?;
+    let request =
+        request.ok_or_else(|| Problem::not_found("The request does not exist, or no longer exists."))?;
     Ok(problem::json(StatusCode::OK, &Detail::of(state, &request)))
 }
 

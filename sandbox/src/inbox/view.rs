@@ -44,7 +44,7 @@ pub(super) fn received(call: &AccountCall<'_>) -> Answer {
 pub(super) fn latest(call: &AccountCall<'_>, name: &str) -> Answer {
     let page = matching_page(call, &call.tenant.captured, &Window { limit: Some(1), cursor: None })?;
     let mail = page.items.into_iter().next();
-    let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
+    let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured email matches."))?;
     match name {
         "latest.html" => mail.html_document(&call.canceled()),
         "latest.txt" => mail.text_page(),

@@ -137,7 +137,7 @@ impl Wanted {
         Problem::new(
             StatusCode::REQUEST_TIMEOUT,
             "wait_timeout",
-            format!("No mail{conditions} was captured within {seconds} s (`timeout`)."),
+            format!("No email{conditions} was captured within {seconds} s (`timeout`)."),
         )
     }
 }

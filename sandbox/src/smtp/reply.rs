@@ -24,7 +24,7 @@ impl Reply {
     pub(super) const OK: Self = fixed(250, "2.0.0 OK");
     pub(super) const SENDER_OK: Self = fixed(250, "2.1.0 Sender OK");
     pub(super) const RECIPIENT_OK: Self = fixed(250, "2.1.5 Recipient OK");
-    pub(super) const UNVERIFIED: Self = fixed(252, "2.5.0 Send a mail to find out");
+    pub(super) const UNVERIFIED: Self = fixed(252, "2.5.0 Send a message to find out");
     pub(super) const HELP: Self = fixed(
         214,
         "2.0.0 EHLO HELO STARTTLS AUTH MAIL RCPT DATA RSET NOOP VRFY HELP QUIT; AUTH takes an API key as the password, \
@@ -36,9 +36,9 @@ impl Reply {
     pub(super) const TIMEOUT: Self = fixed(421, "4.4.2 Timed out waiting for a command");
     pub(super) const NOT_HTTP: Self = fixed(421, "4.7.0 This is SMTP, not HTTP");
     pub(super) const TOO_MANY_REFUSALS: Self = fixed(421, "4.7.0 Too many rejected commands");
-    pub(super) const FAILED: Self = fixed(451, "4.3.0 The mail could not be read");
+    pub(super) const FAILED: Self = fixed(451, "4.3.0 The message couldn't be read");
     pub(super) const TOO_MANY_RECIPIENTS: Self =
-        fixed(452, "4.5.3 Too many recipients; send a separate mail to the others");
+        fixed(452, "4.5.3 Too many recipients; send a separate message to the others");
     pub(super) const FULL: Self = fixed(452, "4.3.1 The sandbox cannot keep any more mail");
     pub(super) const MEMORY_IN_USE: Self = fixed(
         452,
@@ -62,7 +62,7 @@ impl Reply {
         535,
         "5.7.8 The password must be an API key, which begins with sb_ or re_; the user resend sends mail, the user inbound receives it",
     );
-    pub(super) const TOO_LARGE: Self = fixed(552, "5.3.4 The mail is larger than SIZE allows");
+    pub(super) const TOO_LARGE: Self = fixed(552, "5.3.4 The message is larger than SIZE allows");
     pub(super) const BAD_ADDRESS: Self = fixed(553, "5.1.3 This is not a valid address");
     pub(super) const NEEDS_SMTPUTF8: Self =
         fixed(553, "5.6.7 An address beyond ASCII needs SMTPUTF8 on the MAIL command");

@@ -318,7 +318,7 @@ impl Lookup<'_> {
 
     fn not_scheduled(&mut self, broadcast: &BroadcastFields) {
         if !broadcast.scheduled_at.is_null() {
-            let rule = "a broadcast must not be scheduled: the recipient guard can't know who is in the segment by then";
+            let rule = "a broadcast must not be scheduled: the recipient guard can't know who will be in the segment by then";
             self.problems.push(Problem::new("/scheduled_at", "recipient", rule));
         }
     }

@@ -17,7 +17,7 @@ pub fn json_reason(error: &serde_json::Error) -> String {
             "a \\u escape is incomplete"
         }
         other => match other.strip_prefix("EOF while parsing ") {
-            Some(what) => return format!("the text ends inside {what}"),
+            Some(what) => return format!("the text ends within {what}"),
             None => other,
         },
     };

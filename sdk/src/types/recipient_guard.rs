@@ -103,7 +103,7 @@ impl RecipientGuard {
         if common.is_empty() {
             let rule = match &self.redirect_to {
                 Some(earlier) => {
-                    format!("must name an address that is redirected to already: {}", listed(earlier))
+                    format!("must name an address to which the guard already redirects: {}", listed(earlier))
                 }
                 None => "must name an address".to_owned(),
             };

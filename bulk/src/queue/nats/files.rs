@@ -35,7 +35,7 @@ impl NatsJob {
         if !file.has_safe_name() {
             return Err(QueueError::File {
                 file: file.name.clone(),
-                problem: "its name leads out of the job's folder".to_owned(),
+                problem: "its name points outside the job's folder".to_owned(),
             });
         }
         if matches_on_disk(file, to).await {

@@ -13,7 +13,7 @@ use crate::settings::profiles::DEFAULT;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct AccountArgs {
-    /// Affirm that this credential belongs to the account that the job was started from
+    /// Confirm that this credential belongs to the account that started the job
     ///
     /// A job is continued only with the credential that it was started with, or with another login to the same account. An API key doesn't show its account:
     /// use this flag if the job's key was replaced, or if workers have keys of their own. If it is wrong, emails are sent from another account, some of

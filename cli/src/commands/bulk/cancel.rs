@@ -13,12 +13,12 @@ use crate::actions::mutation;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// End a job for good; its remaining rows are never sent
+/// Cancel a job permanently; its remaining rows are never sent
 ///
 /// A process that runs the job finishes its requests in flight and exits with 10. If only workers of a distributed job are running, name their
 /// queue: the command waits until they have stopped. Emails that were sent can't be recalled.
 ///
-/// Needs no credential; with that of another account, the job isn't canceled.
+/// Needs no credential; if the credential belongs to another account, the job isn't canceled.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  idempost bulk cancel 3f9a\n  idempost bulk cancel 3f9a --queue nats://queue.acme.test"

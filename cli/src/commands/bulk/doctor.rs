@@ -14,7 +14,7 @@ use crate::input::flags::{Flags, Required};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  idempost bulk doctor --from hi@acme.test --to me@acme.test")]
 pub(crate) struct Args {
-    /// Your own address, which gets the email
+    /// Your own address, which receives the email
     #[arg(long, value_name = "ADDRESS", add = Required)]
     to: Option<String>,
     /// Sender [default: `from` in the profile]

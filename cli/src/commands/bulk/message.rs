@@ -46,7 +46,7 @@ pub(super) struct MessageArgs {
     /// https URL for one-click unsubscribing in mail clients (RFC 8058); may contain placeholders
     ///
     /// Sets the headers List-Unsubscribe and List-Unsubscribe-Post. Mail clients post to the URL, so it must identify the recipient, such as
-    /// 'https://acme.test/unsubscribe?token={{{TOKEN}}}'. Values are percent-encoded. Rows with a List-Unsubscribe header of their own keep it.
+    /// 'https://acme.test/unsubscribe?token={{{TOKEN}}}'. Values are percent-encoded. Rows that set their own List-Unsubscribe header keep it.
     #[arg(long, value_name = "URL", help_heading = "Message")]
     list_unsubscribe: Option<String>,
     /// Tag; the value may contain placeholders; repeatable
@@ -55,7 +55,7 @@ pub(super) struct MessageArgs {
     /// Topic; recipients who opted out of it are skipped
     #[arg(long, value_name = "ID", help_heading = "Message")]
     topic_id: Option<String>,
-    /// Time to send: ISO 8601, or a phrase such as `in 1 hour`; each email then takes a request
+    /// Time to send: ISO 8601, or a phrase such as `in 1 hour`; each email then needs a request of its own
     #[arg(long, value_name = "TIME", help_heading = "Message")]
     scheduled_at: Option<String>,
 }

@@ -13,13 +13,13 @@ use crate::input::flags::Flags;
 /// Prints the counts, the first three rendered emails, and an estimate. All invalid rows are written to invalid.csv in the job's folder, each
 /// with its problems; the first 20 problems are shown, and the exit code is 2. `bulk send` with the same arguments sends the job.
 ///
-/// Needs no credential except for --account-suppressions, and without a base URL the plan isn't kept.
+/// Needs no credential except for --account-suppressions, and no base URL; without a base URL, the plan isn't saved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::send::EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
-    /// Rate of the estimate, in requests per second [default: 10]
+    /// Rate to assume for the estimate, in requests per second [default: 10]
     #[arg(long, value_name = "N")]
     max_rps: Option<String>,
 }

@@ -22,7 +22,7 @@ pub(super) struct PlanArgs {
     /// CSV, TSV or JSON Lines file, optionally with gzip; - reads standard input
     #[arg(value_name = "FILE", add = Required)]
     file: Option<String>,
-    /// Command whose output has the rows, as CSV or JSON Lines, instead of FILE
+    /// Command that outputs the rows as CSV or JSON Lines, instead of FILE
     ///
     /// Such as `psql --csv -c 'select …' shop`. If it fails, nothing is planned. Its output is another one each time, so the job has to be
     /// named; with --key and --add, a repeated command sends the new rows.
@@ -42,12 +42,12 @@ pub(super) struct PlanArgs {
     /// Name of the job [default: the name of FILE]
     #[arg(long, value_name = "NAME", help_heading = "Rows")]
     job: Option<String>,
-    /// Column or JSON field that tells rows apart, such as an order number [default: all values of a row]
+    /// Column or JSON field that identifies a row, such as an order number [default: all values of a row]
     ///
-    /// A row whose key the job has is never sent again, even if its other values have changed. Rows with the same key are sent once.
+    /// A row whose key is already in the job is never sent again, even if its other values have changed. Rows with the same key are sent once.
     #[arg(long, value_name = "NAME", help_heading = "Rows")]
     key: Option<String>,
-    /// Send only the first row of each recipient
+    /// Send only the first row for each recipient
     #[arg(long, conflicts_with = "key", help_heading = "Rows")]
     unique_recipients: bool,
     /// File of addresses to which nothing is sent: CSV with a column email, or one address per line
@@ -61,7 +61,7 @@ pub(super) struct PlanArgs {
     /// it are counted and listed in skipped.csv. The service drops the other suppressed recipients.
     #[arg(long, help_heading = "Rows")]
     pub(super) account_suppressions: bool,
-    /// Add the rows that the job doesn't have, instead of stopping if the file or the message has changed
+    /// Add rows that aren't in the job yet, instead of stopping if the file or the message has changed
     #[arg(long, conflicts_with = "again", help_heading = "Rows")]
     add: bool,
     /// With --add, what to do with changed rows of known recipients: send or skip
@@ -78,11 +78,11 @@ pub(super) struct PlanArgs {
     test_to: Option<String>,
     /// Send only the corrected rows in this copy of an earlier job's invalid.csv
     ///
-    /// Without FILE, the list must be in the folder of its job, and the message of that job is used unless message flags are given. With
+    /// Without FILE, the list must be in its job's folder, and that job's message is used unless you pass message flags. With
     /// FILE and the flags of the earlier job, the list can be anywhere. A row that wasn't invalid in the earlier job is refused: it was sent.
     #[arg(long, value_name = "PATH", help_heading = "Rows")]
     only: Option<PathBuf>,
-    /// Folder of the files in the column `attachment` [default: the folder of FILE]
+    /// Folder that contains the files named in the column `attachment` [default: the folder of FILE]
     #[arg(long, value_name = "DIR", help_heading = "Rows")]
     attachments: Option<PathBuf>,
     /// Plan a new job even if there is one with the same rows, message and options

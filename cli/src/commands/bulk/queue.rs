@@ -16,7 +16,7 @@ use crate::input::flags::Flags;
 #[group(skip)]
 #[command(next_help_heading = "Queue")]
 pub(super) struct QueueArgs {
-    /// Queue in NATS JetStream, nats://HOST:PORT or tls://HOST:PORT; servers of a cluster are separated by commas
+    /// NATS JetStream queue, nats://HOST:PORT or tls://HOST:PORT; separate the servers of a cluster with commas
     ///
     /// Workers send the job (`bulk worker`), and this command collects the results. The address may contain user:password@ or token@; set
     /// IDEMPOST_QUEUE instead of the flag to keep them out of the process list. Needs NATS 2.12 or later with `sync_interval: always`.

@@ -18,9 +18,9 @@ use crate::output::table::{Column, Kind};
 /// The number of rows that wait to be printed.
 const QUEUE: usize = 1_024;
 
-/// Show what became of the rows of a job
+/// Show the outcomes of a job's rows
 ///
-/// With --rows, prints one line per row that has an outcome, as it became known: its number, recipient and outcome, with the email's ID or the
+/// With --rows, prints one line per row that has an outcome, in the order in which the outcomes became known: its number, recipient and outcome, with the email's ID or the
 /// reason. Invalid rows are in invalid.csv, and rows without an outcome are left to send.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Print the outcome of every row
     #[arg(long)]
     rows: bool,
-    /// Print it with the latest event of its email, read from the service: delivered, bounced, complained
+    /// Print the outcome of every row and the latest event of its email, read from the service: delivered, bounced, complained
     ///
     /// Reads the list of emails back to the job's first one, with a request per 100 emails, which needs a credential with full access.
     #[arg(long)]

@@ -12,14 +12,14 @@ use crate::signals::Signals;
 
 /// Continue a job after an interruption, a pause or a crash
 ///
-/// Sends only rows that were not sent before. Requests whose outcome is uncertain are repeated under the same idempotency key, which the service
+/// Sends only rows that were not sent before. Requests with an uncertain outcome are repeated with the same idempotency key, which the service
 /// executes once, unless they are more than 23 hours old: then their rows become unknown. The exit codes are those of `bulk send`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  idempost bulk resume\n  idempost bulk resume 3f9a --max-rps 5")]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,
-    /// Start a job that was only planned although rows are invalid
+    /// Start a planned job even if some rows are invalid
     #[arg(long)]
     skip_invalid: bool,
     #[command(flatten)]

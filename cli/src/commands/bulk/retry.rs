@@ -29,10 +29,10 @@ pub(crate) struct Args {
     /// Retry the rows that the service rejected
     #[arg(long)]
     rejected: bool,
-    /// Retry the rows of unknown outcome; needs --accept-duplicates
+    /// Retry rows with an unknown outcome; requires --accept-duplicates
     #[arg(long)]
     unknown: bool,
-    /// Accept that rows of unknown outcome may be delivered twice
+    /// Accept that rows with an unknown outcome may be delivered twice
     #[arg(long)]
     accept_duplicates: bool,
     #[command(flatten)]

@@ -50,14 +50,14 @@ pub(super) struct RunArgs {
     /// Pause after this number of rejected requests in a row, whose cause isn't a row's; 0 never pauses
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true)]
     max_rejections: String,
-    /// Pause when more emails than this have a bad outcome: 'bounced>2%', 'complained>0.1%' or 'rejected>1%'; repeatable
+    /// Pause when the share of emails with a bad outcome exceeds this: 'bounced>2%', 'complained>0.1%' or 'rejected>1%'; repeatable
     ///
-    /// The share is that of the emails whose outcome is known, of at least 1,000 or of all rows of a smaller job, in all runs. What bounced or
+    /// The share is a percentage of the emails whose outcome is known in all runs, and of at least 1,000, or of all rows of a smaller job. What bounced or
     /// was marked as spam is read from the service's metrics of a sample of up to 5,000 emails, which needs a credential with full access. It
     /// appears minutes after an email was sent: use it with --daily or --max-rps. `bulk resume` without the flag continues.
     #[arg(long, value_name = "RULE")]
     stop_on: Vec<String>,
-    /// Serve the job's figures for Prometheus at http://ADDRESS/metrics while it runs, such as 127.0.0.1:9464
+    /// Serve the job's metrics to Prometheus at http://ADDRESS/metrics while it runs, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
     metrics_address: Option<String>,
     /// Command to run when the job has ended, paused or stopped, with its report as JSON on standard input
@@ -394,7 +394,7 @@ fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobPro
     let text = match *warnings {
         ..=SHOWN_WARNINGS => format!("{} from row {first_row} on {what}: {reason}", count(*emails, "email")),
         n if n == SHOWN_WARNINGS + 1 => {
-            "further ones are listed at the end, in rejected.csv and unknown.csv".to_owned()
+            "further rows are listed in rejected.csv and unknown.csv at the end".to_owned()
         }
         _ => return,
     };

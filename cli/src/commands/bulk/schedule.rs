@@ -12,18 +12,18 @@ pub(super) struct ScheduleArgs {
     /// Maximum number of emails on the first, second, third… day of sending; the last one holds for all later days
     ///
     /// `--daily 50,100,200` warms up a domain. The caps hold across restarts: an email counts on the day of its first attempt, and again on the
-    /// day of a later one. The job waits for the next day, or continues then if it is resumed.
+    /// day of a later one. The job waits for the next day; if you interrupt it, resume it then.
     #[arg(long, value_name = "N,N,…")]
     daily: Option<String>,
-    /// Time of the day in which to send, such as 08:00-20:00; may cross midnight
+    /// Time window for sending, such as 08:00-20:00; may span midnight
     #[arg(long, value_name = "FROM-TO")]
     window: Option<String>,
     /// Time zone of --daily and --window, such as Europe/Berlin [default: the system's]
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// Send without the schedule that the job has
+    /// Drop the job's schedule and send immediately
     ///
-    /// A job keeps its schedule until another one is given.
+    /// A job keeps its schedule until you set another one.
     #[arg(long, conflicts_with_all = ["daily", "window", "time_zone"], hide_short_help = true)]
     no_schedule: bool,
 }

@@ -36,7 +36,7 @@ pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject
 /// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
 /// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
 ///
-/// The same file and message are the same job, which is sent once: a second run reports that it is complete. A job has a name, by default the file's. If the
+/// The same file and message always mean the same job, which is sent once: a second run only reports that it is complete. A job has a name, by default the file's. If the
 /// rows or the message of an unfinished job of this name have changed, the command shows the differences and stops: --add sends the rows that the job doesn't have,
 /// `bulk resume` continues without them, and --job plans a job of another name. For a mailing that recurs, add --again, or
 /// make the runs differ, for example by a date in the subject; then a run that is repeated after a failure still sends nothing twice.
@@ -85,9 +85,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             }
             if counts.repeated > 0 {
                 let rows = count(counts.repeated, "row");
-                context
-                    .out
-                    .note(&format!("{rows} equal to an earlier row, or with its key; each is sent once"));
+                context.out.note(&format!(
+                    "{rows} identical to an earlier row, or with the same key; each is sent once"
+                ));
             }
         } else {
             let done = status.counts.sent + status.counts.rejected + status.counts.unknown;

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::record;
 
-/// Show the state of a job and its counts, even while it runs
+/// Show a job's state and counts, even while it runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "States: planned, running, stopped, canceled, finished\n\n\
     Examples:\n  idempost bulk status\n  idempost bulk status 3f9a --json --jq .remaining")]

@@ -35,7 +35,7 @@ const MAX_JOBS: usize = 16;
 /// Start any number of workers, on any machine; each has its own profile and credential. A worker takes one batch after another from the queue
 /// (--queue), at a rate that all workers share, and can be stopped or killed at any time: another worker repeats its batches in flight under the
 /// same idempotency keys. Without JOB, it serves all jobs in the queue at the same time, those of the highest --priority first, and waits for more until
-/// it is stopped. What it can't serve, such as a job of another account, it reports and leaves to other workers. If the workers of a job have different
+/// it is stopped. A worker reports jobs that it can't serve, such as those of another account, and leaves them to other workers. If the workers of a job have different
 /// API keys of one account, start them with --same-account.
 ///
 /// The first Ctrl-C finishes the requests in flight, the second stops at once.
@@ -44,7 +44,7 @@ const MAX_JOBS: usize = 16;
     idempost bulk worker --queue nats://queue.acme.test:4222\n  \
     IDEMPOST_QUEUE=tls://queue.acme.test idempost --profile mailer bulk worker 3f9a1c2b7d4e-1 --queue-creds mailer.creds")]
 pub(crate) struct Args {
-    /// ID of the job to serve, as `bulk list` prints it; the worker ends with it [default: all jobs]
+    /// ID of the job to serve, as printed by `bulk list`; the worker exits when the job ends [default: all jobs]
     #[arg(value_name = "JOB")]
     job: Option<String>,
     /// Maximum number of requests in flight for each job, from 1 to 64
@@ -284,7 +284,7 @@ fn tell(event: &WorkerEvent, context: &Context) {
 fn print(total: &WorkerReport, context: &Context) -> Result<(), Fail> {
     let WorkerReport { batches, requests, throttled, replayed, .. } = total;
     let line = format!(
-        "{}, {}, {throttled} throttled (429), {replayed} repeated under their keys",
+        "{}, {}, {throttled} throttled (429), {replayed} repeated with the same keys",
         count(*batches, "batch"),
         count(*requests, "request")
     );

@@ -25,7 +25,7 @@ const READS: usize = 8;
 ///
 /// The columns are email, first_name, last_name, unsubscribed and all contact properties; `contacts import` reads this format.
 /// If the service sends no readable unsubscribed, the cell is `unknown`, which an import rejects.
-/// Properties take one request per contact; --no-properties omits them.
+/// Properties need one request per contact; --no-properties omits them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost contacts export --output-file people.csv\n  \

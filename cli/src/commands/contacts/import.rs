@@ -79,7 +79,7 @@ pub(crate) struct Args {
     failed: Option<PathBuf>,
     /// Maximum file size: 500MiB, 2GB, or a number of bytes
     ///
-    /// Standard input and pipes are first copied to a temporary file, up to this size. A field may have 1 MiB, a row 4 MiB.
+    /// Standard input and pipes are first copied to a temporary file, up to this size. A field can have up to 1 MiB, a row up to 4 MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_size: String,
     /// Validate the file without sending anything; needs neither a credential nor a base URL

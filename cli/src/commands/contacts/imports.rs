@@ -13,7 +13,7 @@ use crate::rows::{Noun, Verb};
 pub(super) struct Imports;
 
 impl Noun for Imports {
-    const ABOUT: &'static str = "Show the imports started by contacts import --server";
+    const ABOUT: &'static str = "Show contact imports started with `contacts import --server`";
     const VERBS: &'static [Verb] = &[
         Verb::list(
             "List contact imports, newest first",

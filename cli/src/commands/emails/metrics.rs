@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// End, inclusive; a date covers its whole day [default: now]
     #[arg(long, value_name = "DATE")]
     end_date: Option<String>,
-    /// IANA name of the time zone of the periods, such as Europe/Berlin [default: UTC]
+    /// Time zone of the periods (IANA name), such as Europe/Berlin [default: UTC]
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
     /// Length of the periods: hourly, daily, weekly or monthly [default: daily]

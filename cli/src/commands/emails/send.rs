@@ -26,7 +26,7 @@ use crate::output::progress::Upload;
 /// The email comes from flags, or from a JSON object (--input) that flags override, so every field of the API is available.
 /// All validation errors are reported together, and nothing is sent.
 ///
-/// Prints the ID of the accepted email. Accepted isn't delivered: use --wait to wait for delivery.
+/// Prints the ID of the accepted email. Accepted doesn't mean delivered: use --wait to wait for delivery.
 ///
 /// Every send has an idempotency key, random unless you pass one. If the response is lost, the error shows the key:
 /// retrying with it can't send the email twice.
@@ -150,7 +150,7 @@ pub(crate) struct Args {
     input: Option<String>,
     /// Wait until the email is delivered; exits with 3 if it fails
     ///
-    /// With JSON output, the result is printed after the wait and has the final state as `last_event`, or null if it isn't reached in time.
+    /// With JSON output, the result is printed after the wait, with the final state as `last_event`, or null if no final state is reached in time.
     #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = "delivered", value_parser = Choices(&["delivered"]), hide_possible_values = true)]
     wait: Option<String>,
     #[command(flatten)]

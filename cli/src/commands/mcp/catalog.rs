@@ -141,7 +141,7 @@ impl Catalog {
             format!("List further commands, or describe the arguments of one. Groups: {}", groups.join(", "));
         let mut records = vec![
             ToolRecord::new(COMMANDS, describe, object(one)).with_annotations(annotations(Access::Read)),
-            ToolRecord::new(READ, "Run another command that only reads", object(both.clone()))
+            ToolRecord::new(READ, "Run another read-only command", object(both.clone()))
                 .with_annotations(annotations(Access::Read)),
         ];
         let access = self.further.values().map(|tool| tool.access).max();

@@ -51,7 +51,7 @@ pub(super) struct Args {
     /// IDEMPOST_MCP_TOKEN gives it. 0 picks any free port. Ctrl-C ends it.
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "4011")]
     http: Option<u16>,
-    /// File with the token of --http
+    /// File that contains the token for --http
     #[arg(long, value_name = "PATH", requires = "http")]
     token_file: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use crate::input::flags::{Flags, Required};
 /// Forward a received email
 ///
 /// Sends a copy with the same subject, bodies and attachments. With --wrap, the complete original is attached as `forwarded_message.eml` to a new
-/// email with your own body: use it for reports, and for email that shouldn't look like yours.
+/// email with your own body: use it to report emails, and for content that shouldn't appear to be yours.
 ///
 /// Prints the ID of the accepted email. If the response is lost, the error shows the idempotency key: retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use crate::input::flags::Flags;
 
 /// Reply to a received email
 ///
-/// The reply goes to the Reply-To addresses, or to the sender. Its headers In-Reply-To and References keep it in the thread; the original isn't quoted.
+/// The reply goes to the Reply-To addresses, or to the sender. The headers In-Reply-To and References keep it in the thread; the original isn't quoted.
 ///
 /// Prints the ID of the accepted email. If the response is lost, the error shows the idempotency key: retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]

@@ -35,16 +35,16 @@ pub(crate) struct Args {
     mail: Option<String>,
     #[command(flatten)]
     which: EmailFilter,
-    /// Let the sandbox request the links, at public addresses only, and report broken and unreachable ones
+    /// Let the sandbox request the links (public addresses only), and report broken and unreachable ones
     ///
     /// Each of the first 100 links is requested once, without its content (HEAD, or GET if the server doesn't support that), which takes at
-    /// most 30 seconds. This may use up links that work once. Links that may unsubscribe the recipient aren't requested.
+    /// most 30 seconds. This may use up one-time links. Links that may unsubscribe the recipient aren't requested.
     #[arg(long)]
     fetch_links: bool,
     /// Lowest severity that fails: note, warning, error, or never
     #[arg(long, value_name = "SEVERITY", default_value = "error", value_parser = Choices(LEVELS), hide_possible_values = true)]
     fail_on: String,
-    /// Code of findings to leave out, or name of an HTML or CSS feature; repeatable
+    /// Code of findings to ignore, or name of an HTML or CSS feature; repeatable
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     ignore: Vec<String>,
 }

@@ -37,7 +37,7 @@ enum Command {
     /// Stop the clock; it can still be advanced
     #[command(after_help = "Examples:\n  idempost sandbox clock freeze")]
     Freeze,
-    /// Let the clock run on from its current time
+    /// Let the clock run again from its current time
     #[command(after_help = "Examples:\n  idempost sandbox clock run")]
     Run,
     /// Advance the clock

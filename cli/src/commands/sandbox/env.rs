@@ -23,7 +23,7 @@ const MAX_FILE: u64 = 1 << 20;
     idempost sandbox env --smtp-port 2525 --output json"
 )]
 pub(crate) struct Args {
-    /// Set the variables in this dotenv file instead (`NAME=value` lines); its other lines stay as they are
+    /// Set the variables in this dotenv file instead (`NAME=value` lines); its other lines are kept
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
     /// Add SMTP_HOST and SMTP_PORT for a sandbox with this --smtp-port

@@ -27,8 +27,8 @@ const MAX_CHUNK_MAILS: usize = 100;
 ///
 /// With the format eml, writes one file per email to a folder, created if needed, named by time, subject and ID; with mbox or json, one
 /// file, or standard output for -. Without --format, the extension decides: .mbox, .json; anything else is a folder. Existing files are never
-/// overwritten: repeating an eml export adds only new emails, and an mbox or json file must be new. The files contain the emails as they
-/// would have been sent; json has bodies and headers but no attachments.
+/// overwritten: repeating an eml export adds only new emails; an mbox or json file must not exist yet. The files contain the emails as they
+/// would have been sent; json contains bodies and headers but no attachments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost sandbox export mails\n  \

@@ -17,11 +17,11 @@ use crate::settings::keys;
 ///
 /// RULE selects requests: `POST /emails`, `POST`, `/emails`, `'GET /emails/{id}'` where {…} matches any one segment; without it every request
 /// matches. By default the next matching request fails with 500; flags choose another failure and frequency. Rules are tried in the order in
-/// which they were added. They apply to the requests of this account, except those of `sandbox …` commands; with --all-accounts to those of all.
+/// which they were added. They apply to the requests of this account, or with --all-accounts of all accounts, except those of `sandbox …` commands.
 ///
 /// `'SMTP RCPT'` selects a stage of SMTP sessions instead: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA or END-OF-DATA. By default it fails with a
 /// temporary error such as 451; --code, --drop, --lose, --stall and --slow choose another failure. CONNECT, EHLO and AUTH, and the paths of the
-/// authorization server, belong to no account, so their rules apply to all.
+/// authorization server, don't belong to an account, so rules for them apply to all accounts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     idempost sandbox fail 'POST /emails' --status 503 --times 2\n  \
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Apply the rule to the requests of all accounts; with --clear, remove the rules of all. With --auth, the sandbox requires the password
     #[arg(long)]
     all_accounts: bool,
-    /// List the rules that apply to the account
+    /// List the account's rules
     #[arg(long)]
     list: bool,
     /// Remove the rules that the account added; =ID removes one
@@ -73,7 +73,7 @@ struct Failure {
     /// Process the request, then drop the connection without a response
     #[arg(long)]
     lose: bool,
-    /// Process the request, then cut the response off after N bytes of its body
+    /// Process the request, then cut off the response after N bytes of its body
     #[arg(long, value_name = "BYTES")]
     truncate: Option<String>,
     /// Never respond, until the client gives up

@@ -82,7 +82,7 @@ impl Queue {
             self.release(size);
             if self.dropped.fetch_add(1, Ordering::SeqCst) == 0 {
                 (self.report)(
-                    "mails arrive faster than they can be forwarded; some stay in the sandbox only",
+                    "emails arrive faster than they can be forwarded; some remain only in the sandbox",
                 );
             }
         }
@@ -109,7 +109,7 @@ async fn work(
         let rendered = mail.clone();
         let _ = tokio::task::spawn_blocking(move || rendered.mime.len()).await;
         if let Err(reason) = forward(&target, &mail, &service).await {
-            (queue.report)(&format!("the mail {} wasn't forwarded to {}: {reason}", mail.id, target.name()));
+            (queue.report)(&format!("email {} wasn't forwarded to {}: {reason}", mail.id, target.name()));
         }
         queue.release(mail.held_bytes);
         if mails.is_empty() {

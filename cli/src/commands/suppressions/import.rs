@@ -13,7 +13,7 @@ use crate::output::progress::Rows;
 /// Add the addresses of a file to the suppression list
 ///
 /// FILE is CSV with a column email, one address per line, NDJSON (objects with a field email, or strings), or a JSON array, up to 64 MiB; -
-/// reads standard input. Other columns and fields are ignored, so that the origin of every new entry is manual. All problems with the file
+/// reads standard input. Other columns and fields are ignored; the origin of every new entry is manual. All problems with the file
 /// are reported before anything is sent, each with its line.
 ///
 /// Addresses are sent 100 at a time, and an address on the list keeps its entry: after an interruption, run the same command again.

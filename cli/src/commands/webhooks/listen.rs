@@ -45,7 +45,7 @@ const GRACE: Duration = Duration::from_secs(2);
 ///
 /// Deliveries without a valid signature are rejected (401) and shown. With --forward-to, valid ones are forwarded to an application with
 /// headers and body unchanged, and its response is returned: 502 if it can't be reached, 504 if it takes longer than 14 seconds.
-/// Other deliveries are acknowledged once their line is written: after a crash some may arrive again, but none is lost. Only this machine can
+/// Other deliveries are acknowledged once their line is written: after a crash, some may arrive again, but none are lost. Only this machine can
 /// connect. After Ctrl-C, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// URL of an application that receives every verified delivery
     #[arg(long, value_name = "URL")]
     forward_to: Option<String>,
-    /// Maximum age, or clock skew, of a signature, or `any` [default: 5m]
+    /// Maximum age or clock skew of a signature, or `any` [default: 5m]
     #[arg(long, value_name = "DURATION")]
     tolerance: Option<String>,
     /// Accept every delivery without verification
@@ -277,7 +277,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     let shared = |path: &PathBuf| path.is_file() && paths::mode(path).is_some_and(|mode| mode & 0o077 != 0);
     if let Some(path) = write_secret.filter(shared) {
-        let rule = "others can read this file; run chmod 600 on it";
+        let rule = "other users can read this file; run chmod 600 on it";
         flags.reject("file", rule, "--write-secret", &path.to_string_lossy());
     }
     let public_url = public_url.and_then(|text| address("--public-url", &text, &mut flags));

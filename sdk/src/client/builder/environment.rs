@@ -36,7 +36,8 @@ impl ClientBuilder {
         }
         let given = if key.is_some() { "IDEMPOST_API_KEY" } else { "IDEMPOST_ACCESS_TOKEN" };
         let base_url = base_url.ok_or_else(|| {
-            let rule = format!("is missing beside {given}; for Resend, set {}", Client::RESEND_BASE_URL);
+            let rule =
+                format!("is missing, although {given} is set; for Resend, set {}", Client::RESEND_BASE_URL);
             SettingsError::new("IDEMPOST_BASE_URL", rule)
         });
         let builder = Self { base_url: Some(base_url), ..Self::default() };

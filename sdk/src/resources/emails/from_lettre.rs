@@ -167,7 +167,7 @@ impl Reader {
             },
             (PartType::Html(html), _) if !is_file => match self.email.fields().html {
                 None => self.set(|email| email.html(html.replace("\r\n", "\n"))),
-                Some(_) => self.reject("/html", "an email has one body of the type text/html"),
+                Some(_) => self.reject("/html", "an email can have only one body of type text/html"),
             },
             (PartType::Text(_), _) if !is_file => {
                 self.reject("", format!("an email has no body of the type {media_type}"));

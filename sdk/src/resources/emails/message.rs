@@ -120,7 +120,7 @@ impl Message {
             return;
         }
         let rule =
-            "one-click unsubscribing needs an absolute https URL without a username, in angle brackets";
+            "one-click unsubscribe requires an absolute https URL without a username, in angle brackets";
         v.field("headers", |v| v.field(name, |v| v.report_found("url", rule, value)));
     }
 
@@ -194,7 +194,7 @@ impl Message {
             let (_, ending) = name?.rsplit_once('.')?;
             let mut refused = limits::REFUSED_ATTACHMENT_ENDINGS.iter();
             refused.find(|refused| ending.eq_ignore_ascii_case(refused))?;
-            let rule = "Resend rejects files with this ending";
+            let rule = "Resend rejects files with this extension";
             Some(Problem::new(format!("/attachments/{i}/filename"), "file_type", rule).found(name?))
         })
     }

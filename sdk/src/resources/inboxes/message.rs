@@ -156,7 +156,7 @@ pub(super) fn check_recipients(v: &mut Validator, lists: &[(&str, &Recipients)])
     let found: usize = lists.iter().map(|(_, list)| list.as_slice().len()).sum();
     let max = limits::INBOX_RECIPIENTS;
     if found > max {
-        let rule = format!("`to`, `cc` and `bcc` must have at most {max} addresses in all");
+        let rule = format!("`to`, `cc` and `bcc` must have at most {max} addresses in total");
         v.report_found("count", rule, format_args!("{found} addresses"));
     }
 }
@@ -185,7 +185,7 @@ pub(super) fn check_attachments(v: &mut Validator, attachments: &[Attachment]) {
     }
     let size: u64 = attachments.iter().filter_map(Attachment::size).sum();
     if size > limits::INBOX_ATTACHMENT_BYTES {
-        let rule = "`attachments` must have at most 25 MB in all".to_owned();
+        let rule = "`attachments` must have at most 25 MB in total".to_owned();
         report(v, "size", rule, format!("{size} bytes"));
     }
     v.each("attachments", attachments, |v, attachment| attachment.validate(v));

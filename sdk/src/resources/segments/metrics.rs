@@ -81,7 +81,7 @@ impl SegmentMetricsQuery {
         }
         v.each("segment_id", &self.segments, |v, id| {
             if id.as_str().is_empty() || id.as_str().contains(',') {
-                let rule = "an id must be neither empty nor contain commas";
+                let rule = "an id must neither be empty nor contain commas";
                 v.report_found("type", rule, id.as_str().escape_debug());
             }
         });

@@ -81,7 +81,7 @@ pub fn take(
     for (period, name, quota, counted) in quotas {
         let Some(quota) = quota.filter(|quota| counted.emails() > *quota) else { continue };
         let message = format!(
-            "The {period} quota of {quota} emails is exceeded: {} are used, and this request has {recipients} more. It resets at {}.",
+            "The {period} quota of {quota} emails is exceeded: {} are used, and this request needs {recipients} more. It resets at {}.",
             counted.emails() - recipients as u64,
             iso(counted.resets_at),
         );

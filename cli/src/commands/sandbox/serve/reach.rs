@@ -22,14 +22,14 @@ pub(in crate::commands::sandbox) struct Reach {
     pub(in crate::commands::sandbox) allowed_hosts: Vec<String>,
     /// Password for the inbox page and part of every API key: sb_PASSWORD, or sb_PASSWORD_NAME for further accounts
     ///
-    /// The page and the consent page ask for it with any user name; SMTP requires AUTH with such a key. At least 8 characters. Command lines are
+    /// The inbox page and the consent page ask for it, with any username; SMTP requires AUTH with such a key. At least 8 characters. Command lines are
     /// visible to other users; put the password in the variable.
     #[arg(long, value_name = "PASSWORD", env = PASSWORD, hide_env_values = true)]
     auth: Option<String>,
     /// Listen beyond loopback addresses without a password: anyone who reaches the port can read all emails and use all accounts
     #[arg(long, conflicts_with = "auth", hide_short_help = true)]
     insecure: bool,
-    /// Beyond loopback addresses, still let webhooks and hosted attachments reach private addresses, such as those of other containers
+    /// When listening beyond loopback addresses, still allow webhooks and hosted attachments at private addresses, such as those of other containers
     ///
     /// Without it, anyone with a key could reach this machine and its network through the sandbox. A sandbox on a loopback address always permits
     /// private addresses. Link-local addresses and the metadata services of cloud providers are never requested.
@@ -60,7 +60,7 @@ impl Reach {
         let rule = match password {
             None if !self.host.is_loopback() && !self.insecure => {
                 let rule = format!(
-                    "--host {} makes the sandbox reachable from other machines; set a password with --auth, or let everyone in with --insecure",
+                    "--host {} makes the sandbox reachable from other machines; set a password with --auth, or allow access without one with --insecure",
                     self.host
                 );
                 return Err(Fail::usage("host", rule, None));

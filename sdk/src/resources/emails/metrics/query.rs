@@ -163,7 +163,11 @@ impl EmailMetricsQuery {
             }
             v.each(name, &ids, |v, id| {
                 if id.is_empty() || id.contains(',') {
-                    v.report_found("type", "an id must have neither commas nor be empty", id.escape_debug());
+                    v.report_found(
+                        "type",
+                        "an id must neither be empty nor contain commas",
+                        id.escape_debug(),
+                    );
                 }
             });
             if is_excluded && !ids.is_empty() {

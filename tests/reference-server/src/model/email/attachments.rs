@@ -100,7 +100,7 @@ pub fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     let attachments = attachments?;
     check(&attachments).map_err(|(index, reason)| {
         field.report().wrong(format_args!(
-            "`{}[{index}].content` must be a file that can be read inside a mail; with it the mail {reason}.",
+            "`{}[{index}].content` must be a file that can be parsed as part of a message; with it, the message {reason}.",
             field.name()
         ))
     })?;

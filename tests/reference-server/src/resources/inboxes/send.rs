@@ -131,14 +131,14 @@ pub(super) fn check_recipients(found: usize) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::validation(format!(
-        "`to`, `cc` and `bcc` must have at most {MAX_RECIPIENTS} addresses in all; found {found}."
+        "`to`, `cc` and `bcc` must have at most {MAX_RECIPIENTS} addresses in total; found {found}."
     )))
 }
 
 fn check_attached(attachments: &[Attachment]) -> Result<(), String> {
     let size: usize = attachments.iter().filter_map(|file| file.content.size()).sum();
     if size > MAX_ATTACHED {
-        return Err(format!("`attachments` must have at most {MAX_ATTACHED} bytes in all; found {size}."));
+        return Err(format!("`attachments` must have at most {MAX_ATTACHED} bytes in total; found {size}."));
     }
     Ok(())
 }

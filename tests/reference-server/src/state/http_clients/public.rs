@@ -61,7 +61,7 @@ pub enum NotPublic {
     #[error("the address isn't public")]
     Address,
     #[error(
-        "the address isn't public, and this sandbox listens beyond loopback addresses; `--allow-private-addresses` permits it"
+        "the address isn't public, and this sandbox listens beyond loopback addresses; allow it with `--allow-private-addresses`"
     )]
     Private,
     #[error("the address is link-local or that of a metadata service")]

@@ -72,7 +72,7 @@ impl Query {
         if start > end {
             let (start, end) = (start.to_string(), end.to_string());
             return Err(Problem::validation(format!(
-                "`start_date` must not lie after `end_date` or in the future; found {start} with an end at {end}."
+                "`start_date` must not be after `end_date` or in the future; found {start} with an end at {end}."
             )));
         }
         let zone = match text("timezone") {
