@@ -116,6 +116,11 @@ impl Part {
     fn is_complete(&self) -> bool {
         self.states.is_complete()
     }
+
+    /// Returns whether it was started and still has something to send.
+    fn is_unfinished(&self) -> bool {
+        self.started && !self.canceled && !self.is_complete()
+    }
 }
 
 /// Plans a job, or opens its plan. Blocks.
@@ -125,18 +130,20 @@ impl Part {
 pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
     let draft = Draft::new(input, message, options, dir)?;
     let _lock = files::lock(&dir.join(LOCK))?;
-    if let Some(plan) = draft.existing()?
-        && !(options.add && folder::is_canceled(plan.dir()))
-    {
-        return Ok(plan);
-    }
     let changed = options.changed;
-    let latest = if draft.name().is_some() { draft.latest()? } else { None };
-    let Some(latest) = latest else {
-        return draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new());
+    let parts = match draft.existing()? {
+        Some(plan) if !(options.add && folder::is_canceled(plan.dir())) => {
+            match continuing(&draft, &plan, options)? {
+                Some(parts) => parts,
+                None => return Ok(plan),
+            }
+        }
+        _ if draft.name().is_some() => draft.latest()?.map(with_earlier).transpose()?.unwrap_or_default(),
+        _ => Vec::new(),
     };
-    let mut parts = earlier(&latest)?;
-    parts.push(Part::read(latest)?);
+    if parts.is_empty() {
+        return draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new());
+    }
     let (parts, unstarted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|part| part.started);
     let fields = parts.last().map(|part| draft.differences(&part.plan)).unwrap_or_default();
     let unfinished = parts.iter().any(|part| !part.is_complete());
@@ -191,9 +198,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
 pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Option<Plan>> {
     let draft = of.draft_of(rows)?;
     let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
-    let latest = draft.latest_after(of.id())?.map_or_else(|| Plan::read(of.dir()), Ok)?;
-    let mut parts = earlier(&latest)?;
-    parts.push(Part::read(latest)?);
+    let parts = with_earlier(draft.latest_after(of.id())?.map_or_else(|| Plan::read(of.dir()), Ok)?)?;
     // A retry that isn't finished has the rows.
     let open = parts.iter().rfind(|part| !part.canceled && !part.is_complete() && part.plan.id() != of.id());
     if let Some(open) = open {
@@ -210,6 +215,24 @@ pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Op
     let plan = written.publish(parts.iter().map(|part| part.plan.id().to_owned()).collect())?;
     folder::inherit_account(of.dir(), plan.dir())?;
     Ok(Some(plan))
+}
+
+/// Returns the parts of the job that this plan of the same input belongs to, if a later part is unfinished: a run of the plan alone would send
+/// none of that part's rows. A limit asks for no more than the plan has, and a retry is continued only when rows are added.
+fn continuing(draft: &Draft, plan: &Plan, options: &PlanOptions) -> Result<Option<Vec<Part>>> {
+    let latest = if options.limit.is_none() { draft.latest_after(plan.id())? } else { None };
+    let Some(latest) = latest else { return Ok(None) };
+    let parts = with_earlier(latest)?;
+    let mut later = parts.iter().skip_while(|part| part.plan.id() != plan.id()).skip(1);
+    let is_unfinished = later.any(|part| part.is_unfinished() && (options.add || !part.plan.is_retry()));
+    Ok(is_unfinished.then_some(parts))
+}
+
+/// Reads a plan and the parts before it, the oldest first.
+fn with_earlier(plan: Plan) -> Result<Vec<Part>> {
+    let mut parts = earlier(&plan)?;
+    parts.push(Part::read(plan)?);
+    Ok(parts)
 }
 
 /// Reads the parts before a plan. One whose folder is gone was deleted by its owner.

@@ -357,6 +357,11 @@ impl Plan {
         &self.job.after
     }
 
+    /// Returns whether the plan sends rows of an earlier part again.
+    pub(crate) fn is_retry(&self) -> bool {
+        self.job.options.rows.is_some()
+    }
+
     /// Returns the base URL of the service that the plan was made for.
     pub fn origin(&self) -> &str {
         &self.job.origin

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use files::{List, conclude, forget, read, time};
 
-use crate::{counts::Counts, plan::Plan};
+use crate::{
+    counts::Counts,
+    plan::{Counts as PlanCounts, Plan},
+};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,6 +90,12 @@ impl Report {
             seconds: elapsed.as_secs_f64(),
             files: Vec::new(),
         }
+    }
+
+    /// Makes the report of an earlier part that of the job whose run has ended with it.
+    pub(crate) fn of_job(self, plan: &Plan, counts: Counts) -> Self {
+        let PlanCounts { rows, invalid, blank, .. } = *plan.counts();
+        Self { job: plan.id().to_owned(), rows, invalid, blank, counts, ..self }
     }
 
     /// Returns whether every row of the input was sent.

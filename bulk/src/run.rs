@@ -98,11 +98,11 @@ impl Run {
             for part in parts.into_iter().map(Arc::new) {
                 let (control, stop, events) = (control.clone(), stop.clone(), events.clone());
                 let (sender, sending) = (Arc::clone(&sender), sending.clone());
-                let mut report =
-                    execute(part, sender, sending, options.clone(), control, stop, events).await?;
+                let report = execute(part, sender, sending, options.clone(), control, stop, events).await?;
                 if report.ending != Ending::Finished {
-                    report.counts = blocking(move || parts::counts(&plan)).await?;
-                    return Ok(report);
+                    let counted = Arc::clone(&plan);
+                    let counts = blocking(move || parts::counts(&counted)).await?;
+                    return Ok(report.of_job(&plan, counts));
                 }
             }
             execute(plan, sender, sending, options, control, stop, events).await

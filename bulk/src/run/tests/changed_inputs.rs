@@ -1,5 +1,7 @@
 //! Jobs whose input or message changes before they are finished.
 
+mod sequences;
+
 use super::*;
 use crate::{BulkError, ChangedRows, Differences, Retry};
 
@@ -214,6 +216,81 @@ async fn a_deleted_job_leaves_nothing_behind() {
         .collect();
     left.retain(|name| name != "host-id");
     assert_eq!(left, [".planning.lock"]);
+}
+
+/// Plans these rows as another part of the job if they are new, and runs it until a quota is exhausted after this number of requests.
+async fn added(inputs: &Inputs, rows: &[(usize, usize)], service: &Arc<Service>, accepted: u64) -> BulkJob {
+    let mut requests = 0;
+    service.set_script(move |_, _| {
+        requests += 1;
+        (requests > accepted).then_some(Fault::Quota)
+    });
+    let job = inputs.plan(inputs.bulk(rows).batch_size(1).add_rows(ChangedRows::Reject)).await.unwrap();
+    let report = job.start_with(Arc::clone(service), patient().concurrency(1)).finish().await.unwrap();
+    assert_eq!(report.job, job.plan().id(), "whichever part was interrupted");
+    service.set_script(|_, _| None);
+    job
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_added_row_is_sent_even_if_the_input_is_the_earlier_one_again() {
+    // F-09
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let first = added(&inputs, &rows(0..2), &service, 1).await;
+    let second = added(&inputs, &rows(0..3), &service, 0).await;
+    assert_eq!(second.plan().after(), [first.plan().id()]);
+    let found = inputs.differences(inputs.bulk(&rows(0..2)).batch_size(1)).await;
+    assert_eq!((found.job.as_str(), found.remaining), (second.plan().id(), 2));
+    assert_eq!((found.known, found.new, found.missing), (2, 0, 1));
+    let again = added(&inputs, &rows(0..2), &service, 0).await;
+    assert_eq!(again.plan().id(), second.plan().id());
+    let report = finish(&again, &service).await;
+    assert_eq!((report.ending, report.counts.sent), (Ending::Finished, 3));
+    assert_eq!((service.delivered(), inputs.jobs()), ((3, 1), 2));
+    // A finished job has nothing to continue.
+    let repeated = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    assert_eq!(repeated.plan().id(), first.plan().id());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limited_plan_sends_only_its_rows_while_a_later_part_is_unfinished() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    let trial = || inputs.bulk(&rows(0..5)).batch_size(1).limit(2);
+    let first = inputs.plan(trial()).await.unwrap();
+    finish(&first, &service).await;
+    added(&inputs, &rows(0..5), &service, 1).await;
+    let again = inputs.plan(trial().add_rows(ChangedRows::Reject)).await.unwrap();
+    assert_eq!(again.plan().id(), first.plan().id());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_run_of_a_job_is_not_continued_by_an_earlier_input() {
+    let inputs = Inputs::new();
+    let service = Service::reliable();
+    added(&inputs, &rows(0..3), &service, 1).await;
+    let second = added(&inputs, &rows(0..4), &service, 0).await;
+    let other = inputs.plan(inputs.bulk(&rows(0..1)).batch_size(1).again()).await.unwrap();
+    finish(&other, &service).await;
+    let job = added(&inputs, &rows(0..3), &service, 0).await;
+    assert_eq!(job.plan().id(), second.plan().id());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_command_reports_the_job_whose_retry_is_unfinished() {
+    let inputs = Inputs::new();
+    let service = Service::new(|_, _| Some(Fault::Partial));
+    let first = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    assert_eq!(finish(&first, &service).await.counts.rejected, 2);
+    let retry = first.retry(Retry::Rejected).await.unwrap().unwrap();
+    service.set_script(|_, _| Some(Fault::Quota));
+    finish(&retry, &service).await;
+    let same = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
+    assert_eq!(same.plan().id(), first.plan().id());
+    let continued = added(&inputs, &rows(0..2), &service, 2).await;
+    assert_eq!(continued.plan().id(), retry.plan().id());
+    assert_eq!(continued.status().await.unwrap().counts.sent, 2);
 }
 
 /// Rows are appended, edited, reordered and dropped between runs that end at any request, and a part is canceled now and then.

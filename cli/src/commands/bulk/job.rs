@@ -98,15 +98,15 @@ pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail
     let all = all(&folder(context)?)?;
     let Some(job) = job else {
         return all
-            .into_iter()
-            .next()
+            .first()
+            .map(|path| latest_part(path, &all))
             .ok_or_else(|| none("there are no jobs yet; start one: idempost bulk send FILE".to_owned()));
     };
     if let Some(exact) = all.iter().find(|path| name(path) == job) {
         return Ok(exact.clone());
     }
-    if let Some(named) = all.iter().find(|path| plan_name(path).as_deref() == Some(job)) {
-        return Ok(named.clone());
+    if let Some(named) = all.iter().find(|path| plan(path)["name"] == job) {
+        return Ok(latest_part(named, &all));
     }
     let mut started = all.into_iter().filter(|path| !job.is_empty() && name(path).starts_with(job));
     let first = started.next().ok_or_else(|| none(format!("there is no job `{job}`")))?;
@@ -124,13 +124,55 @@ pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job,
     Job::inspect(find(job, context)?).await.map_err(failure::of)
 }
 
-fn plan_name(folder: &Path) -> Option<String> {
-    let text = std::fs::read(folder.join("job.json")).ok()?;
-    let plan: serde_json::Value = serde_json::from_slice(&text).ok()?;
-    plan["name"].as_str().map(str::to_owned)
+/// The latest part that was started of the job that a folder is a part of. A run first sends the rest of the earlier parts, so if it is interrupted,
+/// the journal of one of them can be the last that changed.
+fn latest_part(part: &Path, all: &[PathBuf]) -> PathBuf {
+    let id = name(part);
+    let place = |folder: &Path| {
+        let plan = plan(folder);
+        let after = plan["after"].as_array()?;
+        after.iter().any(|earlier| *earlier == *id).then_some(after.len())
+    };
+    let started = all.iter().filter(|path| path.join("journal").exists());
+    let later = started.filter_map(|path| Some((place(path)?, path))).max();
+    later.map_or(part, |(_, path)| path).to_owned()
+}
+
+fn plan(folder: &Path) -> serde_json::Value {
+    let text = std::fs::read(folder.join("job.json")).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
 }
 
 /// The name of a job's folder, which is its ID.
 fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_latest_started_part_is_the_job_even_if_an_earlier_one_ran_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let parts = [("a-1", vec![], true), ("b-1", vec!["a-1"], true), ("c-1", vec!["a-1", "b-1"], false)];
+        let paths = parts.map(|(id, after, started)| {
+            let path = folder.path().join(id);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(
+                path.join("job.json"),
+                json!({ "name": "people.csv", "after": after }).to_string(),
+            )
+            .unwrap();
+            if started {
+                std::fs::write(path.join("journal"), []).unwrap();
+            }
+            path
+        });
+        assert_eq!(latest_part(&paths[0], &paths), paths[1]);
+        assert_eq!(latest_part(&paths[1], &paths), paths[1]);
+        assert_eq!(latest_part(&paths[2], &paths), paths[2]);
+    }
 }
