@@ -169,7 +169,7 @@ mod tests {
         let endless = || gzip(&b"to\na@x.test\n".repeat(1_000));
         let error = copy_up_to("people.csv", &*endless(), &path, 1 << 20, 5_000).unwrap_err();
         let BulkError::Io { source, .. } = &error else { panic!("{error:?}") };
-        assert!(source.to_string().contains("has more than the 5000 bytes"), "{source}");
+        assert!(source.to_string().contains("larger than the free disk space of 5000 bytes"), "{source}");
         assert!(fs::metadata(&path).unwrap().len() <= 5_001);
         fs::remove_file(&path).unwrap();
         copy_up_to("people.csv", &*endless(), &path, 1 << 20, 12_000).unwrap();

@@ -112,7 +112,7 @@ fn the_proxy_of_each_address_is_named_and_tried() {
             (works, works),
             "{service}"
         );
-        assert_eq!(sandbox["message"], "mail.service.invalid is reached directly");
+        assert_eq!(sandbox["message"], "connecting to mail.service.invalid directly");
         assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
     }
     let seen = seen.join().unwrap();

@@ -162,7 +162,7 @@ fn a_released_mail_reaches_only_the_recipients_of_the_release() {
     let stderr = idempost
         .run(&["sandbox", "inbox", "release", &id, "--to", "refused@acme.test", "--to", "qa@acme.test"])
         .fails(3);
-    assert!(stderr.contains("did not accept the mail: 550 5.1.1 No such user here"), "{stderr}");
+    assert!(stderr.contains("did not accept the email: 550 5.1.1 No such user here"), "{stderr}");
     assert_eq!(
         relayed(&sandbox, &id),
         [
@@ -348,7 +348,7 @@ fn an_unreachable_server_is_reported_and_recorded_without_the_password() {
     let message = answer["message"].as_str().unwrap();
     assert_eq!((status, &answer["name"]), (422, &json!("release_rejected")));
     assert!(
-        message.starts_with("smtp://127.0.0.1:9 did not accept the mail: ")
+        message.starts_with("smtp://127.0.0.1:9 did not accept the email: ")
             && message.to_lowercase().contains("connection"),
         "{message}"
     );

@@ -70,7 +70,7 @@ async fn the_response_has_the_reply_and_the_timeline_all_attempts() {
     );
     let (status, answer) = release(json!("refused@acme.test")).await;
     assert_eq!((status, &answer["name"]), (422, &json!("release_rejected")));
-    assert_eq!(answer["message"], "smtp://mail.acme.test did not accept the mail: 550 5.1.1 No such user");
+    assert_eq!(answer["message"], "smtp://mail.acme.test did not accept the email: 550 5.1.1 No such user");
     let (status, answer) = release(json!(["ada@example.com", "qa@acme.test"])).await;
     assert_eq!(
         answer["message"],

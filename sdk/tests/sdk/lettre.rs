@@ -122,7 +122,7 @@ fn what_an_email_cannot_represent_is_named() {
         .singlepart(SinglePart::plain("y".to_owned()));
     assert_eq!(
         rejected(&message().multipart(twice).unwrap()),
-        ["/text an email has one body of the type text/plain"]
+        ["/text an email can have only one body of type text/plain"]
     );
     let latin = SinglePart::builder()
         .header(ContentType::parse("text/plain; charset=iso-8859-1").unwrap())

@@ -141,7 +141,7 @@ fn an_attachment_that_is_missing_too_large_or_outside_of_the_folder_is_a_problem
         "or below",
         "or below",
         "an attachment is a regular file",
-        "the attachments have at most 41943040 bytes after Base64",
+        "the attachments must have at most 41943040 bytes after Base64",
     ];
     assert_eq!(problems.len(), expected.len(), "{problems:?}");
     for (problem, expected) in problems.iter().zip(expected) {
@@ -164,7 +164,7 @@ fn attachments_have_at_most_40_mib_after_base64() {
         fs::File::create(folder.0.path().join(name)).unwrap().set_len(size).unwrap();
     }
     let plan = folder.csv("to,attachment\na@x.test,a;b\nb@x.test,a;b;c\n", &message()).unwrap();
-    let expected = "row 2 (line 3): attachment: the attachments have at most 41943040 bytes after Base64 (found \"41943044 bytes\")";
+    let expected = "row 2 (line 3): attachment: the attachments must have at most 41943040 bytes after Base64 encoding (found \"41943044 bytes\")";
     assert_eq!(shown(&plan), [expected]);
     let mut preparer = plan.preparer().unwrap();
     assert_eq!(preparer.prepare(0).unwrap().body.len() as u64, plan.counts().bytes);
@@ -180,7 +180,7 @@ fn a_file_that_grew_beyond_the_limit_is_not_sent_without_its_content() {
     let plan = folder.csv("to,attachment\na@x.test,a\n", &message()).unwrap();
     fs::File::options().write(true).open(file).unwrap().set_len(31 << 20).unwrap();
     let error = plan.preparer().unwrap().prepare(0).unwrap_err().to_string();
-    assert!(error.contains("the attachments have at most 41943040 bytes after Base64"), "{error}");
+    assert!(error.contains("the attachments must have at most 41943040 bytes after Base64"), "{error}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn all_problems_of_all_rows_are_reported_with_row_line_column_and_value() {
         "row 2 (line 3): from: an address must have exactly one `@` (found \"also\")",
         "row 2 (line 3): to: an address must have exactly one `@` (found \"nobody\")",
         "row 2 (line 3): tag:kind: a tag value must contain only ASCII letters, digits, `_` and `-` (found \"not a tag\")",
-        "row 2 (line 3): var:NAME: the variable `NAME` of `html` has no value, and its placeholder no fallback",
+        "row 2 (line 3): var:NAME: the variable `NAME` in `html` has no value, and its placeholder has no fallback",
         "row 4 (line 5): column 6 has no name in the header (found \"stray\")",
         "row 4 (line 5): to: `to` must have at least one address",
         "row 5 (line 6): a row must have as many fields as the header, 6; is a quote missing? (found \"2 fields\")",
@@ -40,7 +40,7 @@ fn what_follows_from_a_missing_variable_is_no_further_problem() {
     let plan = folder.csv("to,var:A\na@x.test,\nb@x.test,b\n", &message).unwrap();
     let missing = |field| {
         format!(
-            "row 1 (line 2): var:A: the variable `A` of `{field}` has no value, and its placeholder no fallback"
+            "row 1 (line 2): var:A: the variable `A` in `{field}` has no value, and its placeholder has no fallback"
         )
     };
     assert_eq!(shown(&plan), [missing("text"), missing("tags")]);
@@ -119,11 +119,11 @@ fn large_fields_are_problems_of_their_row() {
     assert_eq!(
         shown(&plan),
         [
-            "row 2 (line 3): text: a field has at most 1048576 bytes; is a quote missing? (found \"1048577 bytes\")"
+            "row 2 (line 3): text: a field must have at most 1048576 bytes; is a quote missing? (found \"1048577 bytes\")"
         ]
     );
     let problem = error(folder.csv(format!("to,text\na@x.test,\"{}\"\n", "x\n".repeat(3 << 20)), &message()));
-    assert!(problem.contains("people.csv:2, row 1: a row has at most 4194304 bytes"), "{problem}");
+    assert!(problem.contains("people.csv:2, row 1: a row must have at most 4194304 bytes"), "{problem}");
 }
 
 #[test]
@@ -195,6 +195,6 @@ fn a_field_that_is_there_twice_is_a_problem_of_its_row() {
     let line = "{\"to\":\"a@x.test\",\"to\":\"b@x.test\"}\n{\"to\":\"c@x.test\",\"tags\":[{\"name\":\"a\",\"name\":\"b\"}]}\n";
     let input = Input::json_lines(folder.file("people.jsonl", line));
     let plan = plan(input, &message(), &PlanOptions::default(), &folder.jobs()).unwrap();
-    assert!(shown(&plan)[0].contains("the object has `to` twice"), "{:?}", shown(&plan));
-    assert!(shown(&plan)[1].contains("the object has `name` twice"), "{:?}", shown(&plan));
+    assert!(shown(&plan)[0].contains("the object contains `to` twice"), "{:?}", shown(&plan));
+    assert!(shown(&plan)[1].contains("the object contains `name` twice"), "{:?}", shown(&plan));
 }

@@ -32,7 +32,7 @@ fn on_end_gets_the_state_and_the_report_of_each_run() {
     let flags = ["--concurrency", "1", "--on-end", LOG];
     let paused = bench.send(&flags);
     assert!(paused.stderr.contains("logged") && !paused.stdout.contains("logged"), "{paused:?}");
-    paused.fails(6);
+    assert_eq!(paused.code, Some(6));
     bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(500))));
     let asked = bench.service.asked();
     let child = bench.start(&flags);
@@ -54,14 +54,16 @@ fn on_end_gets_the_state_and_the_report_of_each_run() {
 #[test]
 fn a_failed_on_end_command_is_reported_and_changes_no_outcome() {
     let bench = Bench::with(3);
-    let stderr = bench.send(&["--on-end", "exit 3"]).fails(1);
-    assert!(stderr.contains("--on-end: the command failed (exit status: 3)"), "{stderr}");
+    let ran = bench.send(&["--on-end", "exit 3"]);
+    assert!(ran.stderr.contains("--on-end: the command failed (exit status: 3)"), "{ran:?}");
+    assert_eq!(ran.code, Some(1));
     bench.each_got_one(3);
     assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "finished");
     // The exit code of a job that didn't end well stays.
     let bench = Bench::with(3);
     let rejected = Action::error(401, "invalid_api_key", "API key is invalid");
     bench.service.core().faults().add(Rule::new(rejected).always());
-    let stderr = bench.send(&["--on-end", "exit 3"]).fails(4);
-    assert!(stderr.contains("--on-end: the command failed (exit status: 3)"), "{stderr}");
+    let ran = bench.send(&["--on-end", "exit 3"]);
+    assert!(ran.stderr.contains("--on-end: the command failed (exit status: 3)"), "{ran:?}");
+    assert_eq!(ran.code, Some(4));
 }

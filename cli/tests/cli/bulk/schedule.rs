@@ -83,7 +83,7 @@ fn what_is_no_schedule_is_rejected() {
     bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     let stderr = bench.bulk(&["resume", "--daily", "99"]).fails(1);
     assert!(
-        stderr.contains("requests of the plan have 100 emails, more than the daily cap of 99"),
+        stderr.contains("requests in the plan contain up to 100 emails, more than the daily cap of 99"),
         "{stderr}"
     );
     assert_eq!(bench.service.asked(), 0);

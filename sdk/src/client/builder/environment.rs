@@ -51,7 +51,7 @@ impl ClientBuilder {
     fn from_resend_variables(base_url: Option<String>, key: Option<String>) -> Self {
         let rule = match (&base_url, &key) {
             (None, None) => "is missing; set it, or IDEMPOST_BASE_URL and IDEMPOST_API_KEY",
-            _ => "is missing beside RESEND_BASE_URL",
+            _ => "is missing, although RESEND_BASE_URL is set",
         };
         let builder =
             Self::default().base_url(base_url.unwrap_or_else(|| Client::RESEND_BASE_URL.to_owned()));
@@ -128,13 +128,13 @@ mod tests {
             (0b1_0001, "IDEMPOST_API_KEY is missing beside IDEMPOST_BASE_URL"),
             (
                 0b0_1010,
-                "IDEMPOST_BASE_URL is missing beside IDEMPOST_API_KEY; for Resend, set https://api.resend.com",
+                "IDEMPOST_BASE_URL is missing, although IDEMPOST_API_KEY is set; for Resend, set https://api.resend.com",
             ),
             (
                 0b0_0100,
-                "IDEMPOST_BASE_URL is missing beside IDEMPOST_ACCESS_TOKEN; for Resend, set https://api.resend.com",
+                "IDEMPOST_BASE_URL is missing, although IDEMPOST_ACCESS_TOKEN is set; for Resend, set https://api.resend.com",
             ),
-            (0b0_1000, "RESEND_API_KEY is missing beside RESEND_BASE_URL"),
+            (0b0_1000, "RESEND_API_KEY is missing, although RESEND_BASE_URL is set"),
         ] {
             assert_eq!(with(set).build().unwrap_err().to_string(), message);
         }

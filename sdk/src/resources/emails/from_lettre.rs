@@ -163,7 +163,7 @@ impl Reader {
             }
             (PartType::Text(text), "text/plain") if !is_file => match self.email.fields().text {
                 None => self.set(|email| email.text(text.replace("\r\n", "\n"))),
-                Some(_) => self.reject("/text", "an email has one body of the type text/plain"),
+                Some(_) => self.reject("/text", "an email can have only one body of type text/plain"),
             },
             (PartType::Html(html), _) if !is_file => match self.email.fields().html {
                 None => self.set(|email| email.html(html.replace("\r\n", "\n"))),

@@ -155,7 +155,7 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
     let file = |name: &str| json!([{ "filename": name, "content": "YQ==" }]);
     let large = json!([{ "filename": "a.bin", "content": "AAAA".repeat((25 << 20) / 3 + 1) }]);
     for (field, value, part) in [
-        ("cc", json!(&many[..50]), "at most 50 addresses in all; found 51"),
+        ("cc", json!(&many[..50]), "at most 50 addresses in total; found 51"),
         (
             "headers",
             json!({ "in-reply-to": "<x@y>" }),
@@ -164,7 +164,7 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
         ("headers", json!({ "References": "<x@y>" }), "which the service sets"),
         ("headers", json!({ "Reply-To": "a@b.test" }), "which the service sets"),
         ("attachments", json!(files(11)), "`attachments` must have at most 10 items; found 11"),
-        ("attachments", large, "at most 26214400 bytes in all"),
+        ("attachments", large, "at most 26214400 bytes in total"),
         ("attachments", file("run.EXE"), "must not be a file with the ending `.exe`"),
         (
             "attachments",
