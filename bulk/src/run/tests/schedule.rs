@@ -106,6 +106,9 @@ async fn a_plan_whose_requests_exceed_a_cap_does_not_start() {
     let schedule = Schedule::new().daily([100, 9]).unwrap();
     let run = job.start_with(Arc::clone(&service), patient().wall_clock(&wall).schedule(schedule));
     let error = run.finish().await.unwrap_err().to_string();
-    assert!(error.contains("requests in the plan contain up to 10 emails, more than the daily cap of 9"), "{error}");
+    assert!(
+        error.contains("requests in the plan contain up to 10 emails, more than the daily cap of 9"),
+        "{error}"
+    );
     assert_eq!(service.requests(), 0);
 }
