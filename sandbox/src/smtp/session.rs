@@ -500,7 +500,7 @@ impl Mail {
             // The key was deleted after it was accepted.
             Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
             // No recipient, or none whose domain is verified.
-            Err(reason) => Reply::new(550, format!("5.1.2 The mail was not received: {reason}")),
+            Err(reason) => Reply::new(550, format!("5.1.2 The message was not received: {reason}")),
         }
     }
 }

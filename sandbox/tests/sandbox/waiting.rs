@@ -130,12 +130,12 @@ async fn timeout_is_408_with_the_filter_and_the_duration() {
     assert_eq!(
         problem,
         json!({"statusCode": 408, "name": "wait_timeout",
-            "message": "No mail with `to` \"ada@example.com\", `tag` \"a=b\" was captured within 0.3 s (`timeout`)."})
+            "message": "No email with `to` \"ada@example.com\", `tag` \"a=b\" was captured within 0.3 s (`timeout`)."})
     );
     let (status, problem) = wait(&server, "timeout=0").await;
     assert_eq!(
         (status, &problem["message"]),
-        (StatusCode::REQUEST_TIMEOUT, &json!("No mail was captured within 0 s (`timeout`)."))
+        (StatusCode::REQUEST_TIMEOUT, &json!("No email was captured within 0 s (`timeout`)."))
     );
 }
 
