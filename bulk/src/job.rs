@@ -209,15 +209,15 @@ impl Job {
         reconcile::reconcile(Arc::clone(&self.plan), client).await
     }
 
-    /// Replaces the damaged journals of the job and its earlier parts by what is readable of them, so that the job can be continued. The damaged
-    /// journals stay in their folders under another name. Returns what was salvaged of each; nothing if none is damaged.
+    /// Replaces each damaged journal of the job and its earlier parts with a new one that contains the readable records, so that the job can be
+    /// resumed. The damaged journals stay in their folders under another name. Returns an entry for each; none if no journal is damaged.
     ///
-    /// Rows that lost records may have been about are never sent twice: resuming repeats them under their keys if that is surely safe, and otherwise they
-    /// are [unknown](crate::Outcome::Unknown).
+    /// No row is sent twice. A row whose record may have been lost is repeated under its key when the job is resumed, if that is safe; otherwise its
+    /// outcome is [unknown](crate::Outcome::Unknown).
     ///
     /// # Errors
-    /// A process runs the job, workers send it, the plan doesn't belong to the journal, or a file can't be read or written. Needs memory of twice the size of the
-    /// journal, which has 17 bytes per email.
+    /// A process runs the job, workers send it, the plan doesn't belong to the journal, or a file can't be read or written. Needs twice the memory of the journal,
+    /// which takes 17 bytes per email.
     pub async fn salvage(&self, options: SalvageOptions) -> Result<Vec<Salvage>> {
         let plan = Arc::clone(&self.plan);
         blocking(move || salvage::salvage(&plan, options)).await

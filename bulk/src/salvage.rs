@@ -53,7 +53,7 @@ pub struct SalvageOptions {
 }
 
 impl SalvageOptions {
-    /// Salvages a readable journal too, and takes records at its end for lost: those of an old copy, or of a file that was cut. Every batch without an
+    /// Also salvages a readable journal, and assumes that records are missing at its end, as in an old copy or a truncated file. Every batch without an
     /// outcome may then have been started.
     #[must_use]
     pub fn truncated(mut self) -> Self {

@@ -331,6 +331,12 @@ async fn every_2xx_is_a_success() {
         assert_eq!((raw.status.as_u16(), raw.value.id.as_str()), (status, "e1"));
         assert!(raw.body.starts_with(b"{"));
     }
+    let other = || Reply::json(200, json!({"id": 1}));
+    let script = Script::of([Reply::json(200, json!({"id": "e1", "new": [1]})), other(), other()]);
+    let send = || script.client().emails().send(&email()).response();
+    assert_eq!(send().await.unwrap().body, r#"{"id":"e1","new":[1]}"#);
+    let error = send().await.unwrap_err();
+    assert!(matches!(error, idempost::Error::Decode(_)), "another shape: {error:?}");
     let script = Script::of([Reply::bytes(200, "From: a@x.test\r\n\r\nHi")]).odd();
     let mail = script.client().request(http::Method::GET, "/raw").bytes().await.unwrap();
     assert!(mail.starts_with(b"From:"));
