@@ -19,7 +19,7 @@ pub fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A locked part of a record. A clone has a lock and a copy of its own.
+/// A locked part of a record. A clone has a separate lock and copy.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Locked<T>(Mutex<T>);
 

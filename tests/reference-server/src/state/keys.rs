@@ -1,6 +1,6 @@
 //! API keys: their tenants and permissions.
 //!
-//! Every key that starts with `sb_` or `re_` is accepted and has a tenant of its own, so parallel tests are isolated. A key that ends in
+//! Every key that starts with `sb_` or `re_` is accepted and has its own tenant, so parallel tests are isolated. A key that ends in
 //! `_sending` has sending access only; its tenant is the one named without that suffix. Keys created by `POST /api-keys` start with
 //! [`CREATED_PREFIX`]: they belong to the tenant that created them and are rejected once deleted. If the service has a password, other keys
 //! must contain it.
@@ -19,7 +19,7 @@ use crate::model::oauth::{CODE_PREFIX, REFRESH_TOKEN_PREFIX, jwt};
 use crate::state::oauth::OAuthStore;
 use crate::wire::problem::Problem;
 
-/// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name a tenant of its own.
+/// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name its own tenant.
 pub const CREATED_PREFIX: &str = "sb_key_";
 /// The suggested key, whose tenant the page shows by default.
 pub const DEFAULT_KEY: &str = "sb_local";

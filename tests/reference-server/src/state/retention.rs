@@ -14,7 +14,7 @@ use foldhash::HashMap;
 pub struct Retention<K, V> {
     entries: HashMap<K, Entry<V>>,
     groups: HashMap<usize, Group<K>>,
-    /// The groups by size, the largest last; of equal ones the oldest.
+    /// The groups by size, the largest last; among equal ones, the oldest last.
     by_count: BTreeSet<Ranked>,
     by_bytes: BTreeSet<Ranked>,
     /// The number of the next group.

@@ -15,7 +15,7 @@ use super::changes;
 pub trait Ordered {
     type Item: Clone;
 
-    /// The position of the item with this ID, also of one that is no longer in the list.
+    /// The position of the item with this ID, even if it is no longer in the list.
     fn position(&self, id: Uuid) -> Option<u64>;
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item>;

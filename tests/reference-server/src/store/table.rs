@@ -92,8 +92,8 @@ pub enum NoGroup {}
 
 /// Records in the order of their creation, limited in number and bytes by the settings.
 ///
-/// Every lookup costs O(log n) in the number of records, and every page the cost of the page itself. Records are shared with readers, so
-/// that responses are serialized without the lock, and copied when they change meanwhile.
+/// Every lookup costs O(log n) in the number of records, and every page the cost of the page itself. Records are shared with readers, so that
+/// responses are serialized without the lock, and copied when they change in the meantime.
 #[derive(Debug)]
 pub struct Table<T: Record> {
     max: usize,

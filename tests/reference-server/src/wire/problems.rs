@@ -51,7 +51,7 @@ impl<'a> Report<'a> {
         Self { problems: RefCell::default(), ignored, known: None }
     }
 
-    /// For a body of the sandbox's own routes: no client is newer than this sandbox, so other fields than the known ones are problems. Messages
+    /// For a body of the sandbox's own routes: no client is newer than this sandbox, so unknown fields are problems. Messages
     /// contain all problems and the invalid values.
     pub fn strict(ignored: &'a RefCell<Ignored>, known: &'a [&'a str]) -> Self {
         Self { known: Some(known), ..Self::new(ignored) }

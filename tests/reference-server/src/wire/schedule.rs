@@ -41,7 +41,7 @@ fn iso_8601(text: &str) -> Option<Timestamp> {
     Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// Words without a meaning of their own.
+/// Words that carry no meaning.
 const FILLERS: [&str; 9] = ["in", "at", "on", "from", "now", "the", "of", "and", "this"];
 
 /// The meaning of the words.
