@@ -180,7 +180,7 @@ fn pointers(value: &Value, here: String, found: &mut Vec<String>) {
     found.push(here);
 }
 
-/// Texts of third parties at the terminal, and names of their files.
+/// Untrusted text at the terminal, and untrusted file names.
 pub fn shown(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     assert!(!safe(&text).chars().any(is_hostile));

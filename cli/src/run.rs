@@ -1,4 +1,4 @@
-//! From arguments to exit code: parses, runs one command, reports its failure. The only place that turns a failure into a number.
+//! From arguments to exit code: parses, runs one command, reports its failure. The only place that turns a failure into an exit code.
 
 use std::ffi::OsString;
 use std::io;

@@ -43,7 +43,7 @@ struct Captured {
 }
 
 impl Embedded {
-    /// Starts it on a free port of this machine.
+    /// Starts a sandbox on a free port of this machine.
     pub(crate) async fn start() -> Result<Self, Fail> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));

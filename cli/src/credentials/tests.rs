@@ -105,7 +105,7 @@ impl Fixture {
         work(&mut now(self.store.lock(Duration::ZERO)).unwrap())
     }
 
-    /// What the next process finds under the lock.
+    /// The credential that the next process finds under the lock.
     fn found(&self) -> Result<Option<TokenRecord>, StoreError> {
         self.locked(read)
     }

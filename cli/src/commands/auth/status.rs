@@ -1,4 +1,4 @@
-//! `auth status` and `whoami`: the identity of commands, and the state of its login.
+//! `auth status` and `whoami`: the identity that commands use, and the state of its login.
 
 use std::time::SystemTime;
 

@@ -16,8 +16,8 @@ const MAX_PROBLEMS: usize = 50;
 
 /// Validates every row and returns their number.
 ///
-/// Addresses are compared by hashes of eight bytes, so that memory stays a small part of the file's size. Only if a hash repeats or a row is invalid, the
-/// file is read again to report it.
+/// Addresses are compared by hashes of eight bytes, so that memory stays a small part of the file's size. The file is read again, for the report,
+/// only if a hash repeats or a row is invalid.
 ///
 /// # Errors
 /// All problems, with line and column.

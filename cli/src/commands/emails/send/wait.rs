@@ -46,7 +46,7 @@ pub(super) async fn wait_until_final(
     wait::until(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
 }
 
-/// The same, and then prints the response with the final state, as one document.
+/// Like [`wait_until_final`], and then prints the response with the final state, as one document.
 pub(super) async fn and_print(
     timeout: Duration,
     client: &Client,
