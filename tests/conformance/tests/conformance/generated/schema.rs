@@ -28,7 +28,7 @@ pub(super) enum Manners {
     Confused,
 }
 
-/// Fields that keep their type: identifiers, secrets, and those of the envelope.
+/// Fields that keep their type: identifiers, secrets, and the fields of the envelope.
 const KEPT: [&str; 10] = [
     "id",
     "contact",

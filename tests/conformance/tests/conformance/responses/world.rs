@@ -102,7 +102,7 @@ impl World {
         path
     }
 
-    /// The body with the IDs of this world's records in the place of others.
+    /// The body with the IDs of this world's records in place of others.
     pub(super) fn adapted(&self, body: &Value, field: &str) -> Value {
         match body {
             Value::Object(fields) => {
