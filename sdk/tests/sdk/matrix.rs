@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-/// What the server does with refresh tokens.
+/// How the server issues refresh tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Issues {
     Replaced,
@@ -243,7 +243,7 @@ async fn send(client: &Client) -> idempost::Result<()> {
     client.emails().send(&email).timeout(Duration::from_secs(600)).await.map(drop)
 }
 
-/// The name of an error: that of its variant.
+/// The name of an error's variant.
 fn name<T>(result: &idempost::Result<T>) -> String {
     let Err(error) = result else { return "ok".to_owned() };
     let Error::Auth(error) = error else { panic!("{error:?}") };

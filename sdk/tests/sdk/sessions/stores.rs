@@ -17,7 +17,7 @@ struct Brittle {
     inner: MemoryStore,
     reads: Arc<AtomicUsize>,
     locks: Arc<AtomicUsize>,
-    /// The number of writes that succeed first, and of those that then fail.
+    /// The number of writes that succeed first, and the number that then fail.
     fails: Arc<(AtomicU32, AtomicU32)>,
 }
 
