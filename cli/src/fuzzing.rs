@@ -79,7 +79,7 @@ pub fn config(data: &[u8]) {
         let read = |file: &ConfigFile| {
             if key == "default_profile" { file.default_profile() } else { file.get(profile, key) }
         };
-        // A file whose `defaults` or `profiles` isn't a table stays as it is.
+        // A file whose `defaults` or `profiles` isn't a table stays unchanged.
         if let Some(entry) = read(&after) {
             assert!(entry.text == value || changed == text, "{key} is {entry:?} in {changed:?}");
         }

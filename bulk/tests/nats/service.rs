@@ -38,7 +38,7 @@ pub(crate) enum Action {
     Panic,
 }
 
-/// Decides what happens to the nth request, by its first recipient.
+/// Selects the reaction to the nth request, by its first recipient.
 type Script = Box<dyn FnMut(u64, &str) -> Action + Send>;
 
 /// A simulated service.

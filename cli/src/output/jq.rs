@@ -165,7 +165,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
     found
 }
 
-/// The position of a part of the expression; its end for text from elsewhere.
+/// The position of a part of the expression; its end if the part isn't from the expression.
 fn span_in(expression: &str, part: &str) -> Range<usize> {
     let whole = expression.as_bytes().as_ptr_range();
     if whole.contains(&part.as_ptr()) || part.as_ptr() == whole.end {

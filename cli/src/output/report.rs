@@ -165,7 +165,7 @@ fn title(report: &Diagnostics) -> String {
     report.summary.clone().unwrap_or_else(|| format!("{}; nothing was sent", headline(report)))
 }
 
-/// What failed: the only problem, all missing input, or the number of problems.
+/// The headline: the only problem, all missing input, or the number of problems.
 pub(crate) fn headline(report: &Diagnostics) -> String {
     match (&report.found[..], &report.missing[..]) {
         ([found], []) if report.omitted == 0 => snippet::headline(found),

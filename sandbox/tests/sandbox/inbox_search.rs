@@ -432,7 +432,7 @@ fn html_and_words() -> impl Strategy<Value = (String, String)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// One search, since the list of what it finds derives the text, which has the URLs of links too.
+    /// Searches once, since listing the results derives the text, which also contains the URLs of links.
     #[test]
     fn html_is_searched_by_its_visible_text_before_it_is_derived(
         mails in prop::collection::vec((html_and_words(), any::<bool>()), 1..8),

@@ -560,7 +560,7 @@ impl Held {
         tokio::spawn(async move { request.send().await.unwrap().status().as_u16() })
     }
 
-    /// Requests of another account, which must be answered meanwhile.
+    /// Requests of another account, which must be answered in the meantime.
     async fn reads_are_answered(&self) {
         for path in ["/healthz", "/emails?limit=1", "/_/messages", "/usage"].repeat(10) {
             let read = self.ask(Method::GET, path, "sb_other", &json!({}));

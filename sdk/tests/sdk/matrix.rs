@@ -1,4 +1,4 @@
-//! What each response of a token endpoint means for a login: logins and refreshes, at servers that replace refresh tokens, keep them or issue
+//! The effect of each response of a token endpoint on a login: logins and refreshes, at servers that replace refresh tokens, keep them or issue
 //! none, with clocks that differ by an hour. `docs/oauth.md` contains the table; `SNAPSHOTS=overwrite` updates it.
 
 use std::{
@@ -371,7 +371,7 @@ async fn a_clock_that_is_wrong_or_corrected_causes_no_further_refreshes() {
             let requests = world.script.take_requests();
             let sends = requests.iter().filter(|request| request.path() == "/emails").count();
             assert_eq!(sends, 60, "{ahead} {is_corrected}: each token was valid");
-            // Each lasts between 12 and 15 minutes; one that a clock an hour behind obtained seems to be older.
+            // Each lasts between 12 and 15 minutes; a token obtained by a clock an hour behind seems to be older.
             let allowed = 4..=5 + usize::from(is_corrected && ahead < 0);
             assert!(allowed.contains(&world.requests()), "{ahead} {is_corrected}: {}", world.requests());
         }

@@ -24,10 +24,10 @@ pub struct Scheduler<W> {
 /// The due time of a job, and its sequence number.
 pub type JobKey = (Timestamp, u64);
 
-/// A job's position: first those of accounts that follow the service's clock, by due time; then the others, by the system's time.
+/// A job's position: first the jobs of accounts that follow the service's clock, by due time; then the others, by the system's time.
 type Position = (Option<Timestamp>, JobKey);
 
-/// The positions before all jobs, and before those of accounts with a separate clock.
+/// The positions before all jobs, and before the jobs of accounts with a separate clock.
 const FIRST: Position = (None, (Timestamp::MIN, 0));
 const FIRST_OWN: Position = (Some(Timestamp::MIN), (Timestamp::MIN, 0));
 /// The number of jobs that are checked whenever one is scheduled.

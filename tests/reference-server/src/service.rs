@@ -124,7 +124,7 @@ impl Service {
         self.reply(request).into_response()
     }
 
-    /// Looks up a route. The path may be that of a metadata document with the service's base path after it (RFC 8414, section 3.1).
+    /// Looks up a route. The path may belong to a metadata document with the service's base path after it (RFC 8414, section 3.1).
     pub(crate) fn find(&self, method: &Method, path: &str) -> Found {
         self.routes.find(method, self.state.links.without_base_path(path))
     }
@@ -669,7 +669,7 @@ fn is_change(found: &Found) -> bool {
     found.route.as_ref().is_ok_and(|route| matches!(route.effect, Effect::Changes | Effect::Sends))
 }
 
-/// Calls a handler. One that is declared to read must not change what is persisted, since it isn't inside the snapshot lock.
+/// Calls a handler. A handler that is declared to read must not change persisted state, since it isn't inside the snapshot lock.
 fn as_declared<T>(route: &Route, handle: impl FnOnce() -> T) -> T {
     let before = changes::bytes();
     let answer = handle();

@@ -50,14 +50,14 @@ pub struct Settings {
     /// The maximum memory of the service's state, in bytes. Each kind of data has a share: emails, sent and received, 4/16; records of tables
     /// (contacts, templates, …) 4/16; webhook events 2/16; and 1/16 each for emails that wait for their hosted attachments, loaded remote images,
     /// recorded requests, the log, idempotency keys and OAuth state. A request body may use 1/8 of the total. Emails, events, requests and the log
-    /// evict their oldest entries (except for requests, those of the tenant that has the most); new records are rejected with 403 when their share is
+    /// evict their oldest entries (except for requests, from the tenant that has the most); new records are rejected with 403 when their share is
     /// used up. Request bodies, responses that clients haven't read yet, messages of SMTP sessions, and attachments that are being fetched share
     /// another 3/16: bodies wait for it, and requests that can't wait are rejected with 503. The program itself and its connections need additional
     /// memory.
     pub max_memory: usize,
-    /// The maximum number of emails over all tenants; the oldest of the tenant that has the most are evicted.
+    /// The maximum number of emails over all tenants; beyond it, the oldest emails of the tenant with the most emails are evicted.
     pub keep_mails: usize,
-    /// The maximum number of bytes of email over all tenants; the oldest of the tenant that has the most bytes are evicted.
+    /// The maximum number of bytes of email over all tenants; beyond it, the oldest emails of the tenant with the most bytes are evicted.
     pub keep_mail_bytes: usize,
     /// The maximum age of captured and received mails by the service's clock; older ones are deleted. `None`: no maximum age.
     pub keep_for: Option<Duration>,
@@ -94,8 +94,8 @@ pub struct Settings {
     pub fetch_remote: bool,
     /// The timeout of one remote image or link. The limit for an email is three times as long.
     pub remote_timeout: Duration,
-    /// Servers besides those at public addresses that may be requested for remote images and links, by exact IP address and port: for tests,
-    /// which have servers on this machine. The program has no flag for it.
+    /// Servers at other than public addresses that may be requested for remote images and links, by exact IP address and port: for tests, whose
+    /// servers run on this machine. The program has no flag for it.
     pub remote_servers: Vec<SocketAddr>,
     /// The password of every request, for a sandbox that other machines can reach. API keys must then be `sb_` or `re_` and the password,
     /// optionally followed by `_` and a name, such as `sb_PASSWORD_worker1`; created keys and access tokens stay valid. The inbox page and the

@@ -183,7 +183,7 @@ impl Jobs<'_> {
         }
     }
 
-    /// Starts to serve those of the running jobs that have the highest priority, and stops serving those below.
+    /// Starts serving the running jobs with the highest priority, and stops serving jobs with a lower one.
     fn choose(&mut self, running: &[RunningJob]) {
         // Forgets jobs that have ended.
         let ids: HashSet<&str> = running.iter().map(|job| job.id.as_str()).collect();

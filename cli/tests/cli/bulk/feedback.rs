@@ -1,4 +1,4 @@
-//! What happens to emails after the service has accepted them.
+//! The delivery outcomes of emails that the service has accepted.
 
 use super::{Bench, schedule::wait_for_schedule};
 

@@ -38,7 +38,7 @@ const NAMED: i32 = 4;
 const MENTIONED: i32 = 3;
 /// The score of a number before the text that calls it a code.
 const BELOW: i32 = 2;
-/// The score of a number with a code somewhere before it.
+/// The score of a number with the name of a code somewhere before it.
 const SOMEWHERE: i32 = 1;
 /// The score for prominence.
 const PROMINENT: i32 = 2;

@@ -39,7 +39,7 @@ pub fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &suppression::Detail(&*named(context)?)))
 }
 
-/// `DELETE /suppressions/{id_or_email}`, whatever its origin. Another bounce or complaint adds the address again.
+/// `DELETE /suppressions/{id_or_email}`, regardless of its origin. Another bounce or complaint adds the address again.
 pub fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     service(context).remove(id);

@@ -53,7 +53,7 @@ pub fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Credential<'a
     if key.starts_with(CREATED_PREFIX) {
         return index.find(key);
     }
-    // Longer than any issued key; the key is stored as the tenant's name.
+    // No issued key is longer than 256 bytes, and the key is stored as the tenant's name.
     let name = key.strip_prefix("sb_").or_else(|| key.strip_prefix("re_"))?;
     if key.len() > 256 || is_of_a_login(key) || !index.accepts(name) {
         return None;

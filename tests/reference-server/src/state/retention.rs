@@ -57,7 +57,7 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         }
     }
 
-    /// Adds an entry of a group and returns those to evict. The newest always stays, whatever its size.
+    /// Adds an entry of a group and returns those to evict. The newest always stays, regardless of its size.
     pub fn insert(&mut self, key: K, bytes: usize, group: usize, value: V) -> Vec<(K, V)> {
         self.entries.insert(key, Entry { bytes, group, value });
         self.change(group, 1, bytes, 0);

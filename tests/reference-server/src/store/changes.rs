@@ -11,7 +11,7 @@ thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts a changed record and those of its bytes that the caller knows.
+/// Counts a changed record, with as many of its bytes as the caller knows.
 pub fn count(bytes: usize) {
     BYTES.set(BYTES.get().wrapping_add(ROW + bytes));
 }

@@ -35,7 +35,7 @@ pub const fn row<T>(heap: usize) -> usize {
 /// The bytes that a value owns on the heap. Shared values count for each owner.
 pub fn heap<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut counter = Counter { heap: 0 };
-    // Only a poisoned lock fails; what was counted before counts.
+    // Only a poisoned lock fails; bytes counted before it remain counted.
     let _ = counter.size_of_val(value);
     counter.heap
 }

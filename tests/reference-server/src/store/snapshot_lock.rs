@@ -114,7 +114,7 @@ impl SnapshotLock {
         lock(&self.inside).threads > 0 || self.changed.load(Ordering::Acquire)
     }
 
-    /// Waits until no thread is inside, and blocks others from entering. What changes from now on is part of the next snapshot.
+    /// Waits until no thread is inside, and blocks others from entering. Changes from now on are part of the next snapshot.
     pub fn close(&self) -> Closed<'_> {
         let mut inside = lock(&self.inside);
         inside.is_closed = true;

@@ -97,7 +97,7 @@ fn place(wrong: &CellProblem) -> String {
     }
 }
 
-/// Two addresses rarely have the same hash; those of the same contact always do.
+/// Different addresses rarely have the same hash; addresses of the same contact always do.
 fn hash(email: &str) -> u64 {
     let digest = Sha256::digest(email.to_ascii_lowercase());
     digest[..8].iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte))

@@ -17,7 +17,7 @@ pub(super) enum Kind {
     OneTime,
     /// A code that doesn't number anything, such as a PIN.
     Secret,
-    /// A code, of whatever kind.
+    /// A code of any kind.
     Code,
     /// The purpose of a one-time code.
     Purpose,
@@ -39,7 +39,7 @@ pub(super) enum Kind {
     Booking,
     /// Something else that has a number.
     Other,
-    /// A number, of whatever kind.
+    /// A number of any kind.
     Number,
     /// The reader's action with the following code.
     Enter,

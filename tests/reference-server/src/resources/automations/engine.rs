@@ -158,7 +158,7 @@ fn advance(
     }
 }
 
-/// Executes a step. The table of runs isn't locked meanwhile.
+/// Executes a step. The table of runs isn't locked during this.
 fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Timestamp) -> Outcome {
     let Some(step) = run.definition.steps.get(index) else {
         return Outcome::Failed("The step does not exist.".into());

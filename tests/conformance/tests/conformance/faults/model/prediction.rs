@@ -1,4 +1,4 @@
-//! The model: what a sequence of events means for a call, from the documentation alone. It shares no code with the SDK.
+//! The model: the effect of a sequence of events on a call, from the documentation alone. It shares no code with the SDK.
 
 use std::time::Duration;
 
