@@ -229,7 +229,7 @@ pub(crate) fn transport_reason(lost: &idempost::error::TransportFailure) -> Stri
     format!("{}{deepest}{attempts}", lost.transport)
 }
 
-/// The innermost cause, in the words of a library or the system.
+/// The innermost cause, as worded by a library or the system.
 fn deepest(lost: &idempost::error::TransportFailure) -> Option<String> {
     let mut deepest = lost.transport.source()?;
     while let Some(deeper) = deepest.source() {

@@ -68,7 +68,7 @@ pub(crate) enum Paging {
     Usual,
     /// All items without a limit.
     Complete,
-    /// Only towards older items.
+    /// Only toward older items.
     Older,
 }
 

@@ -10,7 +10,7 @@ use super::paths;
 
 /// The active profile if none is named. It always exists.
 pub(crate) const DEFAULT: &str = "default";
-/// The folder of all credentials, beside `config.toml`.
+/// The folder of all credentials, next to `config.toml`.
 pub(crate) const CREDENTIALS: &str = "credentials";
 
 /// Their names: first the file's, in order, then the others, sorted.

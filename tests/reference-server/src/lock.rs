@@ -1,6 +1,6 @@
 //! Locks that survive a panic.
 //!
-//! A panic inside a handler is answered with status 500 and the service continues, so a poisoned lock is no reason to stop: the guarded
+//! A panic inside a handler is answered with status 500 and the service continues, so a poisoned lock isn't a reason to stop: the guarded
 //! values are consistent after every single statement.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -17,7 +17,7 @@ pub enum Compat {
     #[default]
     Specification,
     /// Resend's: emails of a batch can have `scheduled_at`. An empty `scheduled_at` or `topic_id`, and an empty `from`, `subject`, `html` or
-    /// `text` beside a template, count as absent, and `[]` counts as an object without fields: some clients send them for unset fields. The
+    /// `text` alongside a template, count as absent, and `[]` counts as an object without fields: some clients send them for unset fields. The
     /// response's header `x-sandbox-ignored-fields` names these fields.
     Live,
 }
@@ -105,7 +105,7 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// The public base URL, for links. `None`: the address of the first mount.
     pub public_url: Option<String>,
-    /// OAuth clients, besides those that register.
+    /// OAuth clients, in addition to those that register.
     pub oauth_clients: Vec<OAuthClient>,
     /// Serves the operations that are in beta (inboxes). If false, they respond 404.
     pub beta: bool,

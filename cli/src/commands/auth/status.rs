@@ -114,7 +114,7 @@ pub(super) fn state_of(overview: Result<&Overview, &StoreError>) -> &'static str
     }
 }
 
-/// The status for programs; contains no secrets.
+/// The status as JSON; contains no secrets.
 pub(super) fn describe(overview: &Overview) -> Value {
     let metadata = &overview.metadata;
     let login = metadata.kind == CredentialKind::Login;

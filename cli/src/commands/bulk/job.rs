@@ -62,7 +62,7 @@ pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
     })
 }
 
-/// When a job last changed: its journal, or else its plan.
+/// The time of a job's last change: of its journal, or else of its plan.
 pub(super) fn changed(folder: &Path) -> Timestamp {
     let modified = |name| folder.join(name).metadata().and_then(|file| file.modified()).ok();
     modified("journal").or_else(|| modified("job.json")).and_then(|at| at.try_into().ok()).unwrap_or_default()

@@ -28,7 +28,7 @@ pub fn id(state: &State, tenant: &str) -> String {
     format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(state.links.tag(TagPurpose::Account, tenant)))
 }
 
-/// The beginning of a tenant's key, or of its part after the password. The sandbox's default key is no secret and is shown completely.
+/// The beginning of a tenant's key, or of its part after the password. The sandbox's default key isn't secret and is shown in full.
 pub fn label(state: &State, tenant: &str) -> String {
     if tenant == DEFAULT_KEY {
         return tenant.to_owned();

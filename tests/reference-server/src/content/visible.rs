@@ -256,7 +256,7 @@ impl Reader {
         }
     }
 
-    /// Writes characters as they are.
+    /// Writes characters unchanged.
     fn write(&mut self, text: &str) {
         text.chars().for_each(|char| self.push(char));
     }

@@ -146,7 +146,7 @@ struct Connection {
     service: Arc<Service>,
     /// Whether the mount is stopping.
     stopped: watch::Receiver<bool>,
-    /// Counts towards [`max_connections`](crate::Settings::max_connections) until the connection ends, even as a websocket.
+    /// Counts toward [`max_connections`](crate::Settings::max_connections) until the connection ends, even as a websocket.
     _place: OwnedSemaphorePermit,
 }
 

@@ -54,7 +54,7 @@ fn named(context: &Context<'_>) -> Result<Arc<Suppression>, Problem> {
     context.named(0, &context.tenant.suppressions)
 }
 
-/// The entries of a batch, as they are created or deleted.
+/// The created or deleted entries of a batch.
 #[derive(Serialize)]
 struct Entries<T> {
     data: Vec<T>,

@@ -52,7 +52,7 @@ pub enum Action {
     Answer {
         /// The status code.
         status: StatusCode,
-        /// Headers besides those of every response; they take precedence.
+        /// Headers in addition to the standard ones, over which they take precedence.
         headers: HeaderMap,
         /// The body, sent unchanged.
         body: Bytes,

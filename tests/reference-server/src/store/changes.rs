@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-/// The overhead of a change besides the bytes of its record, in bytes.
+/// The overhead of a change in addition to the bytes of its record, in bytes.
 const ROW: usize = 512;
 
 thread_local! {

@@ -39,7 +39,7 @@ pub trait Persist<T> {
 
 /// A store that finds an item by its ID, and its neighbors from there.
 ///
-/// The cost of a page depends on the page's size, not the store's: the ID leads to a position, where the walk starts.
+/// The cost of a page depends on the page's size, not the store's: the ID yields a position, where the walk starts.
 #[derive(Clone, Debug)]
 pub struct Ledger<T> {
     items: BTreeMap<u64, (Uuid, T)>,

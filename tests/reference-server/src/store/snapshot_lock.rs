@@ -35,7 +35,7 @@ thread_local! {
     static HELD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it exists, its thread may change things.
+/// While this exists, its thread may make changes.
 #[derive(Debug)]
 pub struct Entered<'a> {
     lock: &'a SnapshotLock,
@@ -43,7 +43,7 @@ pub struct Entered<'a> {
     before: Option<usize>,
 }
 
-/// While it exists, no thread is inside.
+/// While this exists, no thread is inside.
 #[derive(Debug)]
 pub struct Closed<'a>(&'a SnapshotLock);
 

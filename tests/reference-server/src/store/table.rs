@@ -33,7 +33,7 @@ pub trait Record: Serialize {
     /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
     type Group: Clone + Debug + Ord + Serialize;
 
-    /// The unique key of this record, besides its ID.
+    /// The unique key of this record, apart from its ID.
     fn key(&self) -> Option<&str> {
         None
     }

@@ -18,7 +18,7 @@ pub type Checked<T> = Result<T, Reported>;
 /// The maximum number of problems that the sandbox's own routes report in words.
 const MAX_SENTENCES: usize = 20;
 
-/// All problems of an input, in the order of their detection: the first in words, the others as a count.
+/// All problems of an input, in the order of their detection: the first ones in words, the rest as a count.
 #[derive(Debug)]
 pub struct Problems {
     name: &'static str,

@@ -90,7 +90,7 @@ fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
 }
 
 impl Phrase {
-    /// Reads the first words, and returns the others. `None` if they are unknown or contradictory.
+    /// Reads the first words, and returns the rest. `None` if they are unknown or contradictory.
     fn read<'a, 'w>(&mut self, words: &'a [&'w str]) -> Option<&'a [&'w str]> {
         let joined = words.get(..2).map(<[&str]>::concat);
         let is_half = words.get(1).is_some_and(|half| matches!(*half, "am" | "pm"));

@@ -24,7 +24,7 @@ fn end(email: &SentEmail) -> End {
     }
 }
 
-/// Waits until the email is delivered. `seen` gets its final state.
+/// Waits until the email is delivered. Sets `seen` to its final state.
 pub(super) async fn wait_until_final(
     timeout: Duration,
     client: &Client,

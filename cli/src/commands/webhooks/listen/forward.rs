@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::diagnostics::Fail;
 
-/// The application's timeout, shorter than the service's of 15 seconds, so that the service gets a response.
+/// The application's timeout, shorter than the service's 15 seconds, so that the service gets a response.
 const TIMEOUT: Duration = Duration::from_secs(14);
 /// Maximum bytes of a response that are returned: the service stores fewer.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;

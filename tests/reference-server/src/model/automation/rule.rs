@@ -46,8 +46,8 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// The value at `event.plan`, `contact.first_name` or `wait_events.order.paid.total`; a property of the contact is found with
-    /// `contact.properties.` before its key, and without it unless the contact has a field of that name.
+    /// The value at `event.plan`, `contact.first_name` or `wait_events.order.paid.total`. A property of the contact is found as
+    /// `contact.properties.KEY`, and also as `contact.KEY` unless the contact has a field of that name.
     pub fn find(&self, name: &str) -> Option<&'a Value> {
         if let Some(rest) = name.strip_prefix("event.") {
             return walk(self.event, rest);

@@ -103,7 +103,7 @@ pub fn email_event(
             contact: contact.id,
             payload: Arc::clone(payload),
         };
-        // At the limit, no run starts, without an error, since there is no request.
+        // At the limit, no run starts; there is no request whose response could report an error.
         let _ = handle_event(state, tenant, &event, at);
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Counts the events of an email that lie in the range.
+    /// Counts the events of an email in the range.
     fn count(&mut self, email: &Email) -> Result<(), Problem> {
         let domain = email.sender_domain();
         if self.domains.as_ref().is_some_and(|wanted| !wanted.contains(&domain)) {

@@ -204,7 +204,7 @@ fn without_embedding(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The IPv4 address that an IPv6 address leads to: mapped (`::ffff:0:0/96`), or by NAT64 (`64:ff9b::/96`).
+/// The IPv4 address that an IPv6 address translates to: mapped (`::ffff:0:0/96`), or by NAT64 (`64:ff9b::/96`).
 fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     let by_nat64 = ip.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
     let last: [u8; 4] = ip.octets()[12..].try_into().ok()?;

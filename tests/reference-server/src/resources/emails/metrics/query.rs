@@ -129,7 +129,7 @@ impl Query {
     }
 }
 
-/// The beginning of the day in UTC that lies six days before.
+/// The start of the day in UTC six days before.
 fn days_before(end: Timestamp) -> Timestamp {
     let day = end.to_zoned(TimeZone::UTC).date().saturating_sub(DAYS.days());
     day.to_zoned(TimeZone::UTC).map_or(Timestamp::MIN, |midnight| midnight.timestamp())
