@@ -56,8 +56,8 @@ pub fn full(state: &State, credential: Credential<'_>) -> Result<String, Problem
     Ok(credential.tenant.into_owned())
 }
 
-/// The account named by a request, if any: as above, or by Basic authentication with a key as user or password, which clients of other mail
-/// tools support.
+/// The account named by a request, if any: as in [`name_or_query`], or by Basic authentication with a key as user or password, which clients of other
+/// mail tools support.
 pub fn name_or_basic(state: &State, request: &Request<Bytes>) -> Option<Result<String, Problem>> {
     if query_key(request).is_some() || account::bearer(request.headers()).is_some() {
         return Some(name_or_query(state, request));

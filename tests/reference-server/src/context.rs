@@ -82,7 +82,7 @@ impl<'a> Context<'a> {
         table.get(self.id_at(index, T::NOUN)?).ok_or_else(T::not_found)
     }
 
-    /// Finds the record of a path parameter by its index, an ID or a key.
+    /// Finds the record that a path parameter, given by its index, names by ID or key.
     pub fn named<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
         table.find(&self.parameter(index)).ok_or_else(T::not_found)
     }

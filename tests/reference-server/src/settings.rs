@@ -94,7 +94,7 @@ pub struct Settings {
     pub fetch_remote: bool,
     /// The timeout of one remote image or link. The limit for an email is three times as long.
     pub remote_timeout: Duration,
-    /// Servers at other than public addresses that may be requested for remote images and links, by exact IP address and port: for tests, whose
+    /// Servers at non-public addresses that may be requested for remote images and links, by exact IP address and port: for tests, whose
     /// servers run on this machine. The program has no flag for it.
     pub remote_servers: Vec<SocketAddr>,
     /// The password of every request, for a sandbox that other machines can reach. API keys must then be `sb_` or `re_` and the password,

@@ -305,7 +305,7 @@ impl<T: Record + Clone> Table<T> {
         self.lock().change(id, change)
     }
 
-    /// Changes a record, unless the result conflicts with another record's key or exceeds the budget; nothing is changed then.
+    /// Changes a record, unless the result conflicts with another record's key or exceeds the budget, in which case nothing changes.
     ///
     /// # Errors
     /// Also fails if no record has this ID.
