@@ -2,11 +2,12 @@
 //!
 //! # Why a job is never continued from another account
 //!
-//! An idempotency key belongs to an account, so under another one every request is new: the rows in flight would be sent twice. And the
-//! recipients of one account would get emails of another. So the first process that sends fixes the job's account, before its first request;
-//! each later one has to belong to it. A distributed job carries its account in the queue, where workers check it before they take a batch.
+//! An idempotency key is only valid within one account, so from another account every request would be new: the rows in flight would be sent twice,
+//! and one account's recipients would receive another account's emails. The first process to send therefore binds the job to its account before the
+//! first request, and every later process has to use the same account. A distributed job stores its account in the queue, where workers check it
+//! before they take a batch.
 //!
-//! The record holds no credential: only hashes of them, keyed with a random salt of the job.
+//! The record contains no credentials, only their hashes, keyed with the job's random salt.
 
 use std::fmt;
 
@@ -14,10 +15,10 @@ use idempost::Client;
 use rand::RngCore as _;
 use serde::{Deserialize, Serialize};
 
-/// Who sends a job, for [`RunOptions::account`](crate::RunOptions::account) and its siblings.
+/// The account that sends a job, for [`RunOptions::account`](crate::RunOptions::account) and its siblings.
 ///
-/// By default, the client's credential identifies the account (see [`Client::account_fingerprint`]): another login is the same account if
-/// its access tokens have the same subject, but another API key counts as another account.
+/// By default, the client's credential identifies the account (see [`Client::account_fingerprint`]). Another login counts as the same account if its
+/// access tokens have the same subject; another API key counts as a different account.
 ///
 /// ```
 /// # use idempost_bulk::{Account, RunOptions};
@@ -46,16 +47,16 @@ impl Account {
         self
     }
 
-    /// Identifies the account by a name of the application's own instead of its credential, which may then change. Only a hash of it is stored.
+    /// Identifies the account by an application-defined ID instead of the credential, which may then change. Only a hash of the ID is stored.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Affirms that the credential belongs to the job's account although it isn't the one that the job was started with: the API key was
-    /// replaced, or each worker has its own. From then on, the job accepts both. If it is wrong, recipients get emails of another account,
-    /// and some get them twice. The base URL has to be the same nevertheless.
+    /// Asserts that the credential belongs to the job's account although it differs from the one the job was started with: the API key was replaced,
+    /// or each worker has its own. From then on, the job accepts both. If the assertion is wrong, recipients receive emails from another account, and
+    /// some receive them twice. The base URL still has to match.
     #[must_use]
     pub fn same_account(mut self) -> Self {
         self.same = true;
@@ -63,14 +64,14 @@ impl Account {
     }
 }
 
-/// The account of a client, which can be compared with that of a job.
+/// A client's account, comparable with a job's.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
     client: Client,
     account: Account,
 }
 
-/// The account of a client as it looks with the salt of a job.
+/// A client's account, hashed with a job's salt.
 #[derive(Clone, Debug)]
 pub(crate) struct Presented {
     base_url: String,
@@ -86,7 +87,7 @@ pub struct JobAccount {
     pub base_url: String,
     /// The key of the hashes: 32 hexadecimal digits, random for each job.
     pub salt: String,
-    /// The credentials that the job is sent with, the first one first.
+    /// The credentials that the job accepts, the original one first.
     pub credentials: Vec<AcceptedCredential>,
 }
 
@@ -100,7 +101,7 @@ pub struct AcceptedCredential {
     pub fingerprint: String,
 }
 
-/// The job belongs to another account than the client, or that can't be found out. Nothing was sent or changed.
+/// The job belongs to a different account than the client, or the client's account can't be determined. Nothing was sent or changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccountError {
@@ -109,21 +110,21 @@ pub enum AccountError {
     OtherService {
         /// The profile and the base URL of the job.
         owner: String,
-        /// Those of the client.
+        /// The profile and the base URL of the client.
         given: String,
     },
-    /// The client has another credential. If it belongs to the same account nevertheless, [`Account::same_account`] affirms that.
+    /// The client has another credential. If it belongs to the same account, assert that with [`Account::same_account`].
     #[error("the job belongs to {owner}, and this is {given}; nothing was sent")]
     OtherAccount {
         /// The profile, the base URL and the start of the fingerprint of the job's credential.
         owner: String,
-        /// Those of the client's.
+        /// The profile, the base URL and the start of the fingerprint of the client's credential.
         given: String,
     },
-    /// The access token has no subject, so it doesn't identify its account. [`Account::id`] does.
+    /// The access token has no subject, so it doesn't identify its account. Set [`Account::id`] instead.
     #[error("the access token doesn't identify its account: it has no claim `sub`; nothing was sent")]
     Unidentified,
-    /// The job was started, and the file with its account is gone. [`Account::same_account`] affirms that the client has the right one.
+    /// The job was started, but the file that records its account is missing. [`Account::same_account`] asserts that the client uses the right one.
     #[error("the job was started, but {file} is missing, so its account is unknown; nothing was sent")]
     Missing {
         /// The file.
@@ -136,7 +137,7 @@ impl Sending {
         Self { client: client.clone(), account }
     }
 
-    /// Returns the account as it looks with this salt.
+    /// Returns the account, hashed with this salt.
     pub(crate) async fn present(&self, salt: &str) -> idempost::Result<Presented> {
         let fingerprint = match &self.account.id {
             Some(id) => Some(fingerprint_of_id(salt, id)),
@@ -189,13 +190,13 @@ impl JobAccount {
         format!("{:032x}", u128::from_be_bytes(salt))
     }
 
-    /// The account of the first process that sends a job, as it looks with this salt.
+    /// Creates the record for the first process that sends the job, from its account as hashed with this salt.
     pub(crate) fn first(presented: &Presented, salt: String) -> Result<Self, AccountError> {
         let credential = presented.credential()?.clone();
         Ok(Self { base_url: presented.base_url.clone(), salt, credentials: vec![credential] })
     }
 
-    /// Checks that an account is the job's. Returns the record with its credential if it has to be added.
+    /// Checks that the account is the job's. Returns an updated record if the credential is new to it.
     pub(crate) fn check(&self, presented: &Presented) -> Result<Option<Self>, AccountError> {
         let owner = self.credentials.first();
         let named = |profile, base_url, fingerprint| Named { profile, base_url, fingerprint }.to_string();
@@ -223,7 +224,7 @@ impl JobAccount {
     }
 }
 
-/// An account in a message.
+/// An account as it appears in messages.
 struct Named<'a> {
     profile: Option<&'a str>,
     base_url: &'a str,
@@ -238,7 +239,7 @@ impl fmt::Display for Named<'_> {
         }
         f.write_str(self.base_url.trim_end_matches('/'))?;
         match self.fingerprint {
-            // Enough to distinguish them, and too little to find a short secret.
+            // Enough to tell them apart, too little to recover a short secret.
             Some(fingerprint) => write!(f, " (credential {})", fingerprint.get(..8).unwrap_or_default()),
             None => Ok(()),
         }

@@ -1,11 +1,11 @@
-//! A bound on the memory of rendered requests.
+//! A limit on the memory of rendered requests.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// The maximum size of all rendered requests, in bytes, unless a single one is larger.
+/// The maximum total size of rendered requests, in bytes. A single larger request is still allowed.
 pub(crate) const RENDERED: usize = 64 * 1024 * 1024;
 
-/// A number of bytes that is shared by requests.
+/// A budget of bytes, shared by requests.
 #[derive(Debug)]
 pub(crate) struct ByteBudget {
     limit: usize,
@@ -21,12 +21,12 @@ pub(crate) struct Reserved {
 }
 
 impl ByteBudget {
-    /// Creates a budget of this number of bytes.
+    /// Creates a budget of `limit` bytes.
     pub(crate) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, used: Mutex::default(), released: Condvar::new() })
     }
 
-    /// Blocks until this number of bytes is available. More than the limit is available when nothing else is reserved.
+    /// Blocks until this many bytes are available. More than the limit can be reserved once nothing else is.
     pub(crate) fn reserve(self: &Arc<Self>, bytes: usize) -> Reserved {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |used: &mut usize| *used > 0 && used.saturating_add(bytes) > self.limit;

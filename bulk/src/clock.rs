@@ -1,15 +1,15 @@
-//! Time, and how old an attempt is: the only place that decides about it.
+//! Time and the ages of attempts. No other module decides about either.
 //!
-//! # Why no setting of a clock sends a row twice
+//! # Why a wrong clock can't cause a duplicate
 //!
-//! The service remembers an idempotency key for 24 hours, so a batch whose outcome is uncertain may be repeated for a time after its first attempt. A wrong
-//! clock must not make that time seem shorter than it was:
+//! The service remembers an idempotency key for 24 hours, so a batch whose outcome is uncertain may be repeated for some time after its first
+//! attempt. A wrong clock must never make that time look shorter than it was:
 //!
-//! - Within a process, time advances by the monotonic clock and never goes back. Setting the wall clock changes nothing.
-//! - The monotonic clock may stand still while the machine sleeps, and doesn't survive the process. If the wall clock has advanced further than it, or
-//!   attempts of an earlier process are open, the [clock is in doubt](Clock::is_in_doubt). Before it repeats an attempt, a process then asks a reference
-//!   that its own machine can't set: the service, by the `Date` of a response, or the queue of a distributed job.
-//! - Clocks that should agree may differ by the [`TOLERANCE`], which the margin of [`RESEND_WITHIN`] covers.
+//! - Within a process, time follows the monotonic clock and never goes back. Changing the wall clock has no effect.
+//! - The monotonic clock may stop while the machine sleeps, and it doesn't survive the process. If the wall clock has advanced further than the
+//!   monotonic clock, or attempts of an earlier process are open, the [clock is in doubt](Clock::is_in_doubt). Before the process repeats an attempt,
+//!   it then asks a reference that its own machine can't change: the service (the `Date` header of a response) or the queue of a distributed job.
+//! - Clocks that should agree may differ by up to [`TOLERANCE`], which the safety margin of [`RESEND_WITHIN`] covers.
 
 use std::{
     sync::{
@@ -19,12 +19,12 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// How far clocks that should agree may differ: those of two machines, or one before and after it was corrected.
+/// How far clocks that should agree may differ: the clocks of two machines, or one clock before and after a correction.
 pub(crate) const TOLERANCE: Duration = Duration::from_mins(5);
-/// How long after its first attempt a batch can be attempted again. The service remembers a key for 24 hours; the last hour is a margin for
-/// clocks that differ and requests that are delayed.
+/// How long after its first attempt a batch may be attempted again. The service remembers a key for 24 hours; the last hour is a safety margin for
+/// clock differences and delayed requests.
 pub(crate) const RESEND_WITHIN: Duration = Duration::from_hours(23);
-/// A smaller difference from the queue's clock than this is the noise of the connection, and isn't corrected.
+/// Smaller differences from the queue's clock are network noise and aren't corrected.
 #[cfg(feature = "nats")]
 const NOISE: Duration = Duration::from_millis(100);
 
@@ -48,7 +48,7 @@ impl UnixMillis {
         Self(self.0.saturating_add(Self::from(delay).0))
     }
 
-    /// Returns the age of an attempt that was made at this time, or `None` if that is later than `now` by more than the tolerance.
+    /// Returns the age of an attempt made at this time, or `None` if that is later than `now` by more than the tolerance.
     pub(crate) fn age(self, now: Self) -> Option<Duration> {
         now.after(TOLERANCE).since(self).map(|_| now.since(self).unwrap_or_default())
     }
@@ -61,12 +61,12 @@ impl From<Duration> for UnixMillis {
     }
 }
 
-/// Returns whether the service surely remembers the key of an attempt of this age.
+/// Returns whether the service certainly still remembers the key of an attempt of this age.
 pub(crate) fn can_be_resent(age: Option<Duration>) -> bool {
     age.is_some_and(|age| age < RESEND_WITHIN)
 }
 
-/// A setting of the queue's clock beyond the tolerance.
+/// A step of the queue's clock beyond the tolerance.
 #[cfg(feature = "nats")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Step {
@@ -74,7 +74,7 @@ pub(crate) struct Step {
     pub(crate) ahead: bool,
 }
 
-/// Checks a look at the queue's clock, which should show a time from `earliest` to `latest`.
+/// Checks a reading of the queue's clock, which should be between `earliest` and `latest`.
 #[cfg(feature = "nats")]
 pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -> Result<(), Step> {
     if time + TOLERANCE < earliest {
@@ -86,7 +86,7 @@ pub(crate) fn check_step(earliest: Duration, latest: Duration, time: Duration) -
     Ok(())
 }
 
-/// The wall clock of this machine, which tests move.
+/// This machine's wall clock; tests can move it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WallClock(Arc<AtomicI64>);
 
@@ -112,7 +112,7 @@ pub(crate) struct Clock {
     state: Mutex<State>,
 }
 
-/// Readings of the clocks of this machine.
+/// Simultaneous readings of this machine's clocks.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     monotonic: Instant,
@@ -121,12 +121,12 @@ struct Reading {
 
 #[derive(Debug)]
 struct State {
-    /// The time at the latest readings that are agreed with it.
+    /// The clock's time at its anchor, the reading `at`.
     time: Duration,
     at: Reading,
-    /// Whether only a reference knows the time.
+    /// Whether only a reference can confirm the time.
     unconfirmed: bool,
-    /// A time of the reference, and the time of this clock then.
+    /// A time from the reference, and this clock's time when it was read.
     reference: Option<(Duration, Duration)>,
 }
 
@@ -135,12 +135,12 @@ impl State {
         Self { time, at, unconfirmed: false, reference: None }
     }
 
-    /// Returns the time by the monotonic clock.
+    /// Advances the time by the monotonic clock and returns it.
     fn advance(&mut self, to: Reading) -> Duration {
         let elapsed = to.monotonic.saturating_duration_since(self.at.monotonic);
         let now = self.time + elapsed;
         if to.wall + TOLERANCE < self.at.wall + elapsed && !self.unconfirmed {
-            // The wall clock was set back; from here on, its advance tells again whether the machine slept.
+            // The wall clock was set back; from here on, its advance shows again whether the machine slept.
             (self.time, self.at) = (now, to);
         }
         now
@@ -151,7 +151,7 @@ impl State {
         self.unconfirmed || to.wall.saturating_sub(self.at.wall) > now.saturating_sub(self.time) + TOLERANCE
     }
 
-    /// Continues at this time, which both clocks of the machine are measured from.
+    /// Sets the time, from which both of the machine's clocks are measured on.
     fn anchor(&mut self, time: Duration, at: Reading) {
         (self.time, self.at, self.unconfirmed) = (time, at, false);
     }
@@ -161,7 +161,7 @@ impl State {
         let confirmed = match (reference, self.reference) {
             (Some(time), Some((before, then))) => then + time.saturating_sub(before),
             (Some(time), None) => time,
-            // The wall clock is the only other witness.
+            // The wall clock is the only other evidence.
             (None, _) => self.time + to.wall.saturating_sub(self.at.wall),
         };
         let time = now.max(confirmed);
@@ -180,14 +180,14 @@ impl State {
 }
 
 impl Clock {
-    /// Creates a clock of a process that starts at this time. It is in doubt if the process continues attempts of an earlier one.
+    /// Creates the clock of a process that starts at this time. It is in doubt if the process continues attempts of an earlier process.
     pub(crate) fn new(start: UnixMillis, wall: WallClock, continues: bool) -> Self {
         let clock = Self::at(Duration::from_millis(start.0), wall);
         clock.lock().unconfirmed = continues;
         clock
     }
 
-    /// Creates a clock that [follows](Self::follow) another one, whose time since the Unix epoch this is.
+    /// Creates a clock that [follows](Self::follow) another clock, which now shows this time since the Unix epoch.
     #[cfg(feature = "nats")]
     pub(crate) fn following(time: Duration) -> Self {
         Self::at(time, WallClock::default())
@@ -209,18 +209,18 @@ impl Clock {
         self.lock().advance(self.read()).into()
     }
 
-    /// Returns whether an age by this clock may be too small, so that a reference has to confirm the time before an uncertain attempt is
+    /// Returns whether ages measured by this clock may be too small. A reference then has to confirm the time before an uncertain attempt is
     /// repeated.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.lock().is_in_doubt(self.read())
     }
 
-    /// Confirms the time by the service's, in time since the Unix epoch, or by the wall clock if the service doesn't state its own.
+    /// Confirms the time with the service's clock (time since the Unix epoch), or with the wall clock if the service doesn't state its time.
     pub(crate) fn confirm(&self, service: Option<Duration>) {
         self.lock().confirm(service, self.read());
     }
 
-    /// Remembers the service's time, from which a later one shows how much time has passed.
+    /// Records the service's time. A later reading shows how much time has passed.
     pub(crate) fn saw(&self, service: Option<Duration>) {
         let Some(service) = service else { return };
         let mut state = self.lock();
@@ -228,10 +228,10 @@ impl Clock {
         state.reference = Some((service, now));
     }
 
-    /// Follows the queue's clock. Corrections within the tolerance may set this clock back.
+    /// Follows the queue's clock. Corrections within the tolerance may move this clock back.
     ///
     /// # Errors
-    /// The queue's clock was set by more than the tolerance. This clock is in doubt until it agrees again.
+    /// The queue's clock was set by more than the tolerance. This clock stays in doubt until both agree again.
     #[cfg(feature = "nats")]
     pub(crate) fn follow(&self, queue: Duration) -> Result<(), Step> {
         self.lock().follow(queue, self.read())

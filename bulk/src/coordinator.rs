@@ -1,21 +1,21 @@
-//! The process that owns a distributed job: it fills the queue, journals what the workers record, and restores what the queue loses.
+//! The process that owns a distributed job: it fills the queue, journals what the workers record, and restores data that the queue loses.
 //!
 //! # Why it can be killed at any time
 //!
-//! Everything it does can be repeated. Its journal is a copy of the ledger and never ahead of it, so after a restart it reads the ledger from the
-//! start and skips what it has. Batches are added under IDs that the queue remembers for some minutes, and the number of added batches is part
-//! of the control record; what is added twice nevertheless is found to have a result when it is delivered.
+//! Everything it does is repeatable. Its journal is a copy of the ledger and never ahead of it, so after a restart the coordinator rereads the ledger
+//! from the start and skips what it already has. Batches are added under IDs that the queue remembers for some minutes, and the control record counts
+//! the added batches; a batch added twice is found to have a result when it is delivered.
 //!
-//! # Why a loss of the queue's data leads to no second email
+//! # Why losing the queue's data causes no duplicate
 //!
-//! The coordinator remembers until when it has read every intent. If the ledger has been replaced, or is shorter than the part already read, all
-//! batches without a result are added again under a new generation, the known intents are restored with their times, and the remembered
-//! time, less a margin for delays, counts as the first attempt of all others. So the age of no key is underestimated.
+//! The coordinator records up to which time it has read every intent. If the ledger has been replaced, or is shorter than the part already read, all
+//! batches without a result are added again under a new generation. Known intents are restored with their times; for all other batches, the recorded
+//! time, less a margin for delays, counts as the first attempt. No key is therefore assumed to be younger than it is.
 //!
 //! # Why only the coordinator ends a job
 //!
-//! Workers outlive it. A cancellation is complete only when all leases have been returned or have expired and the results are in the journal.
-//! Until then `queue.json` stays in the job's folder, so that the cancellation can be repeated.
+//! Workers outlive the coordinator. A cancellation is complete only when all leases have been returned or have expired, and the results are in the
+//! journal. Until then `queue.json` stays in the job's folder, so that the cancellation can be repeated.
 
 mod collect;
 mod memory;
@@ -48,17 +48,17 @@ use crate::{
     worker::CONTROL_INTERVAL,
 };
 
-/// The time between two looks at the ledger.
+/// Polling interval for the ledger.
 const COLLECT_INTERVAL: Duration = Duration::from_millis(100);
-/// The time between two looks at the queue, the control record and the shared rate.
+/// Polling interval for the queue, the control record and the shared rate.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after a failed call to the queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
-/// The number of looks at an empty queue after which batches without a result count as lost.
+/// The number of polls that find the queue empty after which batches without a result count as lost.
 const EMPTY_LOOKS: u32 = 2;
-/// The number of looks without a worker after which this is reported.
+/// The number of polls without a worker after which this is reported.
 const UNATTENDED_LOOKS: u32 = 3;
-/// Within this time, every worker that is connected has learned that it should stop.
+/// Every connected worker has learned within this time that it should stop.
 const INFORMED: Duration = CONTROL_INTERVAL.saturating_mul(4);
 
 /// Coordinates a job until it is finished or this process stops.
@@ -73,13 +73,13 @@ pub(crate) async fn coordinate<B: Backend>(
     let started = Instant::now();
     let opening = Arc::clone(&plan);
     let folder::Opened { lock, journal, mut states } = blocking(move || folder::open(&opening)).await?;
-    // A canceled job is only ended.
+    // A canceled job is only wound up.
     let account = if folder::is_canceled(plan.dir()) {
         None
     } else {
         Some(folder::settle_account(plan.dir(), states.job().is_some(), &sending).await?)
     };
-    // The returned clock is that of this machine; the ages of intents are measured with the queue's.
+    // The returned clock is this machine's; the ages of intents are measured with the queue's clock.
     let _ = states.resume(UnixMillis::now());
     let record = Record::Job(JobRecord { id: plan.id().into(), started: UnixMillis::now() });
     journal.append(&record).await?;
@@ -140,11 +140,11 @@ enum Cancellation {
     None,
     /// Workers may still send.
     Requested,
-    /// No worker sends any more, and their results are known.
+    /// No worker is sending any more, and all results are known.
     Complete,
 }
 
-/// A coordinator at work.
+/// A running coordinator.
 struct Coordinator<B> {
     plan: Arc<Plan>,
     backend: B,
@@ -155,7 +155,7 @@ struct Coordinator<B> {
     sizes: Vec<BatchSize>,
     journal: Journal,
     states: BatchStates,
-    /// What survives this process besides the journal.
+    /// State besides the journal that survives this process.
     memory: Memory,
     /// The control record and its revision.
     control: Option<(Control, u64)>,
@@ -165,14 +165,14 @@ struct Coordinator<B> {
     /// The position up to which results were read.
     results: u64,
     empty_looks: u32,
-    /// When this process first saw that the job is paused or canceled.
+    /// When this process first saw that the job was paused or canceled.
     stopping_since: Option<Instant>,
     cancellation: Cancellation,
     available: bool,
     progress: Progress,
-    /// The batches of which a request was repeated.
+    /// The batches for which a request was repeated.
     replayed: u64,
-    /// The number of looks since the job had a worker.
+    /// The number of polls since the job last had a worker.
     unattended: u32,
     settled_before: u64,
     started: Instant,
@@ -210,7 +210,7 @@ impl<B: Backend> Coordinator<B> {
         }
     }
 
-    /// One round of work.
+    /// Does one round of work.
     async fn work(&mut self, look: bool) -> Result<Option<Ending>> {
         if look && folder::is_canceled(self.plan.dir()) {
             self.cancellation = Cancellation::Requested;
@@ -226,7 +226,7 @@ impl<B: Backend> Coordinator<B> {
         }
         self.supply().await?;
         let ending = if look { self.look().await? } else { None };
-        // After the look: a worker records the result before it returns the lease, so no result of a returned lease is missed.
+        // Must follow `look`: a worker records the result before it returns the lease, so no result of a returned lease is missed.
         let collected = self.collect().await;
         if let Err(BulkError::Queue(QueueError::Lost { .. })) = collected {
             self.restore(true).await?;
@@ -238,7 +238,7 @@ impl<B: Backend> Coordinator<B> {
         Ok(ending)
     }
 
-    /// Follows requests of other processes, and looks for batches that the queue has lost.
+    /// Follows requests of other processes, and checks for batches that the queue has lost.
     async fn look(&mut self) -> Result<Option<Ending>> {
         self.follow_folder().await?;
         let Some((control, revision)) = load_control(&self.backend).await? else {
@@ -247,7 +247,7 @@ impl<B: Backend> Coordinator<B> {
         };
         let (asked, cause) = (control.state, control.reason.clone());
         if asked == ControlState::Canceled {
-            // It stays canceled when the queue has forgotten it.
+            // The job stays canceled even after the queue has forgotten it.
             folder::request(self.plan.dir(), folder::Request::Cancel)?;
             self.cancellation = Cancellation::Requested;
             return Ok(None);
@@ -291,11 +291,11 @@ impl<B: Backend> Coordinator<B> {
     /// Returns whether the workers have finished the batches that were in flight when the job was paused or canceled.
     fn workers_have_stopped(&mut self, leased: u64) -> bool {
         let stopping = self.stopping_since.get_or_insert_with(Instant::now).elapsed();
-        // The queue counts the leases of killed workers until another worker asks for a batch, and none does.
+        // The queue counts the leases of killed workers until another worker asks for a batch, which none does now.
         stopping >= INFORMED && (leased == 0 || stopping >= self.backend.lease_time())
     }
 
-    /// Passes the request of another process, in the job's folder, on to the workers.
+    /// Forwards another process's request from the job's folder to the workers.
     async fn follow_folder(&self) -> Result<()> {
         if folder::stop_is_requested(self.plan.dir()) {
             set_state(&self.backend, ControlState::Paused).await?;
@@ -303,7 +303,7 @@ impl<B: Backend> Coordinator<B> {
         Ok(())
     }
 
-    /// Ends a canceled job: tells the workers, and collects what they had in flight. Nothing that the queue has lost is restored.
+    /// Ends a canceled job: informs the workers, and collects the results of their batches in flight. Nothing that the queue has lost is restored.
     async fn cancel(&mut self, look: bool) -> Result<Option<Ending>> {
         if look {
             let leased = self.tell_workers_to_leave().await.or_else(unless_lost)?;
@@ -319,9 +319,9 @@ impl<B: Backend> Coordinator<B> {
         })
     }
 
-    /// Returns the number of batches that they have not returned yet.
+    /// Tells the workers to leave. Returns the number of batches that they haven't returned yet.
     async fn tell_workers_to_leave(&mut self) -> Result<u64> {
-        // Without a record, the queue has lost the job, and the workers have nothing to send.
+        // Without a record, the queue has lost the job and the workers have nothing to send.
         let Some((control, revision)) = load_control(&self.backend).await? else { return Ok(0) };
         self.backend.follow(&control.generation);
         if matches!(control.state, ControlState::Running | ControlState::Paused) {
@@ -331,14 +331,14 @@ impl<B: Backend> Coordinator<B> {
         Ok(self.backend.stats().await?.leased)
     }
 
-    /// Reads the shared rate, for the progress and for a resumption.
+    /// Reads the shared rate, for progress reports and for a later resumption.
     async fn look_at_rate(&mut self) -> Result<()> {
         let Some(scope) = self.control.as_ref().map(|(control, _)| control.rate_scope.clone()) else {
             return Ok(());
         };
         let now = self.backend.now().await?;
         let Some(cell) = self.backend.load(CellKey::Rate(&scope)).await? else {
-            // The queue has lost it, or is another one: the workers start with what an earlier run learned.
+            // The queue has lost the rate, or it is a new queue: the workers start with the rate that an earlier run learned.
             if let Some(rate) = self.states.rate() {
                 let pace = serde_json::to_vec(&SharedPace::new(now, Some(rate)));
                 let pace = pace.map_err(QueueError::unavailable("share the rate"))?;
@@ -363,7 +363,7 @@ impl<B: Backend> Coordinator<B> {
         Ok(())
     }
 
-    /// Ends the coordination: informs the workers, and removes what is no longer needed.
+    /// Ends the coordination: informs the workers and removes what is no longer needed.
     async fn leave(&mut self, ending: &Ending) -> Result<()> {
         self.memory.save(self.plan.dir())?;
         if *ending != Ending::Finished && self.cancellation != Cancellation::Complete {
@@ -438,7 +438,7 @@ impl<B: Backend> Coordinator<B> {
         let _ = self.events.try_send(event);
     }
 
-    /// Waits, unless the job stops.
+    /// Waits for `time`, unless the job stops first.
     async fn pause(&self, time: Duration) {
         tokio::select! {
             () = sleep(time) => {}
@@ -447,7 +447,7 @@ impl<B: Backend> Coordinator<B> {
     }
 }
 
-/// Data that the queue has lost doesn't keep a job from being canceled.
+/// Ignores lost data, which must not prevent a cancellation.
 fn unless_lost<T: Default>(error: BulkError) -> Result<T> {
     match error {
         BulkError::Queue(QueueError::Lost { .. }) => Ok(T::default()),

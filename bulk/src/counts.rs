@@ -19,7 +19,7 @@ impl Counts {
         [self.rejected, self.unknown, self.remaining].into_iter().try_fold(self.sent, u64::checked_add)
     }
 
-    /// Adds the counts of other rows.
+    /// Adds other counts.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self {
             sent: self.sent + other.sent,
@@ -33,7 +33,7 @@ impl Counts {
     ///
     /// # Errors
     ///
-    /// If the counts don't add up to `valid`.
+    /// The counts don't add up to `valid`.
     pub fn check(&self, valid: u64) -> Result<(), CountMismatch> {
         if self.total() == Some(valid) {
             return Ok(());
@@ -42,7 +42,7 @@ impl Counts {
     }
 }
 
-/// The counts of a job don't add up to the valid rows of its plan.
+/// The job's counts don't add up to the valid rows of its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the counts don't add up: {} sent, {} rejected, {} unknown and {} remaining of {valid} emails",

@@ -1,12 +1,12 @@
-//! The delivery of one batch: intent, attempts, result. It is the same whether the batch is recorded in the journal of this machine or in a queue that
-//! workers share.
+//! The delivery of one batch: intent, attempts, result. It works the same whether the batch is recorded in this machine's journal or in a queue
+//! shared by workers.
 //!
-//! # Why a bad row rejects none of its neighbors
+//! # Why a bad row doesn't cause its neighbors to be rejected
 //!
-//! A batch that the service rejects is sent again email by email, if surely none of it was accepted. A split is durable before the first email leaves, and
-//! from then on the batch as a whole is never sent again. Each email has a key of its own, which depends on the batch, its place and its bytes. After
-//! a crash, all of them are sent again under these keys, and the service executes each once; the age of the batch's first attempt limits that as
-//! it does for a batch.
+//! If the service rejects a batch and has certainly accepted none of it, its emails are sent one by one. The split is durable before the first email
+//! leaves, and from then on the batch as a whole is never sent again. Each email has its own key, which depends on the batch, the email's position
+//! and its bytes. After a crash, all of them are sent again under these keys, and the service executes each once; as for a whole batch, the age of
+//! the first attempt limits how long this is possible.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -24,8 +24,8 @@ use crate::{
     state::{AttemptResult, Decision, Next, Situation, decide},
 };
 
-/// How long a batch is attempted while the service fails for it and responds to others: a service that stores its response per key, errors
-/// included, never returns another one.
+/// How long a batch is attempted while the service fails for it but responds to others: a service that stores its response per key, errors included,
+/// never returns a different one.
 const MAX_FAILING: Duration = Duration::from_hours(1);
 
 /// How a delivery ended.
@@ -33,11 +33,11 @@ const MAX_FAILING: Duration = Duration::from_hours(1);
 pub(crate) enum Delivery {
     /// The batch has a terminal state.
     Ended,
-    /// The job or the process is stopping, and the batch is left as it is.
+    /// The job or the process is stopping; the batch is left as it is.
     Stopped,
-    /// The service refuses to execute any request, for this reason: the credential or the connection.
+    /// The service rejects every request, for this reason: the credential or the connection.
     Unauthorized(String),
-    /// The service rejects everything, lately for this reason.
+    /// The service rejects everything, most recently for this reason.
     Rejected(String),
     /// A quota is exhausted.
     Quota {
@@ -62,7 +62,7 @@ pub(crate) enum Before {
     Wait(Duration),
 }
 
-/// Where a batch is recorded, and what its delivery shares with others.
+/// The record of a batch, and the state that its delivery shares with others.
 pub(crate) trait Ledger: Send {
     /// Why a record couldn't be written.
     type Failure: Send;
@@ -70,21 +70,21 @@ pub(crate) trait Ledger: Send {
     /// Waits for the right to send; a retry needs budget.
     fn permit(&mut self, retry: bool) -> impl Future<Output = Result<Permit, Delivery>> + Send;
 
-    /// Makes sure that the intent is durable, and that another attempt is safe.
+    /// Makes sure that the intent is durable and another attempt is safe.
     fn before_attempt(&mut self) -> impl Future<Output = Result<Before, Self::Failure>> + Send;
 
-    /// Sends a request, which repeats an attempt that may have been executed or doesn't. `None` if the process ends first.
+    /// Sends a request; `repeats` if it repeats an attempt that may have been executed. `None` if the process ends first.
     fn send(&mut self, request: SendRequest, repeats: bool) -> impl Future<Output = Option<Attempt>> + Send;
 
-    /// Learns from an attempt.
+    /// Updates rates and counts from an attempt.
     fn finish(&mut self, permit: Permit, attempt: &Attempt);
 
     fn now(&self) -> UnixMillis;
 
-    /// Returns what is known of the batch's attempts.
+    /// Returns what is known about the batch's attempts.
     fn situation(&self, now: UnixMillis) -> Situation;
 
-    /// Remembers that the outcome of an attempt is uncertain.
+    /// Records that the outcome of an attempt is uncertain.
     fn set_uncertain(&mut self);
 
     /// Records that no attempt was executed.
@@ -99,31 +99,31 @@ pub(crate) trait Ledger: Send {
     /// Waits, and returns whether the delivery continues.
     fn delay(&mut self, time: Duration) -> impl Future<Output = bool> + Send;
 
-    /// Returns whether the service responded lately, to any batch.
+    /// Returns whether the service has responded recently, to any batch.
     fn is_responsive(&self) -> bool;
 
-    /// Returns whether a refusal with this status is about this request alone.
+    /// Returns whether a rejection with this status concerns only this request.
     fn is_refused_alone(&mut self, status: u16) -> bool;
 
     fn rejections(&self) -> &Rejections;
 }
 
-/// The number of requests in a row that the service rejected. Too many have a common cause, such as a missing template, which isn't a row's.
+/// Counts consecutive requests that the service rejected. Too many have a common cause, such as a missing template, rather than a bad row.
 #[derive(Debug)]
 pub(crate) struct Rejections {
     in_a_row: AtomicU64,
-    /// How many stop the job; 0 for any number.
+    /// How many stop the job; 0 for no limit.
     max: u64,
 }
 
 impl Rejections {
-    /// The requests in flight can all have a bad row.
+    /// Every request in flight may contain a bad row, so the job only stops after more rejections than that.
     pub(crate) fn new(max: u64, concurrency: usize) -> Self {
         let max = if max == 0 { 0 } else { max.max(concurrency as u64 + 1) };
         Self { in_a_row: AtomicU64::new(0), max }
     }
 
-    /// Counts a response. Returns the reason to stop if there were too many rejections in a row.
+    /// Counts a response. Returns the reason to stop after too many consecutive rejections.
     fn count(&self, result: &AttemptResult) -> Option<String> {
         let (status, message) = match result {
             AttemptResult::Rejected { status, message } => (*status, &**message),
@@ -159,14 +159,14 @@ fn all_rejected(emails: &[EmailOutcome]) -> Option<&str> {
 
 /// How the attempts of a request ended.
 enum Attempted {
-    /// This is its result, and how the delivery ends after it.
+    /// The request has this result, after which the delivery ends as stated.
     Settled(Record, Delivery),
-    /// The emails of the batch are to be sent one by one.
+    /// The batch's emails must be sent one by one.
     Split,
     Over(Delivery),
 }
 
-/// Delivers a batch, with as many attempts as it takes.
+/// Delivers a batch in as many attempts as necessary.
 pub(crate) async fn deliver<L: Ledger>(
     ledger: &mut L,
     job: &str,
@@ -193,7 +193,7 @@ pub(crate) async fn deliver<L: Ledger>(
     Ok(delivery)
 }
 
-/// Delivers the emails of a split batch one by one. They may all have been sent by an earlier process.
+/// Delivers the emails of a split batch one by one. An earlier process may already have sent any of them.
 async fn emails<L: Ledger>(
     ledger: &mut L,
     job: &str,
@@ -216,7 +216,7 @@ async fn emails<L: Ledger>(
     Ok(Delivery::Ended)
 }
 
-/// Returns what became of the only email of a request.
+/// Returns the outcome of a request's only email.
 fn outcome(record: Record) -> EmailOutcome {
     let outcome = match record {
         Record::Result { ids, .. } => ids.into_iter().next().map(EmailOutcome::Accepted),
@@ -230,7 +230,7 @@ fn outcome(record: Record) -> EmailOutcome {
     outcome.unwrap_or(EmailOutcome::Unknown)
 }
 
-/// Sends a request until it has a result: a batch, or one email of a batch that is split. `uncertain` if an earlier attempt may have been executed.
+/// Sends a request until it has a result: a batch, or one email of a split batch. `uncertain` if an earlier attempt may have been executed.
 async fn attempts<L: Ledger>(
     ledger: &mut L,
     batch: u32,
@@ -239,7 +239,7 @@ async fn attempts<L: Ledger>(
     mut uncertain: bool,
 ) -> Result<Attempted, L::Failure> {
     let over = |delivery| Ok(Attempted::Over(delivery));
-    // The emails of a batch that an earlier process has split are too many for the budget of retries.
+    // The emails of a batch split by an earlier process would exceed the retry budget.
     let mut retry = uncertain && !alone;
     let mut unauthorized = false;
     let mut failing_since = None;
@@ -294,7 +294,7 @@ async fn attempts<L: Ledger>(
         }
         let rejected = ledger.rejections().count(&attempt.result);
         attempt.result = match attempt.result {
-            // Resuming tries the batch again.
+            // Resuming attempts the batch again.
             AttemptResult::Rejected { message, .. } if rejected.is_some() => AttemptResult::NotSent(message),
             AttemptResult::Unauthorized { status, message } if ledger.is_refused_alone(status) => {
                 AttemptResult::Rejected { status, message }

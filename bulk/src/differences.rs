@@ -1,28 +1,28 @@
-//! How a plan differs from the job of its name.
+//! Differences between a plan and an existing job of the same name.
 
 use std::fmt;
 
-/// A job of this name differs from the plan, so it needs a choice. Nothing was planned or sent.
+/// A job with this name differs from the plan, and the caller has to choose. Nothing was planned or sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Differences {
-    /// The name of the job.
+    /// The job's name.
     pub name: String,
-    /// The ID of its latest part.
+    /// The ID of the job's latest part.
     pub job: String,
-    /// The rows that are left to send.
+    /// The rows left to send.
     pub remaining: u64,
-    /// The fields of the message and the options that differ.
+    /// The message fields and options that differ.
     pub fields: Vec<String>,
-    /// The rows that the job has.
+    /// The rows that are already in the job.
     pub known: u64,
-    /// The rows that the job doesn't have, with `changed`.
+    /// The rows that aren't in the job, including `changed`.
     pub new: u64,
-    /// The rows that the job doesn't have, for recipients whom it has: corrected rows or further emails.
+    /// The rows that aren't in the job but whose recipients are: corrected rows or further emails.
     pub changed: u64,
-    /// The first of them: the row's number and its recipient.
+    /// The first changed rows: row number and recipient.
     pub first_changed: Vec<(u64, String)>,
-    /// The rows of the job that the input doesn't have.
+    /// The rows of the job that are missing from the input.
     pub missing: u64,
 }
 

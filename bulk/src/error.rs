@@ -9,7 +9,7 @@ use crate::{account::AccountError, counts::CountMismatch, differences::Differenc
 /// A result whose error is [`BulkError`].
 pub type Result<T, E = BulkError> = std::result::Result<T, E>;
 
-/// An error that stops a bulk job. The job's folder stays as it is; after the cause is fixed, resuming continues where it stopped.
+/// An error that stops a bulk job. The job's folder is left unchanged; once the cause is fixed, resuming continues where it stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BulkError {
@@ -43,30 +43,30 @@ pub enum BulkError {
     JournalDamaged {
         /// The journal.
         path: PathBuf,
-        /// The offset of the damaged record, in bytes.
+        /// The offset of the damaged record.
         offset: u64,
     },
-    /// The plan and what it refers to don't match: the input, the plan or the job's description changed.
+    /// The plan no longer matches the files that it refers to: the input, the plan or the job's description changed.
     #[error("{0}; nothing more was sent")]
     PlanChanged(String),
-    /// A job of the same name has other rows or another message, so the plan needs a choice: to resume that job, to [add](crate::Bulk::add_rows) the
-    /// rows that it doesn't have, or another [name](crate::Bulk::job). Nothing was planned.
+    /// A job of the same name has different rows or another message, so the caller has to choose: resume that job, [add](crate::Bulk::add_rows) the
+    /// new rows to it, or use another [name](crate::Bulk::job). Nothing was planned.
     #[error("{0}")]
     Differs(Box<Differences>),
-    /// The job can't run here or now: another process runs it, or it was canceled.
+    /// The job can't run here or now: another process is running it, or it was canceled.
     #[error("{0}")]
     NotRunnable(String),
     /// The job belongs to another account.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// The counts of the journal and the plan don't agree.
+    /// The counts in the journal don't match the plan.
     #[error(transparent)]
     CountMismatch(#[from] CountMismatch),
     /// The shared queue of a distributed job can't be used.
     #[cfg(feature = "nats")]
     #[error(transparent)]
     Queue(#[from] crate::queue::QueueError),
-    /// A call outside the sends of the job failed.
+    /// A client call other than sending failed.
     #[error(transparent)]
     Client(#[from] idempost::Error),
 }

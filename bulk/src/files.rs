@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::error::{BulkError, Result};
 
-/// The age at which a temporary folder is abandoned.
+/// The age at which a temporary folder counts as abandoned.
 const ABANDONED: Duration = Duration::from_hours(24);
 
 /// Creates a file that only its owner can read.
@@ -23,7 +23,7 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     options.open(path).map_err(BulkError::io("write", path))
 }
 
-/// Opens a file to read it. What isn't a regular file, such as a named pipe, might have no end.
+/// Opens a file for reading. Anything but a regular file is rejected: a named pipe, for example, might have no end.
 pub(crate) fn open(path: &Path) -> Result<File> {
     let opened = fs::metadata(path).and_then(|metadata| {
         let message = "it isn't a regular file";
@@ -36,14 +36,14 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     opened.map_err(BulkError::io("read", path))
 }
 
-/// Reads a file of the job's own.
+/// Reads one of the job's own files.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     open(path)?.read_to_end(&mut content).map_err(BulkError::io("read", path))?;
     Ok(content)
 }
 
-/// Locks a file, which is created if necessary, until the returned value is dropped. Waits for another process.
+/// Locks a file, creating it if necessary, until the returned value is dropped. Waits while another process holds the lock.
 pub(crate) fn lock(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -54,7 +54,7 @@ pub(crate) fn lock(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Creates a folder that only its owner can read, with its parents.
+/// Creates a folder and its parents, readable only by the owner.
 pub(crate) fn create_dir(path: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -63,7 +63,7 @@ pub(crate) fn create_dir(path: &Path) -> Result<()> {
     builder.create(path).map_err(BulkError::io("write", path))
 }
 
-/// Creates a temporary folder in `dir` that only its owner can read.
+/// Creates a temporary folder in `dir`, readable only by the owner.
 pub(crate) fn temporary_dir(prefix: &str, dir: &Path) -> Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix);
@@ -72,7 +72,7 @@ pub(crate) fn temporary_dir(prefix: &str, dir: &Path) -> Result<TempDir> {
     builder.tempdir_in(dir).map_err(BulkError::io("write", dir))
 }
 
-/// Returns the free space of the disk that has a folder, in bytes; `None` if it isn't known.
+/// Returns the free space on the folder's disk, in bytes; `None` if unknown.
 pub(crate) fn free_space(dir: &Path) -> Option<u64> {
     #[cfg(unix)]
     return rustix::fs::statvfs(dir).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
@@ -80,7 +80,7 @@ pub(crate) fn free_space(dir: &Path) -> Option<u64> {
     return None;
 }
 
-/// Removes the folders with this prefix that processes left behind when they were killed: nothing in them changed for a day.
+/// Removes folders with this prefix that killed processes left behind, recognizable by having been unchanged for a day.
 pub(crate) fn remove_abandoned(prefix: &str, dir: &Path) {
     let is_old = |path: &Path| {
         let changed = path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -102,11 +102,11 @@ pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Replaces a file.
+/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let writing = |error| BulkError::io("write", path)(error);
     let dir = path.parent().unwrap_or(Path::new("."));
-    // A temporary file of this crate is readable only by its owner.
+    // `tempfile` creates files that only the owner can read.
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).map_err(writing)?;
     file.write_all(content).map_err(writing)?;
     file.as_file().sync_all().map_err(writing)?;
@@ -122,7 +122,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     sync_dir(dir)
 }
 
-/// Renames a file or folder; if another program has it open, such as a virus scanner, tries again for a second. Only Windows fails then.
+/// Renames a file or folder. On Windows, retries for a second if another program, such as a virus scanner, has it open.
 pub(crate) fn until_free(mut operation: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for _ in 0..20 {
         match operation() {
@@ -136,9 +136,9 @@ pub(crate) fn until_free(mut operation: impl FnMut() -> io::Result<()>) -> io::R
     operation()
 }
 
-/// Makes created and renamed files of a folder durable.
+/// Makes files created or renamed in a folder durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
-    // Windows can't open a folder as a file, and its renames need no more.
+    // Windows can't open a folder as a file, and its renames don't need this.
     if cfg!(unix) {
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(BulkError::io("write", dir))?;
     }

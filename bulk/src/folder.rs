@@ -13,9 +13,9 @@ use crate::{
 };
 
 pub(crate) const JOURNAL: &str = "journal";
-/// What the coordinator of a distributed job remembers.
+/// The coordinator's memory of a distributed job.
 pub(crate) const QUEUE: &str = "queue.json";
-/// The account that the job belongs to, from its first request on.
+/// The account that the job belongs to, written before its first request.
 const ACCOUNT: &str = "account.json";
 const PAUSE: &str = "pause";
 const CANCELED: &str = "canceled";
@@ -31,7 +31,8 @@ pub(crate) struct Opened {
 pub(crate) fn open(plan: &Plan) -> Result<Opened> {
     let dir = plan.dir();
     let lock = JobLock::acquire(dir)?;
-    // Under the lock: another plan can have the rows of a canceled job that no process runs. The workers of a distributed job have to learn of it.
+    // Checked under the lock: another plan may include the rows of a canceled job that no process runs. A distributed job's workers still have to
+    // learn that it is canceled.
     if is_canceled(dir) && !is_distributed(dir) {
         return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing more is sent", plan.id())));
     }
@@ -48,8 +49,8 @@ pub(crate) fn open(plan: &Plan) -> Result<Opened> {
     Ok(Opened { lock, journal, states })
 }
 
-/// Fixes the account of a job that nothing was sent of, or checks that the account is the job's. The caller holds the job's lock. `is_started`
-/// is whether a process may have sent.
+/// Binds a job that hasn't sent anything to the account, or checks that the account is the job's. The caller holds the job's lock. `is_started` is
+/// whether a process may have sent.
 pub(crate) async fn settle_account(dir: &Path, is_started: bool, sending: &Sending) -> Result<JobAccount> {
     let (found, salt) = read_account(dir).await?;
     let presented = sending.present(&salt).await?;
@@ -70,7 +71,7 @@ pub(crate) async fn settle_account(dir: &Path, is_started: bool, sending: &Sendi
     Ok(account)
 }
 
-/// Checks that the account is the job's, or that the job has none yet, without changing anything.
+/// Checks, without changing anything, that the account is the job's or that the job has none yet.
 pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sending) -> Result<()> {
     sending.check_service(plan.origin(), plan.profile())?;
     let (found, salt) = read_account(plan.dir()).await?;
@@ -82,7 +83,7 @@ pub(crate) async fn check_account(plan: &Plan, is_started: bool, sending: &Sendi
     Ok(())
 }
 
-/// Lets a job belong to the account of an earlier one, unless it has one already.
+/// Gives a job the account of an earlier job, unless it already has one.
 pub(crate) fn inherit_account(earlier: &Path, dir: &Path) -> Result<()> {
     let (from, to) = (earlier.join(ACCOUNT), dir.join(ACCOUNT));
     if to.exists() {
@@ -95,7 +96,7 @@ pub(crate) fn inherit_account(earlier: &Path, dir: &Path) -> Result<()> {
     }
 }
 
-/// Reads the job's account, with its salt or else a new one.
+/// Reads the job's account and its salt, or creates a new salt.
 async fn read_account(dir: &Path) -> Result<(Option<JobAccount>, String)> {
     let path = dir.join(ACCOUNT);
     blocking(move || match fs::read(&path) {
@@ -115,14 +116,14 @@ fn missing(dir: &Path) -> AccountError {
     AccountError::Missing { file: dir.join(ACCOUNT).display().to_string() }
 }
 
-/// What another process asks of a running job.
+/// A request to the process that runs the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     Pause,
     Cancel,
 }
 
-/// Leaves a request for the process that runs the job. A cancellation stays.
+/// Leaves a request for the process that runs the job. A cancellation can't be undone.
 pub(crate) fn request(dir: &Path, request: Request) -> Result<()> {
     let path = dir.join(match request {
         Request::Pause => PAUSE,
@@ -131,12 +132,13 @@ pub(crate) fn request(dir: &Path, request: Request) -> Result<()> {
     fs::write(&path, []).map_err(BulkError::io("write", path))
 }
 
-/// Returns whether workers send the job. Its journal lags behind theirs, so it can't run without them.
+/// Returns whether workers send the job. Its journal lags behind the ledger, so the job can't be run locally.
 pub(crate) fn is_distributed(dir: &Path) -> bool {
     dir.join(QUEUE).exists()
 }
 
-/// The intents in the journal of a distributed job aren't all that were read from the ledger: without a time until which they were, none counts as recent.
+/// Forgets up to which time intents were read. The journal of a distributed job doesn't contain every intent read from the ledger; without this time,
+/// none counts as recent.
 pub(crate) fn forget_seen_intents(dir: &Path) -> Result<()> {
     if !is_distributed(dir) {
         return Ok(());
@@ -148,7 +150,7 @@ pub(crate) fn forget_seen_intents(dir: &Path) -> Result<()> {
     files::replace(&path, memory.to_string().as_bytes())
 }
 
-/// No worker of the canceled job sends any more, so it is like any other.
+/// Makes a canceled job an ordinary one: none of its workers sends any more.
 #[cfg(feature = "nats")]
 pub(crate) fn forget_queue(dir: &Path) -> Result<()> {
     remove(&dir.join(QUEUE))

@@ -1,4 +1,4 @@
-//! Inputs of a job: where its rows come from.
+//! Job inputs: the sources of rows.
 
 use std::{
     convert::Infallible,
@@ -53,22 +53,22 @@ pub(crate) const MAX_COLUMNS: usize = 4_096;
 /// # CSV and TSV
 ///
 /// The first line names the columns: `to`, `cc`, `bcc`, `reply_to`, `from`, `subject`, `text`, `html`, `template`, `topic_id`, `scheduled_at`,
-/// `attachment`, `var:NAME`, `tag:NAME` and `header:NAME`. A variable that the message's templates use may also be a column without `var:`.
-/// Several addresses or attachments in a cell are separated by `;`; an attachment is the path of a file in the input's folder or below. An
-/// empty cell leaves the message's default. A row whose cells are all empty is skipped.
+/// `attachment`, `var:NAME`, `tag:NAME` and `header:NAME`. For a variable that the message's templates use, the `var:` prefix is optional. Multiple
+/// addresses or attachments in a cell are separated by `;`; an attachment is the path of a file in the input's folder or below. An empty cell leaves
+/// the message's default. A row whose cells are all empty is skipped.
 ///
-/// The encoding is UTF-8 with or without a byte order mark, or UTF-16 with one. A row has at most 4 MiB, a cell 1 MiB.
+/// The encoding is UTF-8 with or without a byte order mark, or UTF-16 with one. A row is limited to 4 MiB, a cell to 1 MiB.
 ///
 /// # JSON Lines
 ///
-/// Each line is a JSON object: an email as the service's API has it, without the fields that are the message's defaults. Two fields exist
-/// only here: `variables`, an object with texts and numbers for the templates of the message or for a stored template, and `attachment`, the
-/// path of a file or an array of paths. A line has at most 4 MiB.
+/// Each line is a JSON object: an email as in the service's API; fields that the message provides as defaults can be omitted. Two fields exist only
+/// here: `variables`, an object of strings and numbers for the templates of the message or for a stored template, and `attachment`, a file path or an
+/// array of paths. A line is limited to 4 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Format {
-    /// Comma-separated values. The delimiter `,`, `;` or tab is detected in the first line.
+    /// Comma-separated values. The delimiter (`,`, `;` or tab) is detected from the first line.
     Csv,
     /// Tab-separated values, with the quoting of CSV.
     Tsv,
@@ -76,10 +76,10 @@ pub enum Format {
     JsonLines,
 }
 
-/// An input of a job: a file, standard input, a reader, or rows of the application.
+/// A job's input: a file, standard input, a reader, or rows from the application.
 ///
-/// Planning copies the rows to the job's folder (gzip is decompressed, and UTF-16 is converted to UTF-8), so an input that changes later doesn't
-/// change the job.
+/// Planning copies the rows to the job's folder, decompressing gzip and converting UTF-16 to UTF-8, so later changes to the input don't affect the
+/// job.
 pub struct Input {
     from: From,
     format: Option<Format>,
@@ -97,8 +97,8 @@ impl Input {
         Self { from, format, delimiter: None }
     }
 
-    /// Reads a file whose format is derived from its name (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, each optionally with `.gz`) or else from its
-    /// first character.
+    /// Reads a file. The format is derived from its name (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, each optionally with `.gz`), or else from its first
+    /// character.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let format = format_of(&path);
@@ -115,19 +115,19 @@ impl Input {
         Self::new(From::File(path.into()), Some(Format::Tsv))
     }
 
-    /// Reads a file of JSON Lines.
+    /// Reads a JSON Lines file.
     pub fn json_lines(path: impl Into<PathBuf>) -> Self {
         Self::new(From::File(path.into()), Some(Format::JsonLines))
     }
 
-    /// Takes the rows of an application, each an object as a line of [`Format::JsonLines`] has it. They are written to a temporary file in `dir`, the
-    /// folder of the jobs, so that the job can be resumed without the application's rows.
+    /// Takes rows from the application, each an object in the form of a [`Format::JsonLines`] line. They are written to a temporary file in `dir`,
+    /// the folder of the jobs, so that the job can be resumed without the application's rows.
     ///
-    /// Name a job of rows that may be others the next time ([`Bulk::job`](crate::Bulk::job), [`Bulk::add_rows`](crate::Bulk::add_rows)). Without a name,
-    /// other rows are another job, which sends to all of them.
+    /// If the rows may change between calls, name the job ([`Bulk::job`](crate::Bulk::job), [`Bulk::add_rows`](crate::Bulk::add_rows)). Without a
+    /// name, changed rows are a different job, which sends to all of them.
     ///
     /// # Errors
-    /// [`BulkError::Io`](crate::error::BulkError::Io), and [`BulkError::Input`](crate::error::BulkError::Input) for a row that can't be serialized to JSON.
+    /// [`BulkError::Io`](crate::error::BulkError::Io), and [`BulkError::Input`](crate::error::BulkError::Input) if a row can't be serialized to JSON.
     pub async fn rows<S>(rows: S, dir: impl AsRef<Path>) -> Result<Self>
     where
         S: Stream<Item: Serialize>,
@@ -135,11 +135,11 @@ impl Input {
         Self::try_rows(rows.map(Ok::<_, Infallible>), dir).await
     }
 
-    /// Takes rows that can fail to be read, such as the contacts of a segment (`client.segments().contacts(id).stream()`) or those of a query. The
-    /// first error ends it, so that no job is planned of a part of the rows. Otherwise, it is the same as [`rows`](Self::rows).
+    /// Takes rows that may fail to be read, such as a segment's contacts (`client.segments().contacts(id).stream()`) or the results of a query. The
+    /// first error ends it, so that no job is planned from only part of the rows. Otherwise, it works like [`rows`](Self::rows).
     ///
     /// # Errors
-    /// Those of [`rows`](Self::rows), and [`BulkError::Rows`](crate::error::BulkError::Rows) with the error of a row.
+    /// The errors of [`rows`](Self::rows), and [`BulkError::Rows`](crate::error::BulkError::Rows) if a row can't be read.
     pub async fn try_rows<S, T, E>(rows: S, dir: impl AsRef<Path>) -> Result<Self>
     where
         S: Stream<Item = Result<T, E>>,
@@ -149,12 +149,12 @@ impl Input {
         spool_rows(rows, dir.as_ref()).await
     }
 
-    /// Reads standard input, whose format is detected by its first character.
+    /// Reads standard input. The format is detected from the first character.
     pub fn stdin() -> Self {
         Self::reader("standard input", std::io::stdin())
     }
 
-    /// Reads from a reader, with a name for messages. Its format is detected by its first character.
+    /// Reads from a reader; `name` appears in messages. The format is detected from the first character.
     pub fn reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
         Self::new(From::Reader { name: name.into(), reader: Box::new(reader) }, None)
     }
@@ -170,7 +170,7 @@ impl Input {
         self
     }
 
-    /// Sets the delimiter of a CSV file instead of detecting it: an ASCII character such as `b'|'`.
+    /// Sets the delimiter of a CSV file instead of detecting it; an ASCII character such as `b'|'`.
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
         self.delimiter = Some(delimiter);
@@ -179,7 +179,7 @@ impl Input {
 }
 
 impl Input {
-    /// Returns the name that a job has by default: that of its file or reader.
+    /// Returns the default name of a job with this input: the name of its file or reader.
     pub(crate) fn job_name(&self) -> Option<String> {
         match &self.from {
             From::File(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),

@@ -1,4 +1,4 @@
-//! Jobs: planning, running, and what became of them.
+//! Jobs: planning, running, and outcomes.
 
 mod builder;
 mod status;
@@ -26,7 +26,7 @@ use crate::{
     salvage::{self, Salvage, SalvageOptions},
 };
 
-/// A planned job in its folder. Dropping it changes nothing; [`open`](Self::open) returns to it.
+/// A planned job in its folder. Dropping it changes nothing; [`open`](Self::open) reopens it.
 #[derive(Clone, Debug)]
 pub struct Job {
     plan: Arc<Plan>,
@@ -46,7 +46,7 @@ impl Job {
         blocking(move || Plan::open(&dir).map(Self::new)).await
     }
 
-    /// Opens the job in a folder to look at it, without checking its rows. To run it, use [`open`](Self::open).
+    /// Opens the job in a folder for inspection, without checking its rows. To run it, use [`open`](Self::open).
     ///
     /// # Errors
     /// The folder has no complete plan.
@@ -60,15 +60,15 @@ impl Job {
         &self.plan
     }
 
-    /// Starts or resumes the job over a client, on the current tokio runtime. Nothing that was sent before is sent again.
+    /// Starts or resumes the job with a client, on the current tokio runtime. Nothing that was sent before is sent again.
     ///
-    /// The client should be built with [`RateLimit::Off`](idempost::call::RateLimit::Off): the job learns the service's limit itself.
+    /// Build the client with [`RateLimit::Off`](idempost::call::RateLimit::Off): the job learns the service's limit itself.
     ///
-    /// The job belongs to the account that it is first sent from; later, [`Run::finish`] fails if the client's is another one. See
+    /// The job belongs to the account that first sends it; later, [`Run::finish`] fails if the client uses a different account. See
     /// [`RunOptions::account`].
     ///
     /// # Errors
-    /// The client has another base URL than the plan, or rows are invalid and the options don't skip them.
+    /// The client's base URL differs from the plan's, or rows are invalid and the options don't skip them.
     pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
         let sending = Sending::new(client, options.account.clone());
         sending.check_service(self.plan.origin(), self.plan.profile())?;
@@ -85,20 +85,20 @@ impl Job {
         Ok(Run::start(Arc::clone(&self.plan), client.clone(), Some(sending), options))
     }
 
-    /// Starts or resumes the job over a sender without an account.
+    /// Starts or resumes the job with a sender that has no account.
     #[cfg(test)]
     pub(crate) fn start_with(&self, sender: impl crate::sender::Sender, options: RunOptions) -> Run {
         Run::start(Arc::clone(&self.plan), sender, None, options)
     }
 
-    /// Starts or resumes the job over a queue, on the current tokio runtime: [workers](crate::worker) send, and this process collects the results.
-    /// It can be stopped and resumed at any time; the workers continue meanwhile. A canceled job ends as soon as its workers have stopped.
+    /// Starts or resumes the job through a queue, on the current tokio runtime: [workers](crate::worker) send, and this process collects the results.
+    /// It can be stopped and resumed at any time while the workers continue. A canceled job ends as soon as its workers have stopped.
     ///
-    /// The client only shows the account that the job belongs to, as in [`start`](Self::start); each worker has to belong to it, too. A canceled
-    /// job can be ended from any account.
+    /// The client only identifies the account that the job belongs to, as in [`start`](Self::start); each worker has to use the same account. A
+    /// canceled job can be ended from any account.
     ///
     /// # Errors
-    /// The client has another base URL than the plan, or rows are invalid and the options don't skip them.
+    /// The client's base URL differs from the plan's, or rows are invalid and the options don't skip them.
     #[cfg(feature = "nats")]
     pub fn distribute(
         &self,
@@ -126,16 +126,16 @@ impl Job {
         }))
     }
 
-    /// Returns whether workers send the job, which was started with `distribute`. They continue even if no process collects their results.
+    /// Returns whether the job was started with `distribute`, so that workers send it. They continue even if no process collects their results.
     pub fn is_distributed(&self) -> bool {
         folder::is_distributed(self.plan.dir())
     }
 
-    /// Checks that a client belongs to the account of the job, as [`start`](Self::start) does, without sending anything. A job that nothing was sent
-    /// of belongs to no account yet.
+    /// Checks that a client uses the job's account, as [`start`](Self::start) does, without sending anything. A job that hasn't sent anything doesn't
+    /// belong to an account yet.
     ///
     /// # Errors
-    /// [`BulkError::Account`] if it belongs to another account or has another base URL. The journal can't be read, or the client's login can't.
+    /// [`BulkError::Account`] if the client uses a different account or base URL. Also fails if the journal or the client's login can't be read.
     pub async fn check_account(&self, client: &Client, account: &Account) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         let is_started = blocking(move || status::is_started(&plan)).await?;
@@ -151,8 +151,9 @@ impl Job {
         blocking(move || status::read(&plan)).await
     }
 
-    /// Pauses the job: a running process finishes its requests in flight and stops. Resuming continues. The workers of a [distributed
-    /// job](Self::is_distributed) learn of it from the process that collects their results; without one, `queue::set_state` pauses them.
+    /// Pauses the job: a running process finishes its requests in flight and stops. The job can be resumed. The workers of a [distributed
+    /// job](Self::is_distributed) learn about it from the process that collects their results; if none is running, pause them with
+    /// `queue::set_state`.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -160,8 +161,8 @@ impl Job {
         self.request(folder::Request::Pause).await
     }
 
-    /// Cancels the job for good: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of
-    /// a [distributed job](Self::is_distributed) learn of it from the process that collects their results: if none is running, call `distribute`.
+    /// Cancels the job permanently: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of a
+    /// [distributed job](Self::is_distributed) learn about it from the process that collects their results; if none is running, call `distribute`.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -178,7 +179,7 @@ impl Job {
         blocking(move || report::read(&dir)).await
     }
 
-    /// Visits the outcome of every row that has one, in the order in which they became known.
+    /// Calls `visit` with the outcome of every row that has one, in the order in which the outcomes became known.
     ///
     /// # Errors
     /// The journal or the input can't be read, or `visit` fails.
@@ -187,44 +188,43 @@ impl Job {
         blocking(move || outcomes::visit(&plan, visit)).await
     }
 
-    /// Reads what became of the sent emails: delivered, bounced, marked as spam. It reads the service's list of emails back to the job's first
-    /// attempt, with a request per 100 emails and about 60 bytes of memory per email of the job. Needs a client with full access to the job's
-    /// account.
+    /// Reads the latest event of each sent email: delivered, bounced, marked as spam. Reads the service's list of emails back to the job's first
+    /// attempt, with one request per 100 emails and about 60 bytes of memory per email of the job. The client needs full access to the job's account.
     ///
     /// # Errors
-    /// Those of [`check_account`](Self::check_account). The journal can't be read, or the service rejects the request for the list.
+    /// The errors of [`check_account`](Self::check_account). Also fails if the journal can't be read or the service rejects the request for the list.
     pub async fn last_events(&self, client: &Client, account: &Account) -> Result<LastEvents> {
         self.check_account(client, account).await?;
         last_events::read(Arc::clone(&self.plan), client).await
     }
 
-    /// Looks for the rows of unknown outcome in the service's list of emails, and writes `reconciled.csv`. The job stays as it is. Needs a
-    /// client with full access to the job's account, which has no emails of another one.
+    /// Searches the service's list of emails for the rows of unknown outcome, and writes `reconciled.csv`. The job doesn't change. The client needs
+    /// full access to the job's account, since other accounts don't list its emails.
     ///
     /// # Errors
-    /// Those of [`check_account`](Self::check_account). More than 100,000 rows are unknown, a file can't be read or written, or the service
-    /// rejects the request for the list.
+    /// The errors of [`check_account`](Self::check_account). Also fails if more than 100,000 rows are unknown, a file can't be read or written, or
+    /// the service rejects the request for the list.
     pub async fn reconcile(&self, client: &Client, account: &Account) -> Result<Reconciliation> {
         self.check_account(client, account).await?;
         reconcile::reconcile(Arc::clone(&self.plan), client).await
     }
 
     /// Replaces each damaged journal of the job and its earlier parts with a new one that contains the readable records, so that the job can be
-    /// resumed. The damaged journals stay in their folders under another name. Returns an entry for each; none if no journal is damaged.
+    /// resumed. The damaged journals stay in their folders, renamed. Returns one entry per damaged journal.
     ///
-    /// No row is sent twice. A row whose record may have been lost is repeated under its key when the job is resumed, if that is safe; otherwise its
-    /// outcome is [unknown](crate::Outcome::Unknown).
+    /// No row is sent twice. If a row's record may have been lost, resuming repeats the row under its key if that is safe; otherwise its outcome is
+    /// [unknown](crate::Outcome::Unknown).
     ///
     /// # Errors
-    /// A process runs the job, workers send it, the plan doesn't belong to the journal, or a file can't be read or written. Needs twice the memory of the journal,
-    /// which takes 17 bytes per email.
+    /// A process is running the job, workers send it, the plan doesn't belong to the journal, or a file can't be read or written. Needs twice the
+    /// memory of the journal, which takes 17 bytes per email.
     pub async fn salvage(&self, options: SalvageOptions) -> Result<Vec<Salvage>> {
         let plan = Arc::clone(&self.plan);
         blocking(move || salvage::salvage(&plan, options)).await
     }
 
-    /// Plans a part of the rows that were rejected, or whose outcome is unknown; `None` if there are none that an earlier retry hasn't sent. An unfinished retry
-    /// is opened instead. It belongs to the account of this job.
+    /// Plans a new part with the rows that were rejected or whose outcome is unknown; `None` if earlier retries have already sent them all. If a
+    /// retry is unfinished, opens it instead. The part belongs to this job's account.
     ///
     /// # Errors
     /// A file is damaged, or can't be read or written.
@@ -233,10 +233,11 @@ impl Job {
         blocking(move || Ok(retry::plan(&plan, retry)?.map(Self::new))).await
     }
 
-    /// Removes the folder of the job with its rows, outcomes and journal. Nothing can continue or retry the job then, or know whom it was sent to.
+    /// Deletes the job's folder, including its rows, outcomes and journal. Afterwards, the job can't be continued or retried, and its recipients are
+    /// no longer known.
     ///
     /// # Errors
-    /// A process runs the job, workers send it, or the folder can't be removed.
+    /// A process is running the job, workers send it, or the folder can't be removed.
     pub async fn delete(self) -> Result<()> {
         if self.is_distributed() {
             let message = format!("workers send job {}; finish or cancel it first", self.plan.id());

@@ -1,11 +1,12 @@
 //! The journal of a job: an append-only log of requests and their results.
 //!
-//! A batch's intent is durable before its request leaves, and its result before the batch counts as done. So after a crash at any point, each batch
-//! is one of: without an intent (nothing was sent), with an intent and no result (possibly sent; the same request is repeated under the
-//! same idempotency key), or with a result.
+//! A batch's intent is durable before its request is sent, and its result before the batch counts as done. After a crash at any point, each batch is
+//! therefore in one of three states: no intent (nothing was sent), an intent without a result (possibly sent; the same request is repeated under the
+//! same idempotency key), or a result.
 //!
-//! The file starts with `BULKJ1\n`, followed by frames ([`frame`]) of one record each ([`record`]). One thread writes them: it takes all records that
-//! are waiting, appends them with one write, syncs, and confirms them together (group commit).
+//! The file starts with `BULKJ1
+//! `, followed by frames ([`frame`]) of one record each ([`record`]). One thread writes them: it takes all waiting records, appends them with one
+//! write, syncs, and confirms them together (group commit).
 
 pub(crate) mod damage;
 mod frame;
@@ -40,9 +41,9 @@ use crate::error::{BulkError, Result};
 
 /// A journal that is open for appending.
 ///
-/// After a write or a sync failed, every later append fails with the same cause: the state of the file is unknown until it is recovered.
+/// Once a write or a sync has failed, every later append fails with the same cause: the state of the file is unknown until it is recovered.
 ///
-/// Dropping the journal writes the records that are waiting, and blocks until this is done: the caller can release the lock of the job afterwards.
+/// Dropping the journal writes the waiting records and blocks until that is done; the caller can release the job's lock afterwards.
 #[derive(Debug)]
 pub(crate) struct Journal {
     queue: Arc<Queue>,
@@ -51,13 +52,13 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Recovers the journal and opens it for appending. Yields each record to `visit`, in order.
+    /// Recovers the journal and opens it for appending. Passes each record to `visit`, in order.
     ///
-    /// Cuts an interrupted write at the end. Blocks while it reads: about 30 ms for a job of a million emails.
+    /// Cuts off an interrupted write at the end. Blocks while it reads: about 30 ms for a job of a million emails.
     ///
     /// # Errors
     ///
-    /// - [`BulkError::JournalDamaged`] if a record that was durable can't be read, or `visit` reports a contradiction.
+    /// - [`BulkError::JournalDamaged`] if a durable record can't be read, or `visit` reports a contradiction.
     /// - [`BulkError::NotRunnable`] if the journal has another version.
     /// - [`BulkError::Io`] if the storage fails.
     pub(crate) fn open(
@@ -78,12 +79,12 @@ impl Journal {
 
     /// Appends a record. Resolves when the record is durable.
     ///
-    /// If the future is dropped, the record may be written nevertheless.
+    /// Dropping the future doesn't prevent the record from being written.
     pub(crate) async fn append(&self, record: &Record) -> Result<()> {
         self.append_all(slice::from_ref(record)).await
     }
 
-    /// Appends records in their order. Resolves when all of them are durable.
+    /// Appends records in order. Resolves when all of them are durable.
     pub(crate) async fn append_all(&self, records: &[Record]) -> Result<()> {
         let durable = self.queue.push(records).map_err(|cause| self.error(&cause))?;
         match durable.await {
@@ -92,7 +93,7 @@ impl Journal {
         }
     }
 
-    /// Appends a record that a crash may lose: [`Record::Rate`], [`Record::NotSent`]. It is written with the next durable record, in order.
+    /// Appends a record that may be lost in a crash: [`Record::Rate`], [`Record::NotSent`]. It is written with the next durable record, in order.
     pub(crate) fn note(&self, record: &Record) {
         self.queue.note(record);
     }
@@ -102,11 +103,11 @@ impl Journal {
     }
 }
 
-/// Yields the records of a journal without changing it; nothing if there is none. A process that runs the job may append at the same time: what it is
-/// writing is ignored.
+/// Passes the records of a journal to `visit` without changing the journal; none if it doesn't exist. A process that runs the job may be appending:
+/// an incomplete record at the end is ignored.
 ///
 /// # Errors
-/// Those of [`Journal::open`].
+/// The errors of [`Journal::open`].
 pub(crate) fn read(path: &Path, visit: impl FnMut(Record) -> Result<(), Contradiction>) -> Result<()> {
     match ReadOnly::open(path)? {
         Some(mut storage) => recovery::recover(&mut storage, visit),
@@ -118,7 +119,7 @@ impl Drop for Journal {
     fn drop(&mut self) {
         self.queue.close();
         if let Some(writer) = self.writer.take() {
-            // A panic of the writer was reported to the appends.
+            // A panic of the writer has already been reported to the appends.
             let _ = writer.join();
         }
     }

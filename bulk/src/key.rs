@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::journal::BodyHash;
 
-/// Returns the key of a batch: the same in every process that sends it, and another one for any other content.
+/// Returns a batch's key: the same in every process that sends it, but different for any other content.
 pub(crate) fn idempotency_key(job: &str, batch: u32, hash: &BodyHash) -> String {
     let mut key = format!("bulk/{job}/{batch}/");
     for byte in hash {

@@ -1,4 +1,4 @@
-//! What became of the sent emails of a job, as far as the service's list of emails shows it.
+//! The delivery status of a job's sent emails, as far as the service's list of emails shows it.
 
 use std::{
     collections::HashMap,
@@ -23,13 +23,13 @@ use crate::{
 pub struct LastEvents(HashMap<SentId, Option<LastEvent>>);
 
 impl LastEvents {
-    /// Returns the latest event of an email; `None` if the service's list doesn't have it.
+    /// Returns the latest event of an email; `None` if the email isn't in the service's list.
     pub fn get(&self, id: &str) -> Option<&LastEvent> {
         self.0.get(&SentId::from(id))?.as_ref()
     }
 }
 
-/// Reads the service's list of emails, from the newest one back to the job's first attempt.
+/// Reads the service's list of emails from the newest one back to the job's first attempt.
 pub(crate) async fn read(plan: Arc<Plan>, client: &Client) -> Result<LastEvents> {
     let (mut events, oldest) = blocking(move || sent(&plan)).await?;
     let (mut missing, oldest) = (events.len(), UNIX_EPOCH + oldest.saturating_sub(TOLERANCE));

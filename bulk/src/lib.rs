@@ -1,7 +1,7 @@
-//! Bulk sending: jobs of any size, each row delivered at most once.
+//! Bulk sending: jobs of any size in which each row is delivered at most once.
 //!
-//! A job sends one email per row of a CSV file, a TSV file, JSON Lines, or a stream of an application. It is planned first: every row is
-//! validated, and nothing is sent. Then it runs, in batches of 100 under idempotency keys, at the rate that the service allows.
+//! A job sends one email per row of a CSV file, a TSV file, a JSON Lines file, or a stream from the application. Planning comes first: every row is
+//! validated, and nothing is sent. Then the job runs, in batches of 100 under idempotency keys, at the rate that the service allows.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,49 +33,49 @@
 //!
 //! # Interruptions
 //!
-//! A job has a folder of its own with the plan and a journal. Whatever interrupts it (a crash, a full disk, a power failure, an expired
-//! credential, a service that is down), [`Job::start`] continues where it stopped, and so does planning the same input with the same message
-//! again. The folder has a copy of the rows, so a job doesn't change when its input does.
+//! Each job has its own folder with the plan and a journal. Whatever interrupts the job (a crash, a full disk, a power failure, an expired
+//! credential, a service outage), [`Job::start`] continues where it stopped, and so does planning the same input with the same message again. The
+//! folder contains a copy of the rows, so the job doesn't change when its input does.
 //!
-//! - A batch's intent is durable before its request leaves, and its result before the batch counts as done.
+//! - A batch's intent is durable before its request is sent, and its result before the batch counts as done.
 //! - After a crash, batches without a result are sent again with the same key and the same bytes, which the service executes at most once
 //!   within 24 hours (`docs/specification.md`, POST /emails).
-//! - What can't be settled this way is [unknown](Outcome::Unknown): it is listed, and never sent again automatically. Only the requests that were
-//!   in flight at a crash can become unknown, and only if the job isn't resumed within 23 hours.
+//! - A row whose outcome can't be determined this way is [unknown](Outcome::Unknown): it is listed and never sent again automatically. Only requests
+//!   that were in flight during a crash can become unknown, and only if the job isn't resumed within 23 hours.
 //!
-//! A job belongs to the account that its first request was sent from: an idempotency key is worth nothing under another one. Every later client has to
-//! present the same credential, or [affirm](Account::same_account) that its own belongs to the same account.
+//! A job belongs to the account that sent its first request, because idempotency keys are only valid within one account. Every later client has to
+//! use the same credential, or [assert](Account::same_account) that its credential belongs to the same account.
 //!
 //! All of this relies on the service honoring idempotency keys, and on the folder: a lock keeps a second process out. A copy of the folder has the
-//! same keys, but doesn't know what the other one sends.
+//! same keys but doesn't know what the original has sent.
 //!
 //! # Changed inputs
 //!
-//! A job has a [name](Bulk::job), by default that of its file. If the input or the message differs from those of an unfinished job of this name, planning
-//! [stops](BulkError::Differs) and tells what changed. [`Bulk::add_rows`] then plans the rows that the job doesn't have as another part of it, so that rows can be
-//! appended and reordered, and a query can be the source. A row is told from others by its [key](Bulk::key), or else by all of its values; rows with the same
-//! key are one delivery, in whatever part they are.
+//! A job has a [name](Bulk::job), by default the name of its file. If the input or the message differs from an unfinished job of this name, planning
+//! [fails](BulkError::Differs) and reports the differences. [`Bulk::add_rows`] then plans the new rows as another part of the job, so that rows can
+//! be appended and reordered, and a query can be the source. Rows are identified by their [key](Bulk::key), or else by all of their values; rows with
+//! the same key are delivered once across all parts.
 //!
 //! # Pace
 //!
-//! A job needs no rate. It starts slowly, doubles its rate until the service responds with 429, then stays just below the limit and probes for a
-//! higher one. A limit announced in the response headers is never exceeded. [`RunOptions::max_rps`] sets an upper bound.
+//! A job needs no configured rate. It starts slowly and doubles its rate until the service responds with 429; then it stays just below the limit and
+//! probes for a higher one. A limit announced in the response headers is never exceeded. [`RunOptions::max_rps`] sets an upper bound.
 //!
 //! # Memory
 //!
-//! Memory grows with the number of requests only, by less than 40 bytes for each: 100 rows, or a single one if it has an attachment or a schedule. Besides that, a job
-//! holds at most 64 MiB of rendered requests, or the largest one. Planning finds equal rows, and those of the job's earlier parts, with temporary files of up to 100 bytes
-//! per row.
+//! Memory grows only with the number of requests, by less than 40 bytes each; a request carries up to 100 rows, or one row with an attachment or a
+//! schedule. In addition, a job holds at most 64 MiB of rendered requests, or the largest one if it exceeds that. Planning detects equal rows,
+//! including rows of the job's earlier parts, with temporary files of up to 100 bytes per row.
 //!
 //! # Schedule
 //!
-//! [`RunOptions::schedule`] limits the emails per day, such as for the warm-up of a domain, and the hours in which a job sends. The caps hold
-//! across restarts.
+//! [`RunOptions::schedule`] limits the emails per day, for example to warm up a domain, and the hours in which a job sends. The caps apply across
+//! restarts.
 //!
 //! # Several machines
 //!
-//! With the feature `nats`, a job is distributed over any number of [workers](worker::Worker) by a [queue] in NATS JetStream: [`Job::distribute`]
-//! coordinates them. The guarantees, the status and the report are the same.
+//! With the feature `nats`, a [queue] in NATS JetStream distributes a job over any number of [workers](worker::Worker), coordinated by
+//! [`Job::distribute`]. The guarantees, the status and the report are the same.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -17,11 +17,11 @@ use crate::{
 /// The name of the lock file in a job's folder.
 const FILE: &str = "lock";
 
-/// The right to run a job. The operating system releases it when the value is dropped or the process ends, however it ends.
+/// The right to run a job. The operating system releases it when the value is dropped or the process ends, for any reason.
 #[derive(Debug)]
 pub(crate) struct JobLock(#[expect(dead_code, reason = "the lock lasts as long as the file is open")] File);
 
-/// The process that holds the lock, for the message to others.
+/// The process that holds the lock, for error messages.
 #[derive(Debug, Serialize, Deserialize)]
 struct Holder {
     pid: u32,
@@ -62,7 +62,7 @@ pub(crate) fn is_held(folder: &Path) -> Result<bool> {
     };
     match file.try_lock_shared() {
         Ok(()) => {
-            // Not left to the closing of the file, which Windows may follow later. Wine unlocks it, and reports an error.
+            // Unlock explicitly: Windows may unlock only some time after the file is closed. Wine unlocks it but reports an error.
             let _ = file.unlock();
             Ok(false)
         }

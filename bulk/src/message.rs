@@ -1,4 +1,4 @@
-//! The message of a job: what all rows have in common.
+//! The message of a job, shared by all rows.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ mod compiled;
 
 pub(crate) use compiled::{Compiled, UsedVariable, is_list_unsubscribe, variable};
 
-/// The message of a job: the defaults of all rows. A row's own columns override them field by field.
+/// The message of a job: the defaults for all rows. A row's own columns override them field by field.
 ///
-/// `html`, `text`, `subject` and the values of headers and tags are templates: `{{{NAME}}}` is replaced by the row's value of the variable
-/// `NAME`, `{{{NAME|fallback}}}` by the fallback if the row has no value. Values are HTML-escaped in `html` and percent-encoded in the URL of
-/// `list_unsubscribe`. A row's own columns are inserted as they are.
+/// `html`, `text`, `subject` and the values of headers and tags are templates: `{{{NAME}}}` is replaced with the row's value of the variable `NAME`,
+/// and `{{{NAME|fallback}}}` with the fallback if the row has no value. Values are HTML-escaped in `html` and percent-encoded in the
+/// `list_unsubscribe` URL. Fields that a row sets itself are inserted unchanged.
 ///
 /// A row that sets `html` or `text` doesn't use the message's stored template, and a row that sets `template` doesn't use the message's
 /// `html` and `text`.
@@ -75,28 +75,27 @@ macro_rules! setters {
 }
 
 impl Message {
-    /// Creates a message without defaults: every row has all of its fields.
+    /// Creates a message without defaults: every row has to provide all fields.
     pub fn new() -> Self {
         Self::default()
     }
 
     setters! {
-        /// Sets the sender, `email` or `Name <email>`.
+        /// Sets the sender: `email` or `Name <email>`.
         from;
-        /// Sets the template of the subject.
+        /// Sets the subject template.
         subject;
-        /// Sets the template of the HTML body.
+        /// Sets the HTML body template.
         html;
-        /// Sets the template of the plain-text body.
+        /// Sets the plain-text body template.
         text;
-        /// Uses a published template of the service, by its ID or alias. Columns `var:NAME` and the [variables](Self::variable) become its
-        /// variables.
+        /// Uses a template published in the service, by ID or alias. `var:NAME` columns and [variables](Self::variable) become its variables.
         template;
-        /// Sends only to recipients who are subscribed to this topic.
+        /// Sends only to recipients subscribed to this topic.
         topic_id;
-        /// Offers one-click unsubscribing (RFC 8058), as [`Email::list_unsubscribe`](idempost::Email::list_unsubscribe) does. The https URL is
-        /// a template, since it has to identify the recipient; values are percent-encoded. A row with a `List-Unsubscribe` header of its own
-        /// isn't offered it.
+        /// Adds one-click unsubscribe headers (RFC 8058), like [`Email::list_unsubscribe`](idempost::Email::list_unsubscribe). The https URL is a
+        /// template, since it has to identify the recipient; values are percent-encoded. A row that sets `List-Unsubscribe` itself keeps its own
+        /// header.
         ///
         /// ```
         /// use idempost_bulk::Message;
@@ -107,7 +106,7 @@ impl Message {
         list_unsubscribe;
     }
 
-    /// Schedules all emails. A scheduled email can't be sent in a batch, so each one takes a request.
+    /// Schedules all emails. A scheduled email can't be part of a batch, so each one takes a separate request.
     #[must_use]
     pub fn scheduled_at(mut self, time: impl Into<ScheduledAt>) -> Self {
         self.scheduled_at = Some(time.into().as_str().to_owned());
@@ -142,7 +141,7 @@ impl Message {
         self
     }
 
-    /// Sets a custom header, replacing one of the same name. The value is a template.
+    /// Sets a custom header, replacing any header of the same name. The value is a template.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let name = name.into();
@@ -151,17 +150,17 @@ impl Message {
         self
     }
 
-    /// Sets the value that a variable has in rows without a value of their own: a text or a number.
+    /// Sets a variable's default for rows without a value: a string or a number.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.variables.insert(name.into(), value.into());
         self
     }
 
-    /// Validates the message: its templates and those fields that don't depend on a row.
+    /// Validates the message: its templates, and the fields that don't depend on a row.
     ///
     /// # Errors
-    /// All problems at once, each with the JSON pointer of its field, and with line and column for a placeholder.
+    /// All problems together, each with the JSON pointer of its field; for a placeholder, with line and column.
     pub fn check(&self) -> Result<(), Vec<Problem>> {
         self.compile().map(drop)
     }
@@ -171,12 +170,12 @@ impl Message {
         Compiled::new(self)
     }
 
-    /// Returns whether rows use a stored template unless they have a body.
+    /// Returns whether rows without their own body use a stored template.
     pub(crate) fn is_stored(&self) -> bool {
         self.template.is_some()
     }
 
-    /// Returns the BLAKE3 hash of the templates.
+    /// Returns the BLAKE3 hash of all templates.
     pub(crate) fn template_hash(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         for source in [&self.subject, &self.html, &self.text] {

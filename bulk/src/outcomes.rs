@@ -1,7 +1,6 @@
 //! The outcome of every row, read from the plan and the journal.
 //!
-//! The journal is read in one pass and batches are rendered again as their outcomes appear, so that memory doesn't grow with the number of
-//! rows.
+//! The journal is read in one pass, and batches are rendered again as their outcomes appear, so memory doesn't grow with the number of rows.
 
 use std::collections::HashMap;
 
@@ -20,21 +19,21 @@ use crate::{
 #[serde(tag = "outcome", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// The service accepted it.
+    /// The service accepted the row.
     Sent {
         /// The email's ID.
         id: String,
     },
-    /// The service rejected it.
+    /// The service rejected the row.
     Rejected {
-        /// The status of the response.
+        /// The HTTP status of the response.
         status: u16,
         /// The service's message.
         reason: String,
     },
-    /// It can't be known whether the service accepted it.
+    /// It can't be determined whether the service accepted the row.
     Unknown {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -43,11 +42,11 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RowOutcome {
-    /// The row's number; 1 is the first row after the header.
+    /// The row's number, from 1; the header isn't counted.
     pub row: u64,
     /// The first recipient.
     pub recipient: String,
-    /// The batch that contains the row, counted from 0.
+    /// The index of the batch that contains the row, from 0.
     pub batch: u32,
     /// The idempotency key of the batch.
     pub key: String,
@@ -58,10 +57,10 @@ pub struct RowOutcome {
     pub outcome: Outcome,
 }
 
-/// Visits the outcome of every row that has one, in the order in which they became known.
+/// Calls `visit` with the outcome of every row that has one, in the order in which the outcomes became known.
 pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
     let mut preparer = plan.preparer()?;
-    // The first attempt of the batches that have no outcome yet: at most as many as were in flight at once, and those of interrupted runs.
+    // The first attempts of batches without an outcome so far: at most the number of requests in flight, plus the batches left by interrupted runs.
     let mut open = HashMap::<u32, (UnixMillis, BodyHash)>::new();
     let mut failure = None;
     journal::read(&plan.dir().join(JOURNAL), |record| {
@@ -101,7 +100,8 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
     failure.map_or(Ok(()), Err)
 }
 
-/// The status and the message of a rejected email: of its own response if it was sent alone, or else of a batch that was accepted otherwise.
+/// Returns the HTTP status and the message of a rejected email: from its own response if it was sent alone, otherwise from the 200 response to its
+/// batch.
 fn rejection(message: &str) -> (u16, &str) {
     let own = message.strip_prefix("HTTP ").and_then(|rest| rest.split_once(": "));
     own.and_then(|(status, reason)| Some((status.parse().ok()?, reason))).unwrap_or((200, message))

@@ -1,7 +1,8 @@
 //! The pace of a job: when each request may be sent.
 //!
-//! A [`Gate`] grants permits in FIFO order. Behind it, a [`Controller`](controller::Controller) follows the service's limit with the
-//! SDK's [`RateLimiter`](idempost::call::RateLimiter), bounds the requests in flight, and stops while the service fails. It never reads a clock.
+//! A [`Gate`] grants permits in FIFO order. Behind it, a [`Controller`](controller::Controller) follows the service's limit with the SDK's
+//! [`RateLimiter`](idempost::call::RateLimiter), limits the requests in flight, and stops while the service fails. The controller never reads a
+//! clock.
 
 mod breaker;
 mod concurrency;

@@ -1,11 +1,11 @@
-//! The parts of a job: plans under one name, made as the input grew or changed.
+//! The parts of a job: plans under one name, created as the input grew or changed.
 //!
-//! # Why a row is delivered once, however its input changes
+//! # Why a row is delivered only once even if its input changes
 //!
-//! A part owns its rows: it has a copy of them, and delivers each at most once, whatever happens to the input. A later part is planned only of rows that
-//! no earlier part [holds](Held::Taken): those with another key, those that an earlier part was rejected with, and those that a canceled
-//! part didn't send and never will. A plan that was never started holds nothing: the next one replaces it. Planning holds a lock, so no two
-//! parts can be planned of the same rows; a part can start only while its folder exists.
+//! A part owns its rows: it has a copy of them and delivers each at most once, whatever happens to the input. A later part only includes rows that no
+//! earlier part [holds](Held::Taken): rows with new keys, rows that the service rejected in an earlier part, and rows that a canceled part didn't
+//! send and never will. A plan that was never started holds nothing; the next plan replaces it. Planning holds a lock, so no two parts can include
+//! the same rows, and a part can only start while its folder exists.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -22,15 +22,15 @@ use crate::{
     state::{BatchState, BatchStates},
 };
 
-/// The lock of the process that plans a job in a folder.
+/// The lock held while planning a job in a folder.
 const LOCK: &str = ".planning.lock";
 
-/// An earlier part, or what may become one.
+/// An earlier part, or a plan that may become one.
 struct Part {
     plan: Plan,
     states: BatchStates,
     outcomes: HashMap<u32, Vec<EmailOutcome>>,
-    /// Its rows that aren't sent yet never will be.
+    /// Whether its unsent rows will never be sent.
     canceled: bool,
     started: bool,
 }
@@ -57,7 +57,7 @@ impl Part {
         Ok(Self { plan, states, outcomes, canceled, started })
     }
 
-    /// Returns what became of an email of a batch.
+    /// Returns whether the part holds an email of a batch, and why not.
     fn held(&self, batch: u32, email: usize, with_unknown: bool) -> Held {
         let unknown = if with_unknown { Held::Unknown } else { Held::Taken };
         match self.states.state(batch) {
@@ -76,7 +76,7 @@ impl Part {
 
     /// Adds the rows of the part.
     fn add_to(&self, known: &mut EarlierRows, draft: &Draft, with_unknown: bool) -> Result<()> {
-        // The rows of batches are in order, and so are single emails.
+        // The rows of batches are in order, and so are the single emails.
         let (mut batches, mut singles) = (Vec::new(), Vec::new());
         self.plan.visit_batches(|batch, kind, _, count| match kind {
             BatchKind::Batch => batches.push((batch, usize::from(count))),
@@ -99,7 +99,7 @@ impl Part {
         })
     }
 
-    /// The counts of the part as an earlier one: what a canceled part hasn't sent, a later one can have.
+    /// Returns the part's counts as an earlier part: rows that a canceled part hasn't sent can belong to a later one.
     fn counts(&self) -> Result<Counts> {
         let open = |state: fn(&BatchState) -> bool| {
             self.plan.count_emails(|batch| self.states.state(batch).is_some_and(|found| state(&found)))
@@ -117,7 +117,7 @@ impl Part {
         self.states.is_complete()
     }
 
-    /// Returns whether it was started and still has something to send.
+    /// Returns whether it was started and still has rows to send.
     fn is_unfinished(&self) -> bool {
         self.started && !self.canceled && !self.is_complete()
     }
@@ -126,7 +126,7 @@ impl Part {
 /// Plans a job, or opens its plan. Blocks.
 ///
 /// # Errors
-/// [`BulkError::Differs`] if a job of the same name has other rows or another message, and the options don't choose what to do.
+/// [`BulkError::Differs`] if a job of the same name has different rows or another message, and the options don't say what to do.
 pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Plan> {
     let draft = Draft::new(input, message, options, dir)?;
     let _lock = files::lock(&dir.join(LOCK))?;
@@ -152,7 +152,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         let plan = draft.write(&mut KnownRows::default(), changed)?.publish(Vec::new())?;
         return replaced(&unstarted, plan);
     }
-    // A trial of the first rows is the first part of them all.
+    // A trial of the first rows is the first part of the whole job.
     let is_limited = fields.is_empty() && parts.iter().all(|part| draft.has_input_of(&part.plan));
     let mut known = EarlierRows::new(dir);
     for part in &parts {
@@ -194,12 +194,12 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     replaced(&unstarted, written.publish(after)?)
 }
 
-/// Plans a part of these rows of an earlier one, without those that another part has sent or will send; `None` if none are left. Blocks.
+/// Plans a new part with these rows of an earlier one, except rows that another part has sent or will send; `None` if none are left. Blocks.
 pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Option<Plan>> {
     let draft = of.draft_of(rows)?;
     let _lock = files::lock(&files::parent(of.dir()).join(LOCK))?;
     let parts = with_earlier(draft.latest_after(of.id())?.map_or_else(|| Plan::read(of.dir()), Ok)?)?;
-    // A retry that isn't finished has the rows.
+    // An unfinished retry already holds the rows.
     let open = parts.iter().rfind(|part| !part.canceled && !part.is_complete() && part.plan.id() != of.id());
     if let Some(open) = open {
         return Plan::open(open.plan.dir()).map(Some);
@@ -217,8 +217,8 @@ pub(crate) fn retry(of: &Plan, rows: Selection, with_unknown: bool) -> Result<Op
     Ok(Some(plan))
 }
 
-/// Returns the parts of the job that this plan of the same input belongs to, if a later part is unfinished: a run of the plan alone would send
-/// none of that part's rows. A limit asks for no more than the plan has, and a retry is continued only when rows are added.
+/// Returns the job's parts that this plan of the same input belongs to, if a later part is unfinished: running the plan alone would send none of that
+/// part's rows. With a limit, the plan's own rows are enough, and a retry is continued only when rows are added.
 fn continuing(draft: &Draft, plan: &Plan, options: &PlanOptions) -> Result<Option<Vec<Part>>> {
     let latest = if options.limit.is_none() { draft.latest_after(plan.id())? } else { None };
     let Some(latest) = latest else { return Ok(None) };
@@ -228,14 +228,14 @@ fn continuing(draft: &Draft, plan: &Plan, options: &PlanOptions) -> Result<Optio
     Ok(is_unfinished.then_some(parts))
 }
 
-/// Reads a plan and the parts before it, the oldest first.
+/// Reads a plan and its earlier parts, oldest first.
 fn with_earlier(plan: Plan) -> Result<Vec<Part>> {
     let mut parts = earlier(&plan)?;
     parts.push(Part::read(plan)?);
     Ok(parts)
 }
 
-/// Reads the parts before a plan. One whose folder is gone was deleted by its owner.
+/// Reads the parts before a plan. A part whose folder is missing was deleted by its owner.
 fn earlier(plan: &Plan) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     for id in plan.after() {
@@ -247,7 +247,7 @@ fn earlier(plan: &Plan) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Removes the plans that were never started, since another one replaces them, and lets that one belong to the account of the others.
+/// Removes plans that were never started, which another plan replaces, and gives that plan their account.
 fn replaced(unstarted: &[Part], plan: Plan) -> Result<Plan> {
     for part in unstarted.iter().filter(|part| part.plan.id() != plan.id()) {
         remove(&part.plan)?;
@@ -258,17 +258,17 @@ fn replaced(unstarted: &[Part], plan: Plan) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Removes the folder of a plan that no process runs.
+/// Removes the folder of a plan that isn't running.
 pub(crate) fn remove(plan: &Plan) -> Result<()> {
     let dir = plan.dir();
     let lock = JobLock::acquire(dir)?;
-    // Without its description, the folder is no job any more, even if the removal is interrupted.
+    // Without its description, the folder no longer counts as a job, even if the removal is interrupted.
     files::remove(&dir.join("job.json"))?;
     drop(lock);
     fs::remove_dir_all(dir).map_err(BulkError::io("remove", dir))
 }
 
-/// Removes the folders of a plan and of the parts before it.
+/// Removes the folders of a plan and its earlier parts.
 pub(crate) fn delete(plan: &Plan) -> Result<()> {
     for part in earlier(plan)? {
         remove(&part.plan)?;
@@ -276,7 +276,7 @@ pub(crate) fn delete(plan: &Plan) -> Result<()> {
     remove(plan)
 }
 
-/// Marks a plan as started, so that no later one replaces it, and returns the parts before it that still have something to send.
+/// Marks a plan as started, so that no later plan replaces it. Returns the earlier parts that still have rows to send.
 ///
 /// # Errors
 /// Another plan has replaced it.
@@ -286,19 +286,19 @@ pub(crate) fn start(plan: &Plan) -> Result<Vec<Plan>> {
     unfinished(plan)
 }
 
-/// Returns the parts before a plan that still have something to send.
+/// Returns the earlier parts that still have rows to send.
 pub(crate) fn unfinished(plan: &Plan) -> Result<Vec<Plan>> {
     let parts = earlier(plan)?.into_iter().filter(|part| !part.canceled && !part.is_complete());
     Ok(parts.map(|part| part.plan).collect())
 }
 
-/// Sums the counts of a plan and of the parts before it.
+/// Sums the counts of a plan and its earlier parts.
 pub(crate) fn counts(plan: &Plan) -> Result<Counts> {
     let own = Part::read(Plan::read(plan.dir())?)?.counts()?;
     Ok(own.plus(&counts_before(plan)?))
 }
 
-/// Sums the counts of the parts before a plan, without the rows that it or a later one has tried again.
+/// Sums the counts of the parts before a plan, except rows that the plan or a later part retried.
 pub(crate) fn counts_before(plan: &Plan) -> Result<Counts> {
     let mut sum = Counts::default();
     let parts = earlier(plan)?;

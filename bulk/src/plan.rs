@@ -50,15 +50,16 @@ use crate::{
     message::Message,
 };
 
-/// The prefix of the folder of a plan that isn't complete.
+/// The prefix of the folder of an incomplete plan.
 const TEMPORARY: &str = ".planning-";
 /// The numbers of the rows that a plan sends.
 const ROWS: &str = "plan.rows";
 
 /// A validated job: which rows are sent in which request.
 ///
-/// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (which of them are sent), `plan.idx` (32 bytes per
-/// request, with the hash of its body), `invalid.csv` (if rows are invalid) and `skipped.csv` (if rows are left out on purpose). The folder is private to its owner and has no credential.
+/// A plan is a folder with `job.json` (the description), `input` (a copy of the rows), `plan.rows` (the rows to send), `plan.idx` (32 bytes per
+/// request, including the hash of its body), `invalid.csv` (if rows are invalid) and `skipped.csv` (if rows are skipped on purpose). The folder is
+/// private to its owner and contains no credentials.
 #[derive(Debug)]
 pub struct Plan {
     dir: PathBuf,
@@ -71,13 +72,13 @@ pub struct Plan {
 pub struct PreviewEmail {
     /// The number of the row, from 1.
     pub row: u64,
-    /// The email, without the files to attach.
+    /// The email, without its attachments.
     pub email: Email,
-    /// The paths of the files to attach, as the row has them.
+    /// The paths of the attachments, as given in the row.
     pub attachments: Vec<String>,
 }
 
-/// A plan that isn't written yet: its input is copied and identified.
+/// A plan that hasn't been written yet: its input is copied and identified.
 pub(crate) struct Draft {
     temporary: TempDir,
     dir: PathBuf,
@@ -89,10 +90,10 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Copies the input. The call blocks.
+    /// Copies the input. Blocks.
     ///
     /// # Errors
-    /// [`BulkError::Input`] with the problems of the message, or those of the input as a whole; [`BulkError::Io`].
+    /// [`BulkError::Input`] with the problems of the message or of the input as a whole; [`BulkError::Io`].
     pub(crate) fn new(input: Input, message: &Message, options: &PlanOptions, dir: &Path) -> Result<Self> {
         let mut problems = message.check().err().unwrap_or_default();
         problems.extend(options.problems());
@@ -101,7 +102,7 @@ impl Draft {
         }
         files::create_dir(dir)?;
         files::remove_abandoned(TEMPORARY, dir);
-        // The plan appears under its own name only when it is complete.
+        // The plan gets its final name only when it is complete.
         let temporary = files::temporary_dir(TEMPORARY, dir)?;
         let name = options.name.clone().or_else(|| input.job_name());
         let mut source = Source::copy(input, temporary.path(), options.max_size())?;
@@ -138,19 +139,19 @@ impl Draft {
         let dir = self.dir.join(format!("{}-{run}", self.base));
         let mut job = Job::read(&dir)?;
         if job.input.folder != self.job.input.folder {
-            // The input was moved with its attachments.
+            // The input was moved together with its attachments.
             self.job.input.folder.clone_into(&mut job.input.folder);
             job.write(&dir)?;
         }
         Plan::open(&dir).map(Some)
     }
 
-    /// Returns the latest plan under the same name, for the same service and recipients.
+    /// Returns the latest plan with the same name, service and recipients.
     pub(crate) fn latest(&self) -> Result<Option<Plan>> {
         self.latest_where(|plan| plan.job.shares_name(&self.job))
     }
 
-    /// Returns the latest plan of the job that has this part.
+    /// Returns the latest plan of the job that this part belongs to.
     pub(crate) fn latest_after(&self, part: &str) -> Result<Option<Plan>> {
         self.latest_where(|plan| plan.after().iter().any(|id| id == part))
     }
@@ -158,7 +159,7 @@ impl Draft {
     fn latest_where(&self, wanted: impl Fn(&Plan) -> bool) -> Result<Option<Plan>> {
         let mut latest: Option<(jiff::Timestamp, Plan)> = None;
         for entry in fs::read_dir(&self.dir).map_err(BulkError::io("read", &self.dir))?.flatten() {
-            // What is damaged or of another version is `bulk list`'s to report.
+            // Damaged plans and other versions are reported by `bulk list`.
             let Ok(plan) = Plan::read(&entry.path()) else { continue };
             let Ok(created) = plan.job.created.parse() else { continue };
             if wanted(&plan) && latest.as_ref().is_none_or(|(newest, _)| *newest <= created) {
@@ -173,7 +174,7 @@ impl Draft {
         self.job.name.as_deref()
     }
 
-    /// Lists what differs from a plan besides the rows.
+    /// Lists the differences from a plan other than the rows.
     pub(crate) fn differences(&self, other: &Plan) -> Vec<String> {
         let fields = |job: &Job| {
             let options = JobOptions { limit: None, rows: None, name: None, ..job.options.clone() };
@@ -194,10 +195,10 @@ impl Draft {
         self.job.input.fingerprint == other.job.input.fingerprint
     }
 
-    /// Adds the keys of a plan's rows, as this plan defines keys.
+    /// Adds the keys of another plan's rows, by this plan's definition of keys.
     ///
     /// # Errors
-    /// [`BulkError::Input`] if the plan's input has no such key.
+    /// [`BulkError::Input`] if the other plan's input doesn't have that key.
     pub(crate) fn keys_of(
         &self,
         plan: &Plan,
@@ -233,12 +234,12 @@ impl Draft {
     }
 }
 
-/// A complete plan that isn't in its place yet.
+/// A complete plan that hasn't been moved to its final folder yet.
 pub(crate) struct Written {
     draft: Draft,
-    /// The number of rows that may be corrected ones of an earlier part.
+    /// The number of rows that may be corrected versions of an earlier part's rows.
     pub(crate) changed: u64,
-    /// The first of them, with their recipients.
+    /// The first changed rows, with their recipients.
     pub(crate) first_changed: Vec<(u64, String)>,
 }
 
@@ -247,8 +248,8 @@ impl Written {
         &self.draft.job.counts
     }
 
-    /// Moves the plan to its place, as a part after these ones. If another process has planned the same job in the meantime, opens that plan
-    /// instead, or takes the next run if another one is wanted.
+    /// Moves the plan to its final folder, as a part after these ones. If another process has planned the same job in the meantime, opens that plan
+    /// instead, or uses the next run number if another run is wanted.
     pub(crate) fn publish(self, after: Vec<String>) -> Result<Plan> {
         let Draft { temporary, dir, mut job, base, again, .. } = self.draft;
         let again = again || !after.is_empty();
@@ -257,7 +258,7 @@ impl Written {
             job.id = format!("{base}-{run}");
             let target = dir.join(&job.id);
             job.write(temporary.path())?;
-            // Windows would deny the access to an existing folder, like that to one in use.
+            // Windows would deny access to an existing folder just as to one in use.
             let free = || if target.exists() { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) };
             match files::until_free(|| free().and_then(|()| fs::rename(temporary.path(), &target))) {
                 Ok(()) => {
@@ -312,7 +313,7 @@ impl Plan {
         Ok(Self { dir: dir.to_owned(), job: Job::read(dir)? })
     }
 
-    /// Drafts another part of some rows of this one.
+    /// Drafts another part with some rows of this plan.
     pub(crate) fn draft_of(&self, rows: Selection) -> Result<Draft> {
         let source = self.source();
         let mut input = Input::file(&source.path).format(source.format);
@@ -342,22 +343,22 @@ impl Plan {
         &self.dir
     }
 
-    /// Returns the job's ID: 12 hexadecimal digits that identify input, message, options and origin, and the number of the run.
+    /// Returns the job's ID: 12 hexadecimal digits that identify the input, message, options and origin, followed by the run number.
     pub fn id(&self) -> &str {
         &self.job.id
     }
 
-    /// Returns the job's name: the one that was chosen, or that of its input. Rows of an application have none by default.
+    /// Returns the job's name: the chosen one, or the name of its input. Rows from an application have none by default.
     pub fn name(&self) -> Option<&str> {
         self.job.name.as_deref()
     }
 
-    /// Returns the IDs of the job's earlier parts, the oldest first; each is a plan beside this one.
+    /// Returns the IDs of the job's earlier parts, oldest first; each is a plan in the same folder as this one.
     pub fn after(&self) -> &[String] {
         &self.job.after
     }
 
-    /// Returns whether the plan sends rows of an earlier part again.
+    /// Returns whether the plan retries rows of an earlier part.
     pub(crate) fn is_retry(&self) -> bool {
         self.job.options.rows.is_some()
     }
@@ -372,7 +373,7 @@ impl Plan {
         self.job.profile.as_deref()
     }
 
-    /// Returns the time of planning, in RFC 3339.
+    /// Returns the time of planning, in RFC 3339 format.
     pub fn created(&self) -> &str {
         &self.job.created
     }
@@ -397,12 +398,12 @@ impl Plan {
         &self.job.problems
     }
 
-    /// Returns the path of `invalid.csv`, the invalid rows with their problems; `None` if all rows are valid.
+    /// Returns the path of `invalid.csv`, which lists the invalid rows and their problems; `None` if all rows are valid.
     pub fn invalid_rows(&self) -> Option<PathBuf> {
         (self.job.counts.invalid > 0).then(|| self.dir.join(invalid_rows::NAME))
     }
 
-    /// Returns the path of `skipped.csv`, the valid rows that are left out with their reasons; `None` if there are none.
+    /// Returns the path of `skipped.csv`, which lists the skipped valid rows and the reasons; `None` if there are none.
     pub fn skipped_rows(&self) -> Option<PathBuf> {
         let Counts { repeated, skipped, suppressed, .. } = self.job.counts;
         (repeated + skipped + suppressed > 0).then(|| self.dir.join(skipped_rows::NAME))
@@ -421,27 +422,27 @@ impl Plan {
         preparer::preview(&self.context()?, n)
     }
 
-    /// Sums the emails of the wanted requests, as the plan has them.
+    /// Sums the emails of the requests selected by `wanted`.
     pub(crate) fn count_emails(&self, wanted: impl Fn(u32) -> bool) -> Result<u64> {
         let mut emails = 0;
         self.visit_batches(|batch, _, _, count| emails += if wanted(batch) { u64::from(count) } else { 0 })?;
         Ok(emails)
     }
 
-    /// Visits all batches: kind, first row, and number of emails.
+    /// Visits all requests: index, kind, first row, and number of emails.
     pub(crate) fn visit_batches(&self, mut visit: impl FnMut(u32, BatchKind, u64, u16)) -> Result<()> {
         index::visit(&self.dir, self.job.index.entries, |batch, entry| {
             visit(batch, entry.kind, entry.row, entry.count);
         })
     }
 
-    /// Returns a function that reads the number of emails of a request, and the hash of its body.
+    /// Returns a function that reads a request's number of emails and body hash.
     pub(crate) fn requests(&self) -> Result<impl FnMut(u32) -> Result<(u16, BodyHash)>> {
         let mut index = index::Index::open(&self.dir, self.job.index.entries)?;
         Ok(move |batch| index.get(batch).map(|entry| (entry.count, entry.hash)))
     }
 
-    /// Creates a preparer, with file handles of its own.
+    /// Creates a preparer with its own file handles.
     pub(crate) fn preparer(&self) -> Result<Preparer> {
         Preparer::new(self.context()?, &self.dir, self.job.index.entries)
     }
@@ -456,7 +457,7 @@ impl Plan {
         self.context_with(&self.job.options)
     }
 
-    /// Returns what reads the plan's own rows, in the way of these options.
+    /// Returns a context that reads the plan's own rows with these options.
     fn context_with(&self, options: &JobOptions) -> Result<Context> {
         let mut context = Context::new(self.source(), &self.job.message, options)?;
         let path = self.dir.join(ROWS);

@@ -1,22 +1,22 @@
-//! The queue that the workers of a job share, and the records in it that decide what may be sent.
+//! The queue shared by a job's workers, and the records in it that decide what may be sent.
 //!
 //! # Why a lost queue loses no row and sends none twice
 //!
-//! A [`Queue`] only distributes work. It may deliver a batch twice, in any order, or lose it: none of this is an error. What decides is the
-//! [`Ledger`]:
+//! A [`Queue`] only distributes work. It may deliver a batch twice, deliver batches in any order, or lose them: none of this is an error. The
+//! [`Ledger`] decides what is sent:
 //!
-//! 1. **No request leaves without a durable intent**, and at most one record per batch is the intent: it is created only if there is
-//!    none, and each further attempt replaces exactly the version that it has read. So all workers agree on the time of the first attempt and
-//!    on the hash of the body, and with them on the idempotency key.
+//! 1. **Every request requires a durable intent**, and each batch has at most one: an intent is created only if there is none, and each further
+//!    attempt replaces exactly the version that it has read. All workers therefore agree on the time of the first attempt and the hash of the body,
+//!    and so on the idempotency key.
 //! 2. **The intent is withdrawn only by the worker that wrote its latest version**, and only after an attempt that provably wasn't
 //!    executed. A worker that joined in between has replaced that version, so the withdrawal fails and the earlier time stays.
-//! 3. **A batch is done only with a result**, of which the first is kept. A worker that is delivered a batch with an intent looks for its
-//!    result before it sends.
-//! 4. **The coordinator has the plan and copies every intent and result into its journal.** When the queue is empty and batches have no
-//!    result, it adds them again. When the ledger itself is lost, it restores the records it has; for the others, the time of its last look
-//!    at the lost ledger counts as the time of a first attempt, since nothing that it hasn't seen can be older.
+//! 3. **A batch is done only with a result**, and the first result is kept. A worker that receives a batch with an intent checks for a result before
+//!    it sends.
+//! 4. **The coordinator has the plan and copies every intent and result into its journal.** If the queue is empty and batches have no result, it adds
+//!    them again. If the ledger itself is lost, it restores the records that it has. For all others, it counts the time of its last look at the lost
+//!    ledger as the first attempt, since an intent that it hasn't seen can't be older.
 //!
-//! So a batch that is sent twice carries the same key and the same bytes, within the lifetime of the key; where that isn't certain, it
+//! A batch that is sent twice therefore has the same key and the same bytes, within the lifetime of the key; where that isn't certain, the batch
 //! becomes unknown and isn't sent.
 
 mod control;
@@ -42,28 +42,28 @@ use std::{future::Future, time::Duration};
 /// A result whose error is [`QueueError`].
 pub type Result<T, E = QueueError> = std::result::Result<T, E>;
 
-/// Everything that a distributed job needs of a back end.
+/// Everything that a distributed job needs from a back end.
 pub trait Backend: Queue + Ledger + Storage {}
 
 impl<B: Queue + Ledger + Storage> Backend for B {}
 
-/// A batch that a worker has leased from the queue. Unless the worker extends the lease, the queue delivers the batch again after a time.
+/// A batch that a worker has leased from the queue. Unless the worker extends the lease, the queue eventually delivers the batch again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The batch.
     pub batch: u32,
-    /// How often the queue has delivered this entry, this time included. It starts again at 1 when the batch is added again.
+    /// How many times the queue has delivered this entry, including this delivery. Restarts at 1 when the batch is added again.
     pub deliveries: u32,
-    /// The back end's reference to this delivery.
+    /// The back end's identifier for this delivery.
     pub token: String,
 }
 
-/// The entries of the queue.
+/// The number of entries in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStats {
-    /// Entries that wait for a worker.
+    /// Entries waiting for a worker.
     pub waiting: u64,
-    /// Entries that are leased.
+    /// Leased entries.
     pub leased: u64,
 }
 
@@ -74,26 +74,25 @@ impl QueueStats {
     }
 }
 
-/// Distributes the batches of one job over workers. It may deliver a batch more than once and may lose it; see the [module's
-/// documentation](self).
+/// Distributes a job's batches to workers. It may deliver a batch more than once and may lose it; see the [module documentation](self).
 pub trait Queue: Send + Sync + 'static {
-    /// Adds batches. Within minutes, adding a batch again in the same round has no effect, so an interrupted call can be repeated; a batch that
-    /// the queue has lost needs another round.
+    /// Adds batches. Adding a batch again in the same round within minutes has no effect, so an interrupted call can be repeated; a batch that the
+    /// queue has lost needs a new round.
     fn put(&self, batches: &[u32], round: u32) -> impl Future<Output = Result<()>> + Send;
 
-    /// Leases the next batch, or returns `None` if there is none within the time.
+    /// Leases the next batch, or returns `None` if there is none within `wait`.
     fn take(&self, wait: Duration) -> impl Future<Output = Result<Option<Lease>>> + Send;
 
-    /// Extends a lease to its whole time again.
+    /// Renews a lease for its full duration.
     fn extend(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
 
     /// Removes a batch that has a result.
     fn done(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns a batch unfinished, for another worker. It doesn't count as a failed delivery: [`Lease::deliveries`] starts again.
+    /// Returns a batch unfinished, for another worker. This doesn't count as a failed delivery: [`Lease::deliveries`] restarts.
     fn reject(&self, lease: &Lease) -> impl Future<Output = Result<()>> + Send;
 
-    /// Shows the coordinator that the job has a worker, until the call is dropped.
+    /// Signals to the coordinator that the job has a worker, until the call is dropped.
     fn attend(&self) -> impl Future<Output = Result<()>> + Send;
 
     /// Returns whether the job has a worker.

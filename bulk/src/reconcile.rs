@@ -1,8 +1,8 @@
-//! Looking for rows of unknown outcome among the emails that the service has.
+//! Searches the service's emails for rows of unknown outcome.
 //!
 //! The list of emails is read from the newest one back to the first attempt of the oldest unknown row. An email matches a row if it has the same
-//! recipients and subject and was created within the lifetime of the row's idempotency key, and if it isn't known as another row's. Every email
-//! matches at most one row. A match is inferred: it could be an email from elsewhere with the same recipients and subject.
+//! recipients and subject, was created within the lifetime of the row's idempotency key, and isn't known to belong to another row. Every email
+//! matches at most one row. A match is inferred: it could be an unrelated email with the same recipients and subject.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -26,24 +26,24 @@ use crate::{
 const NAME: &str = "reconciled.csv";
 const HEADER: [&str; 9] =
     ["row", "recipient", "subject", "batch", "first_attempt", "reason", "result", "email_id", "created_at"];
-/// The maximum number of unknown rows, which are kept in memory: about 30 MB.
+/// The maximum number of unknown rows, which are held in memory: about 30 MB.
 const MAX_ROWS: usize = 100_000;
-/// How far the clocks of this machine and of the service may differ.
+/// How far the clocks of this machine and the service may differ.
 const CLOCK_SKEW: Duration = Duration::from_mins(5);
-/// How long after the first attempt a row may have been sent.
+/// How long after its first attempt a row may have been sent.
 const KEY_LIFETIME: Duration = Duration::from_hours(24);
 
-/// What became of the rows of unknown outcome, as far as the service's list of emails shows it.
+/// The result of searching the service's list of emails for rows of unknown outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reconciliation {
     /// The rows of unknown outcome.
     pub unknown: u64,
-    /// Those of them that were sent, as inferred from an email with the same recipients, subject and time.
+    /// The unknown rows that were sent, inferred from an email with the same recipients, subject and time.
     pub inferred: u64,
-    /// The emails of the service that were compared.
+    /// The number of the service's emails that were compared.
     pub examined: u64,
-    /// The list of these rows with their matches, `reconciled.csv`; `None` if no row is unknown.
+    /// The list of unknown rows with their matches, `reconciled.csv`; `None` if no row is unknown.
     pub file: Option<PathBuf>,
 }
 
@@ -53,14 +53,14 @@ struct Row {
     number: u64,
     batch: u32,
     recipient: String,
-    /// `None` if a stored template has the subject.
+    /// `None` if a stored template contains the subject.
     subject: Option<String>,
     first_attempt: u64,
     reason: String,
     found: Option<SentEmailSummary>,
 }
 
-/// The unknown rows by their recipients, and the emails that are known as other rows'.
+/// The unknown rows by recipients, and the emails known to belong to other rows.
 #[derive(Debug, Default)]
 struct Search {
     rows: Vec<Row>,
@@ -132,7 +132,7 @@ impl Search {
         Ok(search)
     }
 
-    /// Renders the batches of the rows again, for their subjects.
+    /// Renders the rows' batches again to get their subjects.
     fn add_subjects(&mut self, plan: &Plan) -> Result<()> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -210,7 +210,7 @@ impl Search {
     }
 }
 
-/// The addresses without names, in lower case and in order.
+/// Returns the addresses without names, lowercased and sorted.
 fn recipients<'a>(addresses: impl Iterator<Item = &'a str>) -> String {
     let bare = |text: &str| {
         let text = text.trim();

@@ -1,4 +1,4 @@
-//! The report of a job: what became of every row.
+//! The report of a job: the outcome of every row.
 
 mod files;
 
@@ -22,28 +22,29 @@ pub enum Ending {
     Finished,
     /// The run was stopped; resuming continues.
     Stopped,
-    /// The service's quota is exhausted, or it asked for a pause of more than 5 minutes; resuming after it continues.
+    /// The service's quota is exhausted, or it requested a pause of more than 5 minutes; resuming afterwards continues.
     Paused {
         /// When sending can continue, in milliseconds since the Unix epoch; `None` if the service didn't say.
         until: Option<u64>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The service didn't respond for too long; resuming continues.
+    /// The service hasn't responded for too long; resuming continues.
     Unavailable {
         /// The last failure.
         reason: String,
     },
-    /// The service rejected the credential, or the connection isn't trusted; resuming after the cause is fixed continues.
+    /// The service rejected the credential, or the connection isn't trusted; once the cause is fixed, resuming continues.
     Unauthorized {
         /// The service's message.
         reason: String,
     },
 }
 
-/// What became of the rows of a job.
+/// The outcomes of a job's rows.
 ///
-/// Each row of the input is valid or not (see [`PlanCounts`](crate::PlanCounts)), and each valid row sent, rejected, unknown or remaining; the sums are checked.
+/// Each row of the input is valid or not (see [`PlanCounts`](crate::PlanCounts)), and each valid row is sent, rejected, unknown or remaining; the
+/// sums are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -54,27 +55,27 @@ pub struct Report {
     pub ending: Ending,
     /// The rows of the input.
     pub rows: u64,
-    /// The invalid rows, which were never sent; `invalid.csv` lists them.
+    /// The invalid rows, which aren't sent; `invalid.csv` lists them.
     pub invalid: u64,
     /// The rows whose cells are all empty, which are skipped.
     pub blank: u64,
-    /// The valid rows by outcome, with those of the job's earlier parts.
+    /// The valid rows by outcome, including the job's earlier parts.
     #[serde(flatten)]
     pub counts: Counts,
     /// The requests of the last run.
     pub requests: u64,
     /// The responses with status 429 in the last run.
     pub throttled: u64,
-    /// The batches of the last run that were sent again under the key of an earlier attempt.
+    /// The batches of the last run that repeated an earlier attempt under the same key.
     pub replayed: u64,
     /// The duration of the last run, in seconds.
     pub seconds: f64,
-    /// The files that list the rows that weren't sent, as far as there are any.
+    /// The files that list unsent rows, if there are any.
     pub files: Vec<PathBuf>,
 }
 
 impl Report {
-    /// Creates the report of a run, without requests.
+    /// Creates a report without requests.
     pub(crate) fn new(plan: &Plan, ending: Ending, counts: Counts, elapsed: Duration) -> Self {
         let planned = plan.counts();
         Self {
@@ -92,7 +93,7 @@ impl Report {
         }
     }
 
-    /// Makes the report of an earlier part that of the job whose run has ended with it.
+    /// Turns the report of an earlier part, with which the run ended, into the job's report.
     pub(crate) fn of_job(self, plan: &Plan, counts: Counts) -> Self {
         let PlanCounts { rows, invalid, blank, .. } = *plan.counts();
         Self { job: plan.id().to_owned(), rows, invalid, blank, counts, ..self }
@@ -104,7 +105,7 @@ impl Report {
         self.invalid + rejected + unknown + remaining == 0
     }
 
-    /// Returns the emails per second of the last run.
+    /// Returns the emails sent per second in the last run.
     pub fn emails_per_second(&self, sent_before: u64) -> f64 {
         let sent = u32::try_from(self.counts.sent.saturating_sub(sent_before)).unwrap_or(u32::MAX);
         if self.seconds > 0.0 { f64::from(sent) / self.seconds } else { 0.0 }

@@ -1,4 +1,4 @@
-//! Sending rows of a job again, deliberately.
+//! Deliberately sending rows of a job again.
 
 use crate::{
     error::Result,
@@ -7,17 +7,17 @@ use crate::{
     plan::{Plan, Selection},
 };
 
-/// Which rows of a job are sent again, by a new part of it under new idempotency keys.
+/// Which rows a new part of the job sends again, under new idempotency keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Retry {
     /// The rows that the service rejected.
     Rejected,
-    /// The rows of unknown outcome. Those that were sent after all are then delivered twice.
+    /// The rows of unknown outcome. Rows that had in fact been sent are then delivered twice.
     Unknown,
 }
 
-/// Plans a part of these rows, without those that an earlier retry has sent; `None` if there are none.
+/// Plans a part with these rows, except rows that an earlier retry has sent; `None` if there are none.
 pub(crate) fn plan(earlier: &Plan, retry: Retry) -> Result<Option<Plan>> {
     let earlier = Plan::open(earlier.dir())?;
     let mut rows = Vec::new();

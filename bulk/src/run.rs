@@ -2,12 +2,12 @@
 //!
 //! # Why every row is delivered at most once, and none is lost
 //!
-//! A batch's composition is fixed by the plan, and its idempotency key by the job, the batch and the exact bytes of its body. Before the first
-//! request of a batch leaves, its intent is durable in the journal; before the batch counts as done, its result is. A crash therefore
-//! leaves each batch in one of three states: without an intent, and nothing was sent; with a result, and nothing is sent again; or with only an
-//! intent, and then the same bytes are sent under the same key, which the service executes at most once within 24 hours. Where that
-//! isn't possible (the key has expired, the body would differ), the batch becomes unknown and is never sent again automatically. A key belongs to an
-//! account, so the job's [account](crate::account) is checked first.
+//! The plan fixes each batch's composition; the job, the batch and the exact bytes of its body determine its idempotency key. Before a batch's first
+//! request is sent, its intent is durable in the journal; before the batch counts as done, its result is. A crash therefore leaves each batch in one
+//! of three states: without an intent, nothing was sent; with a result, nothing is sent again; with only an intent, the same bytes are sent under the
+//! same key, which the service executes at most once within 24 hours. Where that isn't possible (the key has expired, or the body would differ), the
+//! batch becomes unknown and is never sent again automatically. A key is only valid within one account, so the job's [account](crate::account) is
+//! checked first.
 
 mod control;
 mod deliver;
@@ -65,15 +65,15 @@ use crate::{
     stop_rule::{BadOutcomes, StopRule},
 };
 
-/// The interval of progress events, and of looks at pauses, outages and requests from other processes.
+/// The interval of progress events, and of checks for pauses, outages and requests from other processes.
 const TICK: Duration = Duration::from_millis(100);
 /// The interval at which the learned rate is journaled.
 const RATE_INTERVAL: Duration = Duration::from_secs(10);
-/// A service that responded within this time is up.
+/// The service counts as up if it responded within this time.
 pub(crate) const RECENT: Duration = Duration::from_mins(1);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
-/// The number of events that wait for a slow reader; beyond it, progress events are dropped.
+/// The number of events buffered for a slow reader; beyond it, progress events are dropped.
 const EVENTS: usize = 1_024;
 
 /// A running job. Dropping this value doesn't stop it.
@@ -109,7 +109,7 @@ impl Run {
         })
     }
 
-    /// Starts work that is stopped and that reports as a job does.
+    /// Starts a task that can be stopped and that reports events like a job.
     pub(crate) fn spawn<W>(work: impl FnOnce(watch::Sender<Stop>, Control, mpsc::Sender<Event>) -> W) -> Self
     where
         W: Future<Output = Result<Report>> + Send + 'static,
@@ -117,18 +117,18 @@ impl Run {
         Self(Handle::spawn(EVENTS, work))
     }
 
-    /// Returns the next event, or `None` when the job has stopped. A job drops progress events for a slow reader, and waits with all others:
-    /// call this or [`finish`](Self::finish) all the time.
+    /// Returns the next event, or `None` when the job has stopped. If the reader is slow, the job drops progress events and waits with all others:
+    /// keep calling this, or [`finish`](Self::finish).
     pub async fn next(&mut self) -> Option<Event> {
         self.0.next().await
     }
 
-    /// Stops once the requests in flight have finished. Sends no others.
+    /// Stops once the requests in flight have finished. No more requests are sent.
     pub fn stop(&self) {
         self.0.stop(Stop::Drain);
     }
 
-    /// Stops at once. Requests in flight are sent again under the same keys when the job is resumed.
+    /// Stops immediately. Requests in flight are sent again under the same keys when the job is resumed.
     pub fn abort(&self) {
         self.0.stop(Stop::Abort);
     }
@@ -136,14 +136,14 @@ impl Run {
     /// Waits until the job stops, and returns its report. [`Report::ending`] says whether the job is finished.
     ///
     /// # Errors
-    /// [`BulkError::Account`] if the job belongs to another account. The journal or another file of the job can't be written, or the input
+    /// [`BulkError::Account`] if the job belongs to another account. Also fails if the journal or another job file can't be written, or the input
     /// changed.
     pub async fn finish(self) -> Result<Report> {
         self.0.finish().await
     }
 }
 
-/// What the deliveries of a job share.
+/// State shared by a job's deliveries.
 struct Shared<S> {
     plan: Arc<Plan>,
     sender: Arc<S>,
@@ -156,12 +156,12 @@ struct Shared<S> {
     control: Control,
     events: mpsc::Sender<Event>,
     tally: Tally,
-    /// When the service last responded, and the last failure since.
+    /// When the service last responded, and the most recent failure since then.
     contact: Mutex<(Instant, Option<Box<str>>)>,
     rejections: Rejections,
 }
 
-/// Counts of this run, besides those in the journal.
+/// This run's counts that the journal doesn't have.
 #[derive(Debug, Default)]
 struct Tally {
     requests: AtomicU64,
@@ -179,10 +179,10 @@ impl<S> Shared<S> {
         self.apply(record)
     }
 
-    /// Journals a record that a crash may lose, and applies it.
+    /// Journals a record that may be lost in a crash, and applies it.
     fn note(&self, record: &Record) {
         self.journal.note(record);
-        // A note never contradicts.
+        // A note never contradicts earlier records.
         let _ = self.apply(record);
     }
 
@@ -192,7 +192,7 @@ impl<S> Shared<S> {
         self.states().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
     }
 
-    /// Remembers when the service responded last.
+    /// Records when the service last responded.
     fn note_response(&self, attempt: &Attempt) {
         let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         match &attempt.result {
@@ -203,19 +203,19 @@ impl<S> Shared<S> {
         }
     }
 
-    /// Returns whether the service responded lately, to any batch.
+    /// Returns whether the service has responded recently, to any batch.
     fn is_responsive(&self) -> bool {
         let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         contact.0.elapsed() < RECENT
     }
 
-    /// Returns the last failure, if the service hasn't responded for this time.
+    /// Returns the last failure if the service hasn't responded within this time.
     fn outage(&self, limit: Duration) -> Option<String> {
         let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
         contact.1.as_deref().filter(|_| contact.0.elapsed() >= limit).map(str::to_owned)
     }
 
-    /// Returns why the job pauses by a rule.
+    /// Returns why a rule pauses the job.
     fn broken_rule(&self, rules: &[StopRule]) -> Option<Ending> {
         let feedback = self.sampler.as_ref().map(Sampler::feedback).unwrap_or_default();
         let Counts { sent, rejected, .. } = self.states().settled();
@@ -326,7 +326,7 @@ async fn execute<S: Sender>(
     report::conclude(plan, report, lock, shared).await
 }
 
-/// Delivers batches until all are done or the job stops. Returns how it ended, if that was for a reason of its own.
+/// Delivers batches until all are done or the job stops. Returns the ending if the job stopped for a reason other than a request to stop.
 async fn deliver_all<S: Sender>(
     shared: &Arc<Shared<S>>,
     work: Vec<u32>,
@@ -374,7 +374,7 @@ async fn deliver_all<S: Sender>(
                 match rendered {
                     Some(Ok(rendered)) => drop(deliveries.spawn(deliver(Arc::clone(shared), rendered))),
                     Some(Err(error)) => {
-                        // What is in flight is settled first: resuming can't prepare anything either.
+                        // Settle the requests in flight first: resuming couldn't prepare any more batches either.
                         stop.send_if_modified(|stop| stop.raise(Stop::Drain));
                         while deliveries.join_next().await.is_some() {}
                         return Err(error);

@@ -1,25 +1,26 @@
-//! Continuing a job whose journal is damaged.
+//! Recovers a job whose journal is damaged.
 //!
-//! A new journal gets every readable record. A result whose intent is lost gets one again, as the plan has it. What remains are the batches that
-//! the lost records may have been about.
+//! The new journal contains every readable record. If a result's intent is lost, it is recreated from the plan. What remains are the batches that the
+//! lost records may have concerned.
 //!
 //! # Why nothing is sent twice
 //!
-//! A batch that may have been started is never fresh again. A fresh batch with a lost intent can be any that has no readable record, up to a bound:
+//! A batch that may have been started never becomes fresh again. A fresh batch with a lost intent can be any batch without a readable record, within
+//! a bound:
 //!
-//! - A run starts the batches that were fresh at its beginning in their order, at most [`MAX_CONCURRENCY`] at once, and only those that were fresh
-//!   get an intent. So when batch *k* has an intent, less than that many batches before *k* may still get their first one. If so many different batches
-//!   have an intent after the lost range, one of them is behind *k*: all lost intents are of batches before the last of these.
-//! - A range that was changed in place held a known number of intents at most, so that *k* is among so many fresh batches, plus those that were
+//! - A run starts the batches that were fresh at its beginning in order, at most [`MAX_CONCURRENCY`] at a time, and only these get an intent. So when
+//!   batch *k* has an intent, fewer than that many batches before *k* may still get their first one. If that many different batches have an intent
+//!   after the lost range, one of them is behind *k*: all lost intents concern batches before the last of these.
+//! - A range that was changed in place contained a limited number of intents, so *k* is among that many fresh batches, plus the batches that were
 //!   waiting at the same time.
 //!
-//! Otherwise it can be any, and all of them are unknown: repeating the rest of a job at once would ignore its schedule. Bounded ones get an intent with the
-//! newest time before the lost range, so that their keys seem older than they are, and resuming repeats them or gives them up as it does after a crash. If a
-//! lost record can have split a batch, or rejected rows that another part of the job has sent since, a repetition isn't safe: then the batch is unknown,
-//! and so is every one whose time of the first attempt is lost.
+//! Without a bound, it can be any fresh batch, and all of them become unknown: repeating the whole rest of a job immediately would ignore its
+//! schedule. Within a bound, each gets an intent with the newest time before the lost range, so that its key seems older than it is; resuming then
+//! repeats it or gives it up, as after a crash. If a lost record may have split a batch, or rejected rows that another part of the job has sent
+//! since, a repetition isn't safe: the batch becomes unknown, and so does every batch whose time of the first attempt is lost.
 //!
-//! The journal of a distributed job is a copy of the queue's ledger, which the coordinator reads from its start. So there, such batches become fresh, and the
-//! ledger tells what became of them. If it is lost too, they count as attempted long ago.
+//! A distributed job's journal is a copy of the queue's ledger, which the coordinator reads from the start. Such batches therefore become fresh
+//! there, and their outcomes come from the ledger. If the ledger is lost too, they count as attempted long ago.
 
 use std::{
     collections::BTreeSet,
@@ -53,7 +54,7 @@ pub struct SalvageOptions {
 }
 
 impl SalvageOptions {
-    /// Also salvages a readable journal, and assumes that records are missing at its end, as in an old copy or a truncated file. Every batch without an
+    /// Also salvages a readable journal, assuming that records are missing at its end, as in an old copy or a truncated file. Any batch without an
     /// outcome may then have been started.
     #[must_use]
     pub fn truncated(mut self) -> Self {
@@ -61,7 +62,7 @@ impl SalvageOptions {
         self
     }
 
-    /// Changes nothing.
+    /// Changes no files.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
@@ -69,21 +70,21 @@ impl SalvageOptions {
     }
 }
 
-/// What was salvaged of the journal of a job, or of one of its parts.
+/// What was salvaged from the journal of a job or of one of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Salvage {
     /// The ID of the job or part.
     pub job: String,
-    /// The records that were kept.
+    /// The number of records kept.
     pub records: u64,
-    /// The unreadable ranges of the journal: the offset and the length, in bytes.
+    /// The unreadable ranges of the journal: offset and length, in bytes.
     pub lost: Vec<(u64, u64)>,
-    /// The rows of this part by outcome.
+    /// This part's rows by outcome.
     pub counts: Counts,
-    /// The remaining rows that may have been sent. Resuming repeats them under their keys, or they become unknown if these have expired.
+    /// The remaining rows that may have been sent. Resuming repeats them under their keys; if a key has expired, the row becomes unknown.
     pub in_flight: u64,
-    /// The damaged journal under its new name; `None` if nothing was changed.
+    /// The renamed damaged journal; `None` if nothing was changed.
     pub damaged: Option<PathBuf>,
 }
 
@@ -97,7 +98,7 @@ pub(crate) fn salvage(plan: &Plan, options: SalvageOptions) -> Result<Vec<Salvag
     });
     let salvaged = salvaged.collect::<Result<Vec<_>>>()?;
     if !options.dry_run && !salvaged.is_empty() {
-        // They have the counts of the damaged journal.
+        // They contain the damaged journal's counts.
         parts.iter().try_for_each(|dir| report::forget(dir))?;
     }
     Ok(salvaged)
@@ -146,14 +147,14 @@ fn has_retries(plan: &Plan) -> Result<bool> {
     Ok(later.any(|later| later.counts().retried_rejected + later.counts().retried_unknown > 0))
 }
 
-/// Replaces the journal. The damaged one stays beside it under the returned name; at no time is there none.
+/// Replaces the journal. The damaged one is kept beside it under the returned name; a journal exists at every moment.
 fn replace(path: &Path, journal: &[u8]) -> Result<PathBuf> {
     for n in 1.. {
         let kept = path.with_file_name(format!("{}.damaged-{n}", folder::JOURNAL));
         if kept.exists() {
             continue;
         }
-        // Not every file system has hard links.
+        // Not every file system supports hard links.
         let linked = fs::hard_link(path, &kept).or_else(|error| match error.kind() {
             ErrorKind::AlreadyExists => Err(error),
             _ => fs::copy(path, &kept).and_then(|_| fs::File::open(&kept)?.sync_all()),
@@ -169,7 +170,7 @@ fn replace(path: &Path, journal: &[u8]) -> Result<PathBuf> {
 struct Salvager<'a, F> {
     plan: &'a Plan,
     request: F,
-    /// Another part has sent rows of this one again.
+    /// Whether another part has sent rows of this one again.
     has_retries: bool,
     states: BatchStates,
     journal: Vec<u8>,
@@ -178,19 +179,19 @@ struct Salvager<'a, F> {
     /// When the first process started; `None` if its record is lost.
     started: Option<UnixMillis>,
     newest: Option<UnixMillis>,
-    /// No lost intent is older than this; `None` if the records before the lost ones are lost too.
+    /// No lost intent is older than this; `None` if even the records before the lost ones are missing.
     since: Option<UnixMillis>,
     /// Whether records are lost.
     is_lossy: bool,
-    /// The maximum number of lost intents, without those that were restored; `None` for any number.
+    /// The maximum number of lost intents that haven't been restored; `None` for any number.
     intents: Option<u64>,
-    /// Whether lost records can have split or rejected a batch, so that it can't be repeated.
+    /// Whether lost records may have split or rejected a batch, so that it can't be repeated.
     outcomes: bool,
-    /// The open batches that lost records can have split or rejected.
+    /// The open batches that lost records may have split or rejected.
     doubtful: BTreeSet<u32>,
-    /// The batches with an intent since the last lost one, as long as there are too few to bound it.
+    /// The batches with an intent since the last lost range, while there are too few to bound it.
     recent: Option<BTreeSet<u32>>,
-    /// Lost intents before others are of batches below this.
+    /// Lost intents of earlier ranges concern batches below this one.
     limit: u32,
 }
 
@@ -236,7 +237,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         }
     }
 
-    /// The records contradict each other, so bytes are missing, anywhere before.
+    /// Handles contradicting records: bytes are missing somewhere before them.
     fn lose_unseen(&mut self) {
         self.lose_records(None, true);
         self.since = self.started;
@@ -255,7 +256,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
                 }
                 self.newest = self.newest.max(Some(job.started));
             }
-            // Another one follows if it still holds.
+            // Another one is added if it still applies.
             Record::Finished(_) => return Ok(()),
             _ => self.begin()?,
         }
@@ -286,7 +287,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         batch.map_or(Ok(()), |batch| self.give_up(batch))
     }
 
-    /// Makes sure that the journal starts with the job.
+    /// Makes sure that the journal starts with a job record.
     fn begin(&mut self) -> Result<()> {
         if self.states.job().is_none() {
             if !self.is_lossy {
@@ -298,7 +299,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         Ok(())
     }
 
-    /// Bounds the lost intents by one that is readable.
+    /// Uses a readable intent to bound the lost ones.
     fn bound(&mut self, batch: u32) {
         let Some(recent) = &mut self.recent else { return };
         recent.insert(batch);
@@ -318,10 +319,10 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         self.add_intent(batch).map(drop)
     }
 
-    /// Adds an intent as the plan has it, and returns its number of emails.
+    /// Adds an intent as planned, and returns its number of emails.
     fn add_intent(&mut self, batch: u32) -> Result<u16> {
         let (emails, hash) = (self.request)(batch)?;
-        // Without a bound, the batch has an outcome or gets one, and the time is only shown.
+        // Without a bound, the batch has or gets an outcome, and the time is only displayed.
         let planned =
             || self.plan.created().parse::<jiff::Timestamp>().ok()?.as_millisecond().try_into().ok();
         let at = self.since.unwrap_or_else(|| UnixMillis(planned().unwrap_or(0)));
@@ -329,12 +330,12 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         Ok(emails)
     }
 
-    /// Ends a batch that may have been sent.
+    /// Marks a batch that may have been sent as unknown.
     fn give_up(&mut self, batch: u32) -> Result<()> {
         self.add(&Record::Unknown { batch, reason: REASON.into() }).map(drop)
     }
 
-    /// Adds a record, unless it contradicts those before.
+    /// Adds a record, unless it contradicts earlier ones. Returns whether it was added.
     fn add(&mut self, record: &Record) -> Result<bool> {
         if self.states.apply(record).is_err() {
             return Ok(false);
@@ -348,7 +349,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         self.states.state(batch).ok_or_else(missing)
     }
 
-    /// Ends the batches that lost records may have been about, or makes them open.
+    /// Gives up the batches that lost records may have concerned, or makes them open.
     fn finish(&mut self, truncated: bool) -> Result<()> {
         if truncated {
             self.lose_records(None, true);
@@ -386,7 +387,7 @@ impl<'a, F: FnMut(u32) -> Result<(u16, BodyHash)>> Salvager<'a, F> {
         Ok(())
     }
 
-    /// Returns whether a batch of this many emails can't be repeated after a loss of outcomes.
+    /// Returns whether a batch with this many emails can't be repeated after outcomes were lost.
     fn is_final(&self, emails: u16) -> bool {
         self.outcomes && (emails > 1 || self.has_retries)
     }

@@ -1,11 +1,11 @@
-//! When a job sends: at which times of the day, and how many emails on each day.
+//! When a job sends: at which times of day, and how many emails per day.
 //!
-//! # Why no day has more emails than its cap
+//! # Why no day exceeds its cap
 //!
-//! An email counts on the day of its batch's first attempt, which the journal has before the request leaves, and it counts again on the day of
-//! a later attempt or result: a request whose outcome was uncertain may have been executed on either. What the service surely didn't process
-//! doesn't count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count
-//! before any other batch starts.
+//! An email counts on the day of its batch's first attempt, which is journaled before the request is sent, and again on the day of a later attempt or
+//! result: a request whose outcome was uncertain may have been executed on either day. Requests that the service certainly didn't process don't
+//! count. Batches that were in flight when a run ended are repeated as soon as the job is resumed, since their keys expire; they count before any
+//! other batch starts.
 
 mod days;
 mod timetable;
@@ -24,12 +24,12 @@ use days::Days;
 
 /// The length of a day in minutes.
 const DAY: u16 = 24 * 60;
-/// The number of days that are searched for the opening of a window: clock changes can skip one.
+/// The number of days searched for the opening of a window: clock changes can skip one.
 const OPENINGS: usize = 3;
-/// The number of windows and days that are passed until a batch starts.
+/// The maximum number of windows and days skipped before a batch starts.
 const STEPS: usize = 16;
 
-/// When a job sends: caps on the emails of each day, and a window of the day. It is kept with the job until another one is given.
+/// When a job sends: daily caps on emails, and a daily time window. The schedule stays with the job until another one is set.
 ///
 /// ```
 /// use idempost_bulk::{RunOptions, Schedule};
@@ -59,11 +59,11 @@ impl Schedule {
         Self::default()
     }
 
-    /// Sets the maximum number of emails on the first, second, third… day on which the job sends; the last one holds for all later days. The
-    /// largest request of the plan must fit into each: see [`Bulk::batch_size`](crate::Bulk::batch_size).
+    /// Sets the maximum number of emails on the first, second, third… day on which the job sends; the last cap applies to all later days. The plan's
+    /// largest request has to fit into every cap: see [`Bulk::batch_size`](crate::Bulk::batch_size).
     ///
     /// # Errors
-    /// There is no cap, or one is 0.
+    /// `caps` is empty or contains 0.
     pub fn daily(mut self, caps: impl IntoIterator<Item = u64>) -> Result<Self, Problem> {
         self.daily = caps.into_iter().collect();
         if self.daily.is_empty() || self.daily.contains(&0) {
@@ -72,10 +72,10 @@ impl Schedule {
         Ok(self)
     }
 
-    /// Sets the window of the day in which requests start, such as `08:00-20:00`. It may cross midnight.
+    /// Sets the time window in which requests start, such as `08:00-20:00`. It may cross midnight.
     ///
     /// # Errors
-    /// It isn't of this form, or its ends are equal.
+    /// The format is invalid, or both ends are equal.
     pub fn window(mut self, window: &str) -> Result<Self, Problem> {
         if minutes(window).is_none() {
             let rule = "a window must be two different times of the day, such as 08:00-20:00";
@@ -85,10 +85,10 @@ impl Schedule {
         Ok(self)
     }
 
-    /// Sets the time zone of days and windows, such as `Europe/Berlin`; the system's by default.
+    /// Sets the time zone of days and windows, such as `Europe/Berlin`. The default is the system's time zone.
     ///
     /// # Errors
-    /// The system doesn't know it.
+    /// The time zone is unknown to the system.
     pub fn time_zone(mut self, name: &str) -> Result<Self, Problem> {
         TimeZone::get(name).map_err(|error| Problem::new("", "time_zone", error.to_string()).found(name))?;
         self.time_zone = Some(name.to_owned());
@@ -104,7 +104,7 @@ impl Schedule {
         self.time_zone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(TimeZone::system)
     }
 
-    /// Returns the cap of the nth day on which the job sends, from 0.
+    /// Returns the cap for the nth day on which the job sends, from 0.
     fn cap(&self, nth: usize) -> u64 {
         self.daily.get(nth).or(self.daily.last()).copied().unwrap_or(u64::MAX)
     }
@@ -126,14 +126,14 @@ impl Schedule {
         let time = Time::new(i8::try_from(from / 60).ok()?, i8::try_from(from % 60).ok()?, 0, 0).ok()?;
         let days = after.date().series(jiff::Span::new().days(1)).take(OPENINGS);
         let times = days.flat_map(|day| {
-            // A time that occurs twice opens the window twice; one that is skipped, after the gap.
+            // A time that occurs twice opens the window twice; a skipped time opens it after the gap.
             let opening = || after.time_zone().to_ambiguous_zoned(day.to_datetime(time));
             [opening().compatible(), opening().later()]
         });
         times.flatten().map(|time| time.timestamp()).find(|time| *time > after.timestamp())
     }
 
-    /// Returns when a batch of this many emails may start, from `now` on; `None` if it never may.
+    /// Returns when a batch with this many emails may start, from `now` on; `None` if never.
     fn next_start(&self, now: Timestamp, zone: &TimeZone, emails: u64, sent: &Days) -> Option<Timestamp> {
         let mut at = now;
         for _ in 0..STEPS {
@@ -150,7 +150,7 @@ impl Schedule {
         None
     }
 
-    /// Returns why a batch has to wait at this time.
+    /// Returns why batches have to wait at this time.
     fn reason(&self, now: Timestamp, zone: &TimeZone, sent: &Days) -> String {
         let local = now.to_zoned(zone.clone());
         match &self.window {
@@ -160,7 +160,7 @@ impl Schedule {
     }
 }
 
-/// Parses a window to its ends in minutes after midnight.
+/// Parses a window into its start and end in minutes after midnight.
 fn minutes(window: &str) -> Option<(u16, u16)> {
     let time = |text: &str| {
         let (hour, minute) = text.trim().split_once(':')?;
@@ -185,7 +185,7 @@ mod tests {
         if window.is_empty() { schedule } else { schedule.window(window).unwrap() }
     }
 
-    /// Returns when a batch that is ready at a time in Berlin may start, given the emails sent on each day.
+    /// Returns when a batch that is ready at a given time in Berlin may start, given the emails sent on each day.
     fn start(schedule: &Schedule, now: &str, emails: u64, sent: &[(&str, u64)]) -> Option<String> {
         let zone = schedule.zone();
         let days = Days::of(sent.iter().map(|(day, emails)| (day.parse().unwrap(), *emails)));
@@ -248,7 +248,7 @@ mod tests {
         let later = [("2026-11-01", 50), ("2026-11-02", 100), ("2026-11-03", 200), ("2026-11-04", 200)];
         assert_eq!(start(&warm_up, now, 200, &later), at_once);
         assert_eq!(start(&warm_up, now, 51, &[]), None, "a batch that is larger than the cap never starts");
-        // A day has 23 hours, and its successor a cap of its own.
+        // The day has 23 hours, and the next day has its own cap.
         let spring = start(&warm_up, "2026-03-29T12:00:00+02:00", 1, &[("2026-03-29", 50)]);
         assert_eq!(spring.unwrap(), "2026-03-30T00:00+02:00");
     }

@@ -1,4 +1,4 @@
-//! The seam between a job and the service: one attempt to send one batch.
+//! The boundary between a job and the service: one attempt to send one batch.
 
 use std::{
     future::Future,
@@ -18,10 +18,10 @@ use serde::Deserialize;
 
 use crate::{pace::Observation, plan::BatchKind, state::AttemptResult, stop_rule::Feedback};
 
-/// The timeout of an attempt. The service responds to a batch in well under a second; after a timeout, the outcome is uncertain.
+/// The timeout for an attempt. The service responds to a batch in well under a second; after a timeout, the outcome is uncertain.
 const TIMEOUT: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
-/// A longer `Retry-After` counts as an exhausted quota, for which a job doesn't wait.
+/// A longer `Retry-After` counts as an exhausted quota, which a job doesn't wait for.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
 /// One attempt to send a batch or a single email.
@@ -30,36 +30,35 @@ pub(crate) struct SendRequest {
     pub(crate) kind: BatchKind,
     /// The number of emails.
     pub(crate) emails: u16,
-    /// The idempotency key. All attempts of a batch have the same one.
+    /// The idempotency key, the same for all attempts of a batch.
     pub(crate) key: String,
-    /// The exact bytes of the JSON body. All attempts of a batch have the same ones.
+    /// The exact bytes of the JSON body, the same for all attempts of a batch.
     pub(crate) body: Bytes,
 }
 
-/// What an attempt led to.
+/// The outcome of an attempt.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     /// Decides what happens to the batch.
     pub(crate) result: AttemptResult,
-    /// Influences the pace of the job.
+    /// Affects the job's pace.
     pub(crate) observation: Observation,
-    /// The response headers, which can announce the rate limit; empty without a response.
+    /// The response headers, which may announce the rate limit; empty without a response.
     pub(crate) headers: HeaderMap,
 }
 
-/// Sends one attempt, without retries and without waiting for a rate limit: the job does both.
+/// Makes single attempts, without retrying or waiting for a rate limit: the job does both.
 pub(crate) trait Sender: Send + Sync + 'static {
     fn send(&self, request: SendRequest) -> impl Future<Output = Attempt> + Send;
 
-    /// Returns the service's time since the Unix epoch, or `None` if its responses don't state it. The error is that of a request without a
-    /// response.
+    /// Returns the service's time since the Unix epoch, or `None` if its responses don't state it. Fails if there is no response.
     fn time(&self) -> impl Future<Output = Result<Option<Duration>, Attempt>> + Send;
 
-    /// Counts sent emails by what became of them since a time, in milliseconds since the Unix epoch. The error is that of a request that failed.
+    /// Counts the sent emails by delivery outcome since a time, in milliseconds since the Unix epoch.
     fn feedback(&self, ids: &[String], since: u64) -> impl Future<Output = Result<Feedback, Attempt>> + Send;
 }
 
-/// Reads the time of a response, in time since the Unix epoch.
+/// Returns a response's time since the Unix epoch.
 pub(crate) fn date(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(DATE)?.to_str().ok()?;
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
@@ -78,7 +77,7 @@ impl Sender for Client {
             .idempotency_key(request.key)
             .retry(RetryPolicy::never())
             .timeout(TIMEOUT);
-        // A service that doesn't know the header rejects the whole batch, which is then sent email by email.
+        // A service without support for the header rejects the whole batch, which is then sent email by email.
         let call = match request.kind {
             BatchKind::Batch => call.header("x-batch-validation", "permissive"),
             BatchKind::Single => call,
@@ -94,7 +93,7 @@ impl Sender for Client {
     }
 
     async fn time(&self) -> Result<Option<Duration>, Attempt> {
-        // Any response has the time, even a rejection.
+        // Any response states the time, even a rejection.
         let call = self.request(Method::GET, "/domains").retry(RetryPolicy::never()).timeout(TIMEOUT);
         match call.with_response().await {
             Ok(response) => Ok(date(&response.headers)),
@@ -106,7 +105,7 @@ impl Sender for Client {
 
     async fn feedback(&self, ids: &[String], since: u64) -> Result<Feedback, Attempt> {
         let metrics = [EmailMetric::Delivered, EmailMetric::Bounced, EmailMetric::Complained];
-        // This machine's clock may be ahead of the service's, which rejects a future beginning.
+        // This machine's clock may be ahead of the service's, which rejects a start in the future.
         let since = UNIX_EPOCH + Duration::from_millis(since).saturating_sub(DAY);
         let query = EmailMetricsQuery::new().metrics(metrics).emails(ids).start_date(since);
         let call = self.emails().metrics(&query).retry(RetryPolicy::never()).timeout(TIMEOUT);
@@ -161,7 +160,7 @@ fn failed(error: &Error) -> Attempt {
     let reason = chain(error);
     let (result, observation) = match error {
         Error::Api(response) => return error_response(error, response, reason),
-        // The client's recipient guard, which another attempt doesn't change.
+        // The client's recipient guard rejected the request; another attempt wouldn't help.
         Error::Invalid(_) => (AttemptResult::Unauthorized { status: 0, message: reason }, Observation::Other),
         // The next attempt refreshes a rejected access token.
         Error::Auth(_) if error.is_retryable() => (AttemptResult::NotSent(reason), Observation::Unreachable),
@@ -196,11 +195,11 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
         (ApiErrorKind::RateLimited, _) => {
             (AttemptResult::Throttled { retry_after }, Observation::Throttled { retry_after })
         }
-        // The domain of a sender isn't verified: that can be one row's.
+        // The sender's domain isn't verified, which may affect only one row.
         (ApiErrorKind::Validation, StatusCode::FORBIDDEN) => {
             (AttemptResult::Rejected { status, message: reason }, Observation::Other)
         }
-        // A row can name a template that doesn't exist, while others name one that does.
+        // One row may name a missing template while others name an existing one.
         _ if error.recovery() == Recovery::Act
             && (response.kind() != ApiErrorKind::NotFound || response.is_html()) =>
         {
@@ -224,7 +223,7 @@ fn error_response(error: &Error, response: &ApiError, reason: Box<str>) -> Attem
     Attempt { result, observation, headers: response.headers.clone() }
 }
 
-/// The messages of an error and its sources.
+/// Returns the messages of an error and its sources.
 fn chain(error: &dyn std::error::Error) -> Box<str> {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -6,8 +6,8 @@
 //!   └────────┘ NOT_SENT: no attempt was uncertain, and the service processed none
 //! ```
 //!
-//! The transitions are the same during a run and when a journal is replayed. Sequences that a correct writer can't produce are tolerated if they
-//! can't hide that a batch was sent, and are damage otherwise:
+//! The same transitions apply during a run and when a journal is replayed. Sequences that a correct writer can't produce are tolerated if they can't
+//! hide that a batch was sent; otherwise they are damage:
 //!
 //! | record | fresh | maybe | terminal |
 //! |---|---|---|---|
@@ -16,8 +16,8 @@
 //! | NOT_SENT | ignored | → fresh, unless it is split | ignored |
 //! | SPLIT | damage | its emails are sent one by one from here on | ignored |
 //!
-//! Also damage: a first record other than JOB, a JOB with another job's ID, a batch that the plan doesn't have, a RESULT or PARTIAL with
-//! another number of emails than its INTENT, a FINISHED whose counts differ from the records before it.
+//! Also damage: a first record other than JOB, a JOB with another job's ID, a batch that isn't in the plan, a RESULT or PARTIAL whose number of
+//! emails differs from its INTENT, a FINISHED whose counts differ from the records before it.
 
 mod decision;
 #[cfg(test)]
@@ -37,7 +37,7 @@ use crate::{
 /// The state of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BatchState {
-    /// Surely not sent.
+    /// Certainly not sent.
     Fresh,
     /// Possibly sent.
     Maybe {
@@ -46,9 +46,9 @@ pub(crate) enum BatchState {
         /// The hash of the request body.
         hash: BodyHash,
     },
-    /// Accepted, all emails.
+    /// All emails were accepted.
     Done,
-    /// Accepted in part.
+    /// Some emails were accepted.
     Partial,
     /// Rejected.
     Rejected,
@@ -57,13 +57,13 @@ pub(crate) enum BatchState {
 }
 
 impl BatchState {
-    /// Whether the state is final.
+    /// Returns whether the state is final.
     pub(crate) fn is_terminal(self) -> bool {
         !matches!(self, Self::Fresh | Self::Maybe { .. })
     }
 }
 
-/// A batch that is about to be settled by the result of an attempt.
+/// A batch about to be settled by an attempt's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Situation {
     /// The batch's index in the plan.
@@ -72,17 +72,17 @@ pub(crate) struct Situation {
     pub(crate) emails: u16,
     /// The time since the first attempt, or `None` if the clock makes it impossible to know.
     pub(crate) age: Option<Duration>,
-    /// Whether the outcome of an earlier attempt is uncertain. An attempt of an earlier process always is.
+    /// Whether the outcome of an earlier attempt is uncertain. An earlier process's attempt always is.
     pub(crate) earlier_uncertain: bool,
 }
 
 impl Situation {
-    /// Whether the service surely remembers the key of the batch.
+    /// Returns whether the service certainly still remembers the batch's key.
     fn can_be_resent(&self) -> bool {
         clock::can_be_resent(self.age)
     }
 
-    /// The record that ends the batch because it can't be resent. `last` is the result of the last attempt in this process.
+    /// Returns the record that ends the batch because it can't be resent. `last` is the result of this process's last attempt.
     pub(crate) fn expired(&self, last: Option<&str>) -> Record {
         let mut reason = match self.age {
             Some(_) => "the first attempt was more than 23 hours ago",
@@ -128,11 +128,11 @@ struct Slot {
     hash: BodyHash,
     emails: u16,
     phase: Phase,
-    /// An attempt was uncertain.
+    /// An attempt's outcome was uncertain.
     uncertain: bool,
     /// The clock was behind the journal when the job was resumed.
     age_unknown: bool,
-    /// The emails are sent one by one, since the service rejected the batch.
+    /// The service rejected the batch, so its emails are sent one by one.
     split: bool,
 }
 
@@ -170,11 +170,11 @@ impl BatchStates {
         }
     }
 
-    /// Applies a record: each one of the journal during recovery, and during a run each one that was journaled.
+    /// Applies a record: when replaying the journal and, during a run, after each record was journaled.
     ///
     /// # Errors
     ///
-    /// If the record contradicts the records before it, and the contradiction isn't one that the table of this module tolerates.
+    /// If the record contradicts earlier records, and the table in the module documentation doesn't tolerate the contradiction.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), Contradiction> {
         if self.job.is_none() && !matches!(record, Record::Job(_)) {
             return Err(Contradiction("the first record isn't a JOB"));
@@ -280,10 +280,10 @@ impl BatchStates {
         Ok(())
     }
 
-    /// Prepares the states for a run after the journal was replayed, and returns the time at which the run starts.
+    /// Prepares the states for a run once the journal has been replayed, and returns the run's start time.
     ///
-    /// Every open attempt belongs to an earlier process, so it is uncertain. If the wall clock is behind the newest record by more than the tolerance,
-    /// the age of these attempts is unknown, and they won't be resent.
+    /// Every open attempt belongs to an earlier process, so its outcome is uncertain. If the wall clock is behind the newest record by more than the
+    /// tolerance, the ages of these attempts are unknown, and they won't be resent.
     pub(crate) fn resume(&mut self, wall: UnixMillis) -> UnixMillis {
         self.resume_open_attempts(wall);
         self.newest.max(wall)
@@ -297,11 +297,11 @@ impl BatchStates {
         }
     }
 
-    /// Returns what to do before an attempt of a batch with this body, the first one as well as each further one.
+    /// Returns what to do before an attempt, first or later, of a batch with this body.
     ///
     /// # Panics
     ///
-    /// If the plan doesn't have the batch.
+    /// If the batch isn't in the plan.
     pub(crate) fn before_attempt(
         &self,
         batch: u32,
@@ -318,7 +318,7 @@ impl BatchStates {
             }
             Phase::Maybe => {
                 let situation = self.situation(batch, now);
-                // Without an uncertain attempt, nothing was sent, and the age of the key doesn't matter.
+                // If no attempt was uncertain, nothing was sent, and the key's age doesn't matter.
                 if situation.can_be_resent() || !situation.earlier_uncertain {
                     BeforeAttempt::Resend
                 } else {
@@ -329,28 +329,28 @@ impl BatchStates {
         }
     }
 
-    /// Remembers that the outcome of an attempt is uncertain.
+    /// Records that the outcome of an attempt is uncertain.
     ///
     /// # Panics
     ///
-    /// If the plan doesn't have the batch.
+    /// If the batch isn't in the plan.
     pub(crate) fn set_uncertain(&mut self, batch: u32) {
         self.slots[batch as usize].uncertain = true;
     }
 
-    /// Returns whether the emails of a batch are sent one by one.
+    /// Returns whether a batch's emails are sent one by one.
     pub(crate) fn is_split(&self, batch: u32) -> bool {
         self.slots[batch as usize].split
     }
 
-    /// Returns what is known of the attempts of a batch.
+    /// Returns what is known about a batch's attempts.
     pub(crate) fn situation(&self, batch: u32, now: UnixMillis) -> Situation {
         let slot = &self.slots[batch as usize];
         let age = if slot.age_unknown { None } else { slot.first_attempt.age(now) };
         Situation { batch, emails: slot.emails, age, earlier_uncertain: slot.uncertain }
     }
 
-    /// Returns the state of a batch, or `None` if the plan doesn't have it.
+    /// Returns a batch's state, or `None` if the batch isn't in the plan.
     pub(crate) fn state(&self, batch: u32) -> Option<BatchState> {
         let slot = self.slots.get(batch as usize)?;
         Some(match slot.phase {
@@ -363,7 +363,7 @@ impl BatchStates {
         })
     }
 
-    /// Returns the batches that were possibly sent. A resumption starts with them, while the service remembers their keys.
+    /// Returns the batches that may have been sent. A resumed run starts with them, while the service still remembers their keys.
     pub(crate) fn maybe(&self) -> impl Iterator<Item = u32> {
         self.in_phase(Phase::Maybe)
     }
@@ -387,17 +387,17 @@ impl BatchStates {
         self.state(batch).is_some_and(|state| !state.is_terminal())
     }
 
-    /// Whether every batch has a terminal state.
+    /// Returns whether every batch has a terminal state.
     pub(crate) fn is_complete(&self) -> bool {
         self.terminal as usize == self.slots.len()
     }
 
-    /// Whether the journal has the record that ends the job.
+    /// Returns whether the journal contains the record that ends the job.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Returns the process that ran the job last.
+    /// Returns the last process that ran the job.
     pub(crate) fn job(&self) -> Option<&Job> {
         self.job.as_ref()
     }

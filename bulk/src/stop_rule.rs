@@ -1,19 +1,19 @@
-//! Rules by which a job pauses by itself.
+//! Rules that pause a job automatically.
 
 use std::{fmt, str::FromStr};
 
 use idempost::problem::Problem;
 
-/// A share is one of at least this number of emails, so that the first bounce of a job doesn't pause it.
+/// Shares are computed over at least this many emails, so that a job's first bounce doesn't pause it.
 const MIN_EMAILS: u64 = 1_000;
 
-/// A share of emails with a bad outcome above which a job pauses, such as `bounced>2%`.
+/// A limit on the share of emails with a bad outcome, such as `bounced>2%`. Exceeding it pauses the job.
 ///
-/// The share is that of the emails whose outcome is known; of at least 1,000, or of all rows of a smaller job. It counts all runs of the job.
+/// The share is computed over the emails whose outcome is known: at least 1,000, or all rows of a smaller job. All runs of the job count.
 ///
 /// - `rejected`: the service rejected the email.
-/// - `bounced`, `complained`: the recipient's server did, or the recipient marked it as spam. The job reads these outcomes from the service's
-///   metrics, for a sample of up to 5,000 of its emails. They appear minutes after an email was sent, so that a fast job can end before.
+/// - `bounced`, `complained`: the recipient's server rejected the email, or the recipient marked it as spam. The job reads these outcomes from the
+///   service's metrics, for a sample of up to 5,000 of its emails. They become available minutes after sending, so a fast job may finish before that.
 ///
 /// ```
 /// let rule: idempost_bulk::StopRule = "complained>0.1%".parse()?;
@@ -32,7 +32,7 @@ enum BadOutcome {
     Rejected,
 }
 
-/// The emails with an outcome that rules are about.
+/// The number of emails with each outcome that rules can limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BadOutcomes {
     pub(crate) rejected: u64,
@@ -41,7 +41,7 @@ pub(crate) struct BadOutcomes {
     pub(crate) feedback: Feedback,
 }
 
-/// The emails by what became of them at the recipient's server.
+/// The number of emails with each delivery outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Feedback {
     /// The emails that were delivered or bounced.
@@ -61,12 +61,12 @@ impl Feedback {
 }
 
 impl StopRule {
-    /// Returns whether the rule is about what the service learns after it has accepted an email.
+    /// Returns whether the rule depends on outcomes that the service learns only after accepting an email.
     pub(crate) fn needs_feedback(self) -> bool {
         self.outcome != BadOutcome::Rejected
     }
 
-    /// Returns why a job of this many rows pauses.
+    /// Returns why a job with this many rows has to pause, if it does.
     pub(crate) fn reason(self, outcomes: &BadOutcomes, rows: u64) -> Option<String> {
         let BadOutcomes { rejected, settled, feedback } = *outcomes;
         let (bad, of, what) = match self.outcome {
@@ -134,7 +134,7 @@ mod tests {
         );
         assert_eq!(reason("bounced > 2 %", bounced(40, 2_000), 5_000), None);
         assert!(reason("bounced>2%", bounced(41, 2_000), 5_000).is_some());
-        // All rows of a small job.
+        // All rows of a small job count.
         assert_eq!(reason("bounced>2%", bounced(1, 2), 50), None);
         assert!(reason("bounced>2%", bounced(2, 2), 50).is_some());
         assert!(reason("complained>0%", bounced(0, 1), 50).unwrap().contains("were marked as spam"));

@@ -5,13 +5,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 const OPEN: &str = "{{{";
 const CLOSE: &str = "}}}";
-/// What a value in a URL can't have as it is (RFC 3986, 2.3).
+/// The characters to percent-encode in URLs: all except the unreserved ones (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A compiled template.
 ///
-/// A name consists of ASCII letters, digits and `_`; whitespace inside the braces is ignored. A fallback is part of the template: it is inserted
-/// as written, and only values are escaped. Nothing else is special: `{{NAME}}` and single braces are text.
+/// A name consists of ASCII letters, digits and `_`; whitespace inside the braces is ignored. A fallback is part of the template: it is inserted as
+/// written; only values are escaped. All other text is literal, including `{{NAME}}` and single braces.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     parts: Vec<Part>,
@@ -30,17 +30,17 @@ enum Part {
 pub(crate) enum Escape {
     /// `&`, `<`, `>`, `"` and `'` become character references.
     Html,
-    /// All but letters, digits, `-`, `.`, `_` and `~` is percent-encoded.
+    /// All characters except letters, digits, `-`, `.`, `_` and `~` are percent-encoded.
     Url,
-    /// As they are.
+    /// Values are inserted unchanged.
     Plain,
 }
 
 impl Template {
-    /// Compiles a template. `path` is the JSON pointer of its field, for problems.
+    /// Compiles a template. `path` is the JSON pointer of its field, used in problems.
     ///
     /// # Errors
-    /// Every placeholder that is never closed or has an invalid name, with its line and column in characters, from 1.
+    /// Every placeholder that is never closed or has an invalid name, with its line and column (in characters, from 1).
     pub(crate) fn compile(path: &str, source: &str) -> Result<Self, Vec<Problem>> {
         let (mut parts, mut problems) = (Vec::new(), Vec::new());
         let mut text = String::new();
@@ -80,7 +80,7 @@ impl Template {
         if problems.is_empty() { Ok(Self { parts, text_len }) } else { Err(problems) }
     }
 
-    /// Returns the variables in the order of their placeholders, with whether the placeholder needs a value because it has no fallback.
+    /// Returns the variables in the order of their placeholders, and whether each placeholder needs a value because it has no fallback.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&str, bool)> {
         self.parts.iter().filter_map(|part| match part {
             Part::Variable { name, fallback } => Some((name.as_str(), fallback.is_none())),
@@ -88,14 +88,15 @@ impl Template {
         })
     }
 
-    /// Renders the template. A value that is missing or empty gives the fallback; without one, `missing` receives the variable's name.
+    /// Renders the template. A missing or empty value is replaced with the fallback; without a fallback, `missing` is called with the variable's
+    /// name.
     pub(crate) fn render<'t, 'v>(
         &'t self,
         escape: Escape,
         value: impl Fn(&str) -> Option<&'v str>,
         mut missing: impl FnMut(&'t str),
     ) -> String {
-        // Room for a few values, so that most emails need one allocation.
+        // Leaves room for a few values, so that most emails need one allocation.
         let mut out = String::with_capacity(self.text_len + 32 * self.parts.len());
         for part in &self.parts {
             match part {
@@ -113,7 +114,7 @@ impl Template {
     }
 }
 
-/// Returns whether a text is a variable's name.
+/// Returns whether a text is a valid variable name.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

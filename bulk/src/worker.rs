@@ -1,15 +1,15 @@
-//! A process that sends the batches of a distributed job.
+//! A process that sends a distributed job's batches.
 //!
-//! # Why workers that know nothing of each other send each batch once
+//! # Why independent workers send each batch only once
 //!
-//! A worker first checks that its credential belongs to the [account](crate::Account) of the job, since an idempotency key is worth nothing under another
-//! one. Then it takes a permit of the shared rate, leases one batch, and records its intent before it sends, as the [queue](crate::queue) describes. It
-//! never leases more than it is about to send: a lease that expires while the batch waits for its turn would be a second attempt of another
-//! worker. The body is rendered from the job's files, whose hashes are verified, so every worker renders the same bytes; if its hash differs
-//! from that of the recorded intent nevertheless, the batch becomes unknown instead of being sent under another key.
+//! A worker first checks that its credential belongs to the job's [account](crate::Account), since idempotency keys are only valid within one
+//! account. Then it takes a permit from the shared rate, leases one batch, and records its intent before it sends, as the [queue](crate::queue)
+//! describes. It never leases more than it is about to send: if a lease expired while its batch waits, another worker would make a second attempt.
+//! The body is rendered from the job's files, whose hashes are verified, so every worker renders the same bytes; if the body's hash still differs
+//! from the recorded intent's, the batch becomes unknown instead of being sent under another key.
 //!
-//! What a worker leaves behind when it is killed: a lease, which expires, and possibly an intent without a result. The next worker that is
-//! delivered the batch sends the same bytes under the same key if the first attempt is recent enough.
+//! A killed worker leaves a lease, which expires, and possibly an intent without a result. The next worker to receive the batch sends the same bytes
+//! under the same key, if the first attempt is recent enough.
 
 mod cache;
 mod claim;
@@ -63,23 +63,23 @@ use crate::{
     state::AttemptResult,
 };
 
-/// The name of the job's description among its files.
+/// The job's description among its files.
 pub(crate) const DESCRIPTION: &str = "description.json";
-/// How long one request for a batch waits at the queue.
+/// How long a request for a batch waits at the queue.
 const TAKE: Duration = Duration::from_secs(2);
 /// How often the worker reads the control record and the queue's clock.
 pub(crate) const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
-/// The number of pulls that wait at the same time, each with the right to send. More than one hides the delay of the connection.
+/// The number of concurrent pulls, each with the right to send. More than one hides the network latency.
 const PULLS: usize = 8;
 /// The pause after a failed call to the queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
-/// A slot of the shared rate can be used until this time after it, since the use of several old ones would be a burst.
+/// How long a slot of the shared rate stays usable, since using several old slots would cause a burst.
 const SLOT_LIFE: Duration = Duration::from_millis(250);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
-/// The number of events that wait for a slow reader; beyond it, events are dropped.
+/// The number of events buffered for a slow reader; beyond it, events are dropped.
 const EVENTS: usize = 256;
-/// The rate of the local gate, which only bounds the requests in flight, retries and failures: the rate is shared.
+/// The rate of the local gate, which limits only requests in flight, retries and failures: the rate itself is shared.
 const UNLIMITED: f64 = 1e9;
 
 /// A running worker. Dropping this value doesn't stop it.
@@ -87,10 +87,11 @@ const UNLIMITED: f64 = 1e9;
 pub struct Worker(Handle<WorkerEvent, WorkerReport>);
 
 impl Worker {
-    /// Starts a worker for one job on the current tokio runtime. It waits until the job's coordinator has uploaded the job, keeps the job's files in a
-    /// folder of its own below `cache`, and ends with the job. When it ends, it deletes the files unless another worker uses them, or it is [idle](WorkerEnding::Idle).
+    /// Starts a worker for one job on the current tokio runtime. It waits until the coordinator has uploaded the job, stores the job's files in their
+    /// own folder in `cache`, and ends with the job. At the end, it deletes the files, unless another worker uses them or it ends
+    /// [idle](WorkerEnding::Idle).
     ///
-    /// The client should be built with [`RateLimit::Off`](idempost::call::RateLimit::Off): the workers share the job's rate.
+    /// Build the client with [`RateLimit::Off`](idempost::call::RateLimit::Off): the workers share the job's rate.
     pub fn start(
         backend: impl Backend,
         client: &Client,
@@ -114,23 +115,22 @@ impl Worker {
         }))
     }
 
-    /// Deletes the files in `cache` of jobs that aren't among the running ones: those that workers have left idle, or were killed while they used
-    /// them. Blocks.
+    /// Deletes the files in `cache` of jobs that aren't in `running`: files left behind by workers that ended idle or were killed. Blocks.
     pub fn delete_ended(cache: impl AsRef<Path>, running: &[RunningJob]) {
         cache::delete_ended(cache.as_ref(), |job| running.iter().any(|running| running.id == job));
     }
 
-    /// Returns the next event, or `None` when the worker has stopped. The worker drops events for a slow reader.
+    /// Returns the next event, or `None` when the worker has stopped. If the reader is slow, the worker drops events.
     pub async fn next(&mut self) -> Option<WorkerEvent> {
         self.0.next().await
     }
 
-    /// Stops once the requests in flight have finished. Sends no others; batches that wait for a retry return to the queue.
+    /// Stops once the requests in flight have finished. No more requests are sent; batches waiting for a retry return to the queue.
     pub fn stop(&self) {
         self.0.stop(Stop::Drain);
     }
 
-    /// Stops at once. The queue delivers the batches in flight to other workers when their leases expire.
+    /// Stops immediately. The queue delivers the batches in flight to other workers when their leases expire.
     pub fn abort(&self) {
         self.0.stop(Stop::Abort);
     }
@@ -138,13 +138,13 @@ impl Worker {
     /// Waits until the worker stops, and returns what it did.
     ///
     /// # Errors
-    /// [`BulkError::Account`] if the job belongs to another account; no batch was taken. The job can't be read.
+    /// [`BulkError::Account`] if the job belongs to another account; no batch was taken. Also fails if the job can't be read.
     pub async fn finish(self) -> Result<WorkerReport> {
         self.0.finish().await
     }
 }
 
-/// What a worker starts with.
+/// A worker's initial state.
 struct Start<B, S> {
     backend: Arc<B>,
     sender: S,
@@ -155,7 +155,7 @@ struct Start<B, S> {
     events: mpsc::Sender<WorkerEvent>,
 }
 
-/// What the deliveries of a worker share.
+/// State shared by a worker's deliveries.
 struct Shared<B, S> {
     backend: Arc<B>,
     sender: S,
@@ -173,7 +173,7 @@ struct Shared<B, S> {
     rejections: Rejections,
     /// When the service last responded without a failure.
     responded: Mutex<Option<Instant>>,
-    /// When the last batch was leased, or else the worker joined the job.
+    /// When the last batch was leased, or when the worker joined the job.
     leased: Mutex<Instant>,
 }
 
@@ -235,7 +235,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
         Ok(shared.report(ending?))
     }
 
-    /// Looks for the job, and at the queue's clock.
+    /// Reads the job's control record and the queue's clock.
     async fn look(&self) -> Result<Option<(Control, Duration)>, QueueError> {
         let Some((control, _)) = load_control(&*self.backend).await? else { return Ok(None) };
         let now = self.backend.now().await?;
@@ -247,7 +247,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
         Ok(Some((control, now)))
     }
 
-    /// Waits for the job and joins it, or returns how it ended.
+    /// Waits for the job and joins it, or returns how the worker ended.
     async fn join(&self) -> Result<Result<Joined, WorkerEnding>> {
         let mut reported = None;
         loop {
@@ -304,16 +304,16 @@ impl<B: Backend, S: Sender> Start<B, S> {
     }
 }
 
-/// A job that a worker takes part in.
+/// A job that a worker has joined.
 struct Joined {
     control: Control,
     plan: Arc<Plan>,
     clock: Arc<Clock>,
-    /// As long as it is open, the job's files stay.
+    /// The job's files aren't deleted while this is open.
     cached: File,
 }
 
-/// Lets the coordinator see that the job has a worker.
+/// Signals to the coordinator that the job has a worker.
 async fn attend(backend: &impl Backend) {
     loop {
         // It ends when the connection does.
@@ -342,7 +342,7 @@ async fn follow<B: Backend>(
                 if let Some((found, _)) = found {
                     let (ours, theirs) = (control.borrow().account.salt.clone(), &found.account.salt);
                     if ours != *theirs {
-                        // Another job under the same name, perhaps from another account: the one that the worker has joined is gone.
+                        // The job's name now belongs to another job, perhaps in another account: the job that the worker joined no longer exists.
                         control.send_modify(|control| control.state = ControlState::Canceled);
                         return;
                     }
@@ -362,9 +362,9 @@ async fn follow<B: Backend>(
     }
 }
 
-/// What the worker does next.
+/// The worker's next step.
 enum Step {
-    /// Send this batch, in this slot of the shared rate unless it has passed.
+    /// Send this batch, in this slot of the shared rate unless the slot has expired.
     Deliver(Lease, Permit, Option<Duration>),
     /// Leave the job.
     Leave(WorkerEnding),
@@ -385,7 +385,7 @@ async fn work<B: Backend, S: Sender>(
             break;
         }
         if stopping {
-            // Pulls that are open end.
+            // Open pulls end here.
             steps.clear();
         } else {
             let free = shared.options.concurrency - deliveries.len().min(shared.options.concurrency);
@@ -430,7 +430,7 @@ async fn work<B: Backend, S: Sender>(
 }
 
 impl<B: Backend, S: Sender> Shared<B, S> {
-    /// Waits for the next batch: first for the right to send, then for the batch.
+    /// Waits for the next batch: first for the right to send, then for the batch itself.
     async fn step(&self) -> Step {
         let mut control = self.control.clone();
         loop {
@@ -443,7 +443,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     return Step::Leave(WorkerEnding::Idle);
                 }
                 ControlState::Paused => {
-                    // It ends only with the worker.
+                    // This ends only with the worker.
                     if control.changed().await.is_err() {
                         return Step::Leave(WorkerEnding::Stopped);
                     }
@@ -491,7 +491,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         self.control.borrow().state == ControlState::Running
     }
 
-    /// Resolves when the worker stops, or the job no longer runs.
+    /// Resolves when the worker stops or the job is no longer running.
     async fn interrupted(&self) {
         let mut control = self.control.clone();
         tokio::select! {
@@ -506,7 +506,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         }
     }
 
-    /// Returns whether the service responded lately, to any batch of this worker.
+    /// Returns whether the service has responded recently, to any of this worker's batches.
     fn is_responsive(&self) -> bool {
         let responded = self.responded.lock().unwrap_or_else(PoisonError::into_inner);
         responded.is_some_and(|responded| responded.elapsed() < RECENT)

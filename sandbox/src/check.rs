@@ -1,16 +1,16 @@
-//! The check of a mail: problems that recipients would see, as findings with stable codes.
+//! Checks a mail for problems that recipients would see, and reports them as findings with stable codes.
 //!
-//! It is a function of the message, of linear cost, without network, clock or account. Results of requested links are an input.
+//! The check is a function of the message, with linear cost and without network, clock or account. The results of requested links are passed in.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `rules` | the table of codes, with severities and sentences |
-//! | `findings` | findings and their places |
+//! | `findings` | findings and their positions |
 //! | `message` | the parts; headers, sizes and character sets |
 //! | `document`, `css` | walks through the HTML and its styles |
 //! | `support` | HTML and CSS that mail clients don't support |
 //! | `links`, `leftovers` | URLs; placeholders, missing values and dummy text |
-//! | `targets` | the links that may be requested, and the findings about those that were |
+//! | `targets` | the links that may be requested, and the findings about requested ones |
 
 mod css;
 mod document;
@@ -44,7 +44,7 @@ pub use self::support::{Family, FeatureSupport};
 pub(crate) use self::targets::Outcome;
 pub use self::targets::{LinkReport, LinkState, RequestedLink};
 
-/// The result of the check of one mail.
+/// The result of checking one mail.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// Always `check`.
@@ -75,7 +75,7 @@ pub struct Sizes {
     pub images: usize,
 }
 
-/// The names of all HTML and CSS features in [`Report::features`].
+/// Returns the names of all HTML and CSS features in [`Report::features`].
 pub fn features() -> impl Iterator<Item = &'static str> + Clone {
     support::names()
 }
@@ -106,13 +106,13 @@ pub(crate) fn examine(raw: &[u8]) -> Examined {
     examine_parts(parts, findings)
 }
 
-/// Whether a header shows that this is a message: the parser accepts any text.
+/// Returns whether this header shows that the text is a message: the parser accepts any text.
 fn is_known(header: &str) -> bool {
     let known = ["from", "to", "subject", "date", "message-id", "mime-version", "content-type"];
     known.iter().any(|known| header.eq_ignore_ascii_case(known))
 }
 
-/// Checks a mail that isn't a message yet. `unsubscribe` is its `List-Unsubscribe`, whose links aren't requested.
+/// Checks a mail that isn't a message yet. `unsubscribe` is its `List-Unsubscribe` value, whose links aren't requested.
 pub(crate) fn examine_bodies(
     subject: &str,
     html: Option<&str>,
@@ -122,7 +122,7 @@ pub(crate) fn examine_bodies(
     examine_parts(Parts::of_bodies(subject, html, text, unsubscribe), Findings::default())
 }
 
-/// A checked mail, with links that can still be requested.
+/// A checked mail, whose links can still be requested.
 #[derive(Clone)]
 pub(crate) struct Examined {
     parts: Parts,
@@ -132,17 +132,17 @@ pub(crate) struct Examined {
 }
 
 impl Examined {
-    /// The links to request: distinct, not too many, and none that may unsubscribe the recipient.
+    /// Returns the links to request: distinct, limited in number, and without links that may unsubscribe the recipient.
     pub(crate) fn links(&self) -> Vec<Url> {
         self.targets.urls()
     }
 
-    /// The result without requests.
+    /// Returns the result without link requests.
     pub(crate) fn finish(self) -> Report {
         self.report(None)
     }
 
-    /// The result, with the results of the requests.
+    /// Returns the result, including the outcomes of the link requests.
     pub(crate) fn finish_with(mut self, outcomes: HashMap<Url, Outcome>) -> Report {
         let links = std::mem::take(&mut self.targets).finish(outcomes, &mut self.findings);
         self.report(Some(links))
@@ -190,7 +190,7 @@ fn rule(kind: Leftover) -> &'static Rule {
     }
 }
 
-/// The rules about the text part alone.
+/// Applies the rules about the text part alone.
 fn in_text(text: &str, findings: &mut Findings) {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -204,12 +204,12 @@ fn in_text(text: &str, findings: &mut Findings) {
     }
 }
 
-/// The rules about the HTML that concern neither links nor support.
+/// The rules about the HTML other than links and client support.
 #[derive(Default)]
 struct Page {
-    /// The distinct words of its text, in lower case.
+    /// The distinct words in its text, in lower case.
     words: HashSet<String>,
-    /// The letters and digits of its text.
+    /// The number of letters and digits in its text.
     letters: usize,
     images: usize,
     has_language: bool,
@@ -299,7 +299,7 @@ impl Page {
             return;
         }
         let own: HashSet<_> = words(text).collect();
-        // Among few words, one that differs would be a large share.
+        // Among few words, a single different one would be a large share.
         if self.words.len() >= 20 && own.len() >= 3 && own.intersection(&self.words).count() * 4 < own.len() {
             say(&rules::TEXT_DIFFERS);
         }
@@ -310,7 +310,7 @@ fn is_data(url: &str) -> bool {
     url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
 }
 
-/// The words of at least three letters, in lower case.
+/// Returns the words with at least three letters, in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|char: char| !char.is_alphanumeric());
     words.filter(|word| word.chars().nth(2).is_some()).map(str::to_lowercase)

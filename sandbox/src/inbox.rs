@@ -1,28 +1,28 @@
 //! The inbox page and its data: captured and received emails as JSON, their checks and changes.
 //!
-//! These routes aren't part of the service: they are neither rate limited nor logged, and exempt from scripted faults. A tenant is named by its
-//! API key in `Authorization`, as everywhere, or by its account ID; read-only routes also accept `?key=`, since frames, downloads and event
-//! streams can't send a header. The pages of shared emails need no key.
+//! These routes aren't part of the service: they are neither rate limited nor logged, and scripted faults don't apply to them. As everywhere, an API
+//! key in `Authorization` selects a tenant; so does its account ID. Read-only routes also accept `?key=`, since frames, downloads and event streams
+//! can't send a header. The pages of shared emails need no key.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `routes` | the route table |
 //! | `page`, `page/` | the page itself: static files, which request everything else |
-//! | `view` | accounts, and lists without a file of their own |
+//! | `view` | accounts, and lists without a separate file |
 //! | `live` | server-sent events |
 //! | `mail`, `mail/…` | the details of an email; its HTML as an isolated document, and the remote images in it |
-//! | `images`, `remote` | loading the remote images of an email on request |
+//! | `images`, `remote` | loads an email's remote images on request |
 //! | `search` | the search language of these lists |
-//! | `messages`, `received`, `export` | lists of emails, and reception |
+//! | `messages`, `received`, `export` | lists of emails, and receiving |
 //! | `mailpit` | the API of Mailpit under `/api/v1` |
 //! | `openapi` | the contracts of the service and of these routes |
 //! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
 //! | `check` | the check of an email, and of its links on request |
-//! | `unsent` | emails that are waiting, failed or canceled |
+//! | `unsent` | scheduled, queued, failed and canceled emails |
 //! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
 //! | `shared` | the pages of shared emails |
-//! | `release` | release of an email to a real server |
+//! | `release` | releases an email to a real server |
 
 mod check;
 mod export;
@@ -59,12 +59,12 @@ use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::paging::{Mode, Page, Window};
 use idempost_reference_server::wire::problem::Problem;
 
-/// The folder in a path of mails.
+/// Returns the folder in a mail's path.
 fn folder(call: &Call<'_>) -> Folder {
     if call.parameter(0) == "messages" { Folder::Sent } else { Folder::Received }
 }
 
-/// Reads the page that a request selects, mode A. `after_id` is `before`, named for clients that request newer mails.
+/// Reads the page that a request selects, mode A. `after_id` corresponds to `before`, renamed for clients that request newer mails.
 fn window(call: &Call<'_>) -> Result<Window, Problem> {
     let pairs = form_urlencoded::parse(call.query().unwrap_or_default().as_bytes())
         .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
@@ -72,7 +72,7 @@ fn window(call: &Call<'_>) -> Result<Window, Problem> {
     Window::read(Some(&parameters), Mode::A)
 }
 
-/// One page of the matching mails. A search runs without the lock of the mails and stops when the client disconnects.
+/// Returns one page of the matching mails. A search runs without the lock of the mails and stops when the client disconnects.
 fn matching_page<T: StoredMail + Searchable>(
     call: &AccountCall<'_>,
     mails: &Mutex<Mails<T>>,

@@ -1,7 +1,7 @@
-//! The sandbox of idempost: the reference server with a user interface, for tests in any language.
+//! The idempost sandbox: the reference server with a user interface, for tests in any language.
 //!
-//! It is the service of [`idempost_reference_server`] with the inbox page, the check of mails, Mailpit's API, SMTP, and state that survives a
-//! restart. `idempost sandbox serve` runs it for days. Rust tests that need none of that can depend on the reference server alone, which
+//! It extends the service of [`idempost_reference_server`] with the inbox page, the mail check, Mailpit's API, SMTP, and state that survives a
+//! restart. `idempost sandbox serve` is designed to run for days. Rust tests that need none of that can depend on the reference server alone, which
 //! compiles in half the time.
 //!
 //! ```
@@ -16,7 +16,7 @@
 //!
 //! | module, bottom to top | contents |
 //! |---|---|
-//! | [`check`] | the check of a mail: what mail clients support, links, size, placeholders left over |
+//! | [`check`] | the mail check: mail client support, links, size, leftover placeholders |
 //! | `inbox` | the inbox page and its data; Mailpit's API |
 //! | `routes` | the routes of the sandbox |
 //! | [`persistence`] | state that survives a restart |
@@ -46,7 +46,7 @@ pub fn service(settings: Settings) -> Arc<Service> {
     Service::with_routes(settings, &routes::ROUTES)
 }
 
-/// Starts a sandbox with an empty state on 127.0.0.1, behind `hyper`. It stops when the result is dropped.
+/// Starts a sandbox with an empty state on 127.0.0.1, using `hyper`. It stops when the returned value is dropped.
 ///
 /// # Panics
 /// If no socket can be bound on 127.0.0.1.

@@ -1,16 +1,16 @@
 //! State that survives a restart: `idempost sandbox serve --data DIR`.
 //!
-//! The service always responds from memory. A writer saves changes to one file, several times a second and each time in one transaction, so
-//! that a killed process loses at most the changes of about the last second (or of the last two writes, on a slower disk), and the file is
-//! always consistent. Requests that outpace the writer wait for it (`backlog.rs`). The file is a [`redb`] database: after a crash the last
-//! transaction is complete, its checksums detect damage, and its lock excludes a second process. Each write appends all of its records in a
-//! few large values (`segment.rs`), since a value of the database costs more than a record; later writes copy what is still in use out of the
-//! oldest ones, in slices, and delete them (`index.rs`). Records are MessagePack with field names, so that a later version may add fields.
+//! The service always responds from memory. A writer saves changes to one file, several times a second and each time in one transaction, so a killed
+//! process loses at most the changes of about the last second (or of the last two writes, on a slower disk), and the file is always consistent.
+//! Requests that outpace the writer wait for it (`backlog.rs`). The file is a [`redb`] database: after a crash the last transaction is complete,
+//! checksums detect damage, and a lock excludes a second process. Each write appends all of its records in a few large values (`segment.rs`), since a
+//! database value costs more than a record; later writes gradually copy the records still in use out of the oldest values, and delete these values
+//! (`index.rs`). Records are MessagePack with field names, so that a later version may add fields.
 //!
-//! Persisted are sent, captured and received emails, all resources of all tenants, OAuth grants with the key that signs their tokens,
-//! idempotency keys, what tenants have used of their quotas, scheduled jobs, and a clock that was moved.
-//! Not persisted are recorded requests and logs, faults, pending authorization requests, attachments that were being fetched, and the files
-//! of contact imports: such an email or unfinished import has failed.
+//! Persisted are sent, captured and received emails, all resources of all tenants, OAuth grants and the key that signs their tokens, idempotency
+//! keys, quota usage, scheduled jobs, and changes to the sandbox's clock.
+//! Not persisted are recorded requests and logs, faults, pending authorization requests, attachments being fetched, and the files of contact imports.
+//! After a restart, the affected emails and unfinished imports have failed.
 
 mod batch;
 mod index;
@@ -40,14 +40,14 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 /// The delay between a failed write and the next attempt.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// Why the state could not be persisted or restored.
+/// An error while persisting or restoring the state.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PersistenceError {
-    /// Another process has locked it.
+    /// Another process has locked the folder.
     #[error("another sandbox is using it")]
     InUse,
-    /// A later version wrote it.
+    /// It was written by a later version of this program.
     #[error(
         "it was written by a newer version of this program (format {found}; this version supports formats up to {known})"
     )]
@@ -57,7 +57,7 @@ pub enum PersistenceError {
         /// The newest supported format.
         known: u64,
     },
-    /// An older version of this program wrote it, with a different format of emails. It was left unchanged.
+    /// It was written by an older version of this program, with a different email format. It was left unchanged.
     #[error(
         "it was written by an older version of this program (format {found}; this version supports format {known})"
     )]
@@ -92,10 +92,10 @@ struct Shared {
 
 /// Restores the service from this folder, and persists its state there. The folder is created if it doesn't exist.
 ///
-/// `on_status` is called when writing fails, and when it succeeds again; the service continues meanwhile.
+/// `on_status` is called when writing fails, and when it succeeds again; the service keeps running in the meantime.
 ///
 /// # Errors
-/// Fails if the folder can't be used. Nothing in it is changed then.
+/// Fails if the folder can't be used. In that case, nothing in it is changed.
 pub fn open(
     folder: &Path,
     settings: Settings,
@@ -108,7 +108,7 @@ pub fn open(
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
     let known = Known::new(&store.tenants()?);
-    // The first write deletes evicted ones on disk.
+    // The first write deletes the evicted ones on disk.
     service.state().tenants.order();
     let mut writer = Writer {
         folder: folder.to_owned(),
@@ -121,14 +121,14 @@ pub fn open(
         shared: Arc::clone(&shared),
         on_status: Box::new(on_status),
     };
-    // The restored state is written before the first request.
+    // Writes the restored state before the first request.
     service.state().snapshot_lock.touch();
     writer.write();
     let thread = std::thread::Builder::new().name("persistence".to_owned()).spawn(move || writer.run())?;
     Ok((service, Persistence { shared, thread: Some(thread) }))
 }
 
-/// Creates the folder with access for its owner only: it contains keys and emails.
+/// Creates the folder, accessible only to its owner because it contains keys and emails.
 fn make(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -169,10 +169,10 @@ impl std::fmt::Debug for Persistence {
 /// Called when writing fails, and when it succeeds again.
 type StatusCallback = dyn Fn(Result<(), &PersistenceError>) + Send;
 
-/// The thread that writes.
+/// The writer thread.
 struct Writer {
     folder: PathBuf,
-    /// `None` after a failure: a database that has failed must be reopened.
+    /// `None` after a failure, since the database must then be reopened.
     store: Option<Store>,
     /// After a failure, the time of the next attempt.
     retry_at: Option<Instant>,
@@ -210,7 +210,7 @@ impl Writer {
         }
     }
 
-    /// Returns false once the service was dropped.
+    /// Writes pending changes. Returns false once the service has been dropped.
     fn write(&mut self) -> bool {
         let Some(service) = self.service.upgrade() else { return false };
         if self.retry_at.is_some_and(|at| Instant::now() < at) {
@@ -258,7 +258,7 @@ impl Writer {
             batch = Batch::collect(service, &mut self.known);
             state.snapshot_lock.backlog().begin_write();
         } else if is_last {
-            // Reads also count as uses of their accounts.
+            // Reads count as uses of their accounts, too.
             batch.uses(&state.tenants.all(), &mut self.known);
         }
         let mut clock = Vec::new();
@@ -272,7 +272,7 @@ impl Writer {
     }
 }
 
-/// Even after a panic: nothing may wait for a writer that has ended.
+/// Runs even after a panic: nothing may wait for a writer that has ended.
 impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(service) = self.service.upgrade() {

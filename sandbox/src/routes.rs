@@ -1,4 +1,4 @@
-//! The routes of the sandbox: those of the service, of the inbox page, and of Mailpit's API.
+//! The sandbox's routes: the service, the inbox page, and Mailpit's API.
 
 use std::sync::LazyLock;
 

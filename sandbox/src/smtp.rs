@@ -1,9 +1,9 @@
 //! The SMTP listener (RFC 5321), for programs that send email by SMTP.
 //!
-//! With `AUTH` it is the service's submission server: a message becomes a sent email of the tenant whose API key is the password, with the
-//! validation of `POST /emails`. With the user `inbound` it becomes a received email of that tenant, and without `AUTH` one of the tenant
-//! of [`Options::key`]. TLS is available for clients that require it, by `STARTTLS` (RFC 3207) or implicitly
-//! (RFC 8314); the listener uses only the machine's own address, like the rest of the sandbox.
+//! With `AUTH`, it is the service's submission server: a message becomes a sent email of the tenant whose API key is the password, with the
+//! validation of `POST /emails`. With the user `inbound`, it becomes a received email of that tenant; without `AUTH`, a received email of the tenant
+//! of [`Options::key`]. TLS is available for clients that require it, through `STARTTLS` (RFC 3207) or implicitly (RFC 8314). Like the rest of the
+//! sandbox, the listener uses only the machine's own address.
 
 mod data;
 mod http;
@@ -33,9 +33,9 @@ use idempost_reference_server::state::faults::Wire;
 const MAX_CONNECTIONS: usize = 100;
 /// The idle timeout for reading (RFC 5321, 4.5.3.2.7) and for writing.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
-/// The timeout of a TLS handshake.
+/// The timeout for a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The time for open connections to finish after `stop`.
+/// How long open connections may take to finish after `stop`.
 const GRACE: Duration = Duration::from_secs(2);
 /// Messages of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
@@ -54,7 +54,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options without TLS. Messages without `AUTH` are received by the tenant of this API key.
+    /// Creates options without TLS. The tenant of this API key receives messages without `AUTH`.
     pub fn new(key: impl Into<String>) -> Self {
         Self { key: key.into(), tls: None, implicit_tls: false }
     }
@@ -63,7 +63,7 @@ impl Options {
 /// Serves until `stop` is ready.
 ///
 /// # Errors
-/// None at present; a failed `accept` is retried.
+/// Currently none; a failed `accept` is retried.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -86,7 +86,7 @@ pub async fn serve(
                         // A client that disconnects without `QUIT` isn't an error.
                         let _ = match permit {
                             Some(_) => accept(stream, service, &options, stopped).await,
-                            // The client can't read a plain-text reply before the handshake.
+                            // The client couldn't read a plain-text reply before the handshake.
                             None if options.implicit_tls => Ok(()),
                             None => reject(stream).await,
                         };
@@ -132,7 +132,7 @@ async fn accept(
 /// Serves one connection, from the greeting to its end.
 ///
 /// # Errors
-/// The connection failed.
+/// The connection fails.
 pub async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     service: Arc<Service>,
@@ -232,7 +232,7 @@ async fn run_session(
     stream.shutdown().await
 }
 
-/// Waits this long. Returns false if the listener stops meanwhile.
+/// Waits for this time. Returns false if the listener stops first.
 async fn delay(by: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
     tokio::select! {
         () = tokio::time::sleep(by) => true,
@@ -240,7 +240,7 @@ async fn delay(by: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
     }
 }
 
-/// Reads without a reply until the client disconnects or the listener stops.
+/// Reads without replying until the client disconnects or the listener stops.
 async fn stall(mut stream: Box<dyn Stream>, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
     let mut sink = tokio::io::sink();
     tokio::select! {

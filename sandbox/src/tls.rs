@@ -1,6 +1,7 @@
-//! TLS for the listeners that support it: with a given certificate, or with a self-signed one, generated per run.
+//! TLS for the listeners that support it, with a given certificate or one that is generated and self-signed at each start.
 //!
-//! The latter isn't trusted in advance: a client that verifies the server compares the fingerprint, which the sandbox prints at startup.
+//! Clients don't trust a self-signed certificate in advance: to verify the server, compare its fingerprint with the one the sandbox prints at
+//! startup.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 /// The names and addresses in the certificate.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// A certificate with its server configuration. Clones share it.
+/// A certificate and its server configuration. Clones share both.
 #[derive(Clone)]
 pub struct Tls {
     pub(super) acceptor: TlsAcceptor,
@@ -28,7 +29,7 @@ impl Tls {
     /// Generates a key, and a self-signed certificate for this machine.
     ///
     /// # Errors
-    /// Fails if the cryptography fails, which happens only without random numbers.
+    /// Fails if random numbers are unavailable.
     pub fn self_signed() -> io::Result<Self> {
         let made = rcgen::generate_simple_self_signed(NAMES.map(str::to_owned)).map_err(io::Error::other)?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -36,7 +37,7 @@ impl Tls {
         Ok(Self { self_signed: Some(made.cert.pem().into()), ..tls })
     }
 
-    /// Reads a certificate, which its chain may follow, and its private key, both in PEM.
+    /// Reads a certificate, optionally followed by its chain, and its private key, both in PEM format.
     ///
     /// # Errors
     /// Fails if there is no certificate or no key, or if they don't match.
@@ -58,17 +59,17 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificate, self_signed: None })
     }
 
-    /// The certificate in PEM, if it is self-signed: what a client must trust.
+    /// Returns the certificate in PEM format if it is self-signed, so that clients can trust it.
     pub fn self_signed_pem(&self) -> Option<&str> {
         self.self_signed.as_deref()
     }
 
-    /// The certificate, DER-encoded.
+    /// Returns the DER-encoded certificate.
     pub fn certificate(&self) -> &[u8] {
         &self.certificate
     }
 
-    /// The SHA-256 fingerprint of the certificate in the usual format: `AB:CD:…`, 32 bytes.
+    /// Returns the certificate's SHA-256 fingerprint in the usual format: 32 bytes as `AB:CD:…`.
     pub fn fingerprint(&self) -> String {
         let bytes = Sha256::digest(&self.certificate);
         bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")

@@ -5,7 +5,7 @@
 //! | module | contains |
 //! |---|---|
 //! | `credentials`, `scope` | the credential of a client; the scopes of an access token |
-//! | `fingerprint` | which account a credential belongs to, without the credential |
+//! | `fingerprint` | account fingerprints: which account a credential belongs to, without revealing the credential |
 //! | `oauth` | the authorization code flow with PKCE, the device flow, the token endpoint, registration and revocation |
 //! | `redirect_listener` | a loopback server that receives the browser's redirect |
 //! | `record`, `store` | the stored record of a login, the contract of token stores, and stores in memory and in a file |

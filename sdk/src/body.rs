@@ -1,4 +1,4 @@
-//! A replayable request body: a list of chunks, each bytes, a file or a stream; attachments are Base64-encoded while they are sent.
+//! A replayable request body: a list of chunks, each consisting of bytes, a file or a stream. Attachments are Base64-encoded while they are sent.
 //!
 //! The length is known before the first byte is sent, so the request has a `Content-Length` and the service can reject it early.
 //! A second attempt sends the same bytes as the first or fails, as an idempotency key requires.
@@ -37,7 +37,7 @@ enum Chunk {
 }
 
 impl Chunk {
-    /// The length on the wire, in bytes.
+    /// Returns the length on the wire, in bytes.
     fn len(&self) -> u64 {
         let (len, encoded) = match self {
             Self::Plain(bytes) => (bytes.len() as u64, false),
@@ -49,7 +49,7 @@ impl Chunk {
     }
 }
 
-/// A part of a body, as [`Preview`](crate::call::Preview) shows it.
+/// A part of a body, as shown in a [`Preview`](crate::call::Preview).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyPart {
@@ -57,7 +57,7 @@ pub enum BodyPart {
     Text(Bytes),
     /// The content of an attachment, Base64-encoded when it is sent.
     Encoded {
-        /// The attachment's index, counted from 0 over those that carry content.
+        /// The attachment's index, from 0, among the attachments with content.
         attachment: usize,
         /// The content's size before Base64, in bytes.
         bytes: u64,
@@ -112,7 +112,7 @@ impl Body {
         self.len == 0
     }
 
-    /// Returns the whole body if it is held in memory in one piece, as it is without attachments.
+    /// Returns the whole body if it is held in memory in one piece, as bodies without attachments are.
     pub fn as_bytes(&self) -> Option<Bytes> {
         match self.chunks.as_slice() {
             [] => Some(Bytes::new()),
@@ -121,11 +121,11 @@ impl Body {
         }
     }
 
-    /// Returns the body from its first byte, in pieces of at most 128 KiB, by which a transport measures progress. Files and streams are read
-    /// while they are sent.
+    /// Returns the body from its first byte, in pieces of at most 128 KiB, so that a transport can measure progress. Files and streams are read while
+    /// they are sent.
     ///
     /// # Errors
-    /// A file can't be read, or has changed since it was attached; a stream failed, or its length isn't the promised one.
+    /// A file can't be read, or has changed since it was attached; or a stream failed, or isn't as long as stated.
     pub fn stream(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
         let chunks = self.chunks.clone().into_iter();
         stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
@@ -151,9 +151,9 @@ impl Body {
         })
     }
 
-    /// Changes a JSON body; encoded content stays where it is, and isn't read.
+    /// Changes a JSON body. Encoded content stays in its position and isn't read.
     pub(crate) fn edit_json(&self, change: impl FnOnce(&mut Value)) -> serde_json::Result<Self> {
-        // A placeholder for content. It is random, so nothing else in the body can be equal to it.
+        // A placeholder for content. It is random, so nothing else in the body equals it.
         let mark = format!("{:032x}", rand::random::<u128>());
         let (mut text, mut contents) = (Vec::new(), Vec::new());
         for chunk in &self.chunks {
@@ -218,7 +218,7 @@ impl OpenChunk {
         let (piece, encoded) = match self {
             Self::Memory { bytes, encoded } => (next_piece(bytes), *encoded),
             Self::File { file, encoded } => (file.next().await?, *encoded),
-            // Only the last piece can need padding in Base64.
+            // Only the last piece can need Base64 padding.
             Self::Stream { stream, encoded } => {
                 (stream.next(if *encoded { 3 } else { 1 }, CHUNK).await?, *encoded)
             }
@@ -227,7 +227,7 @@ impl OpenChunk {
     }
 }
 
-/// Takes the next piece of bytes in memory.
+/// Takes the next piece of in-memory bytes.
 fn next_piece(bytes: &mut Bytes) -> Option<Bytes> {
     (!bytes.is_empty()).then(|| bytes.split_to(bytes.len().min(CHUNK)))
 }
@@ -304,7 +304,7 @@ mod tests {
             let pieces: Vec<_> = content.chunks(piece).map(Bytes::copy_from_slice).collect();
             // An empty piece isn't the end.
             let pieces: Vec<_> = pieces.into_iter().chain([Bytes::new()]).collect();
-            // It must not be polled again after its end.
+            // It must not be polled again after it has ended.
             let open = move || {
                 stream::unfold(pieces.clone().into_iter(), |mut left| async {
                     Some((Ok(left.next()?), left))

@@ -1,4 +1,4 @@
-//! Time and tasks: tokio's, except in WebAssembly, where tokio has no clock and the host has the timers.
+//! Time and tasks: tokio's, except in WebAssembly, where tokio has no clock and the host provides timers.
 
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -27,7 +27,7 @@ mod wasm {
 
     pub(crate) use web_time::Instant;
 
-    /// The longest time that a timer of the host supports, in milliseconds.
+    /// The longest timer that the host supports, in milliseconds.
     const LONGEST: u32 = i32::MAX as u32;
 
     pub(crate) fn wall() -> SystemTime {
@@ -37,7 +37,7 @@ mod wasm {
     pub(crate) async fn sleep(time: Duration) {
         let begun = Instant::now();
         while let Some(left) = time.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-            // A timer of the host can fire up to a millisecond early.
+            // The host's timers can fire up to a millisecond early.
             let millis = left.as_nanos().div_ceil(1_000_000).min(LONGEST.into()) as u32;
             SendWrapper::new(TimeoutFuture::new(millis)).await;
         }

@@ -1,6 +1,6 @@
 //! Errors: what failed, its outcome for the operation, and what to do about it.
 //!
-//! The first question after an error is [`Error::outcome`]: was the operation executed? The second is [`Error::recovery`]: what has to happen before
+//! The first question after an error is [`Error::outcome`]: was the operation executed? The second is [`Error::recovery`]: what has to change before
 //! it can succeed?
 
 mod api;
@@ -45,14 +45,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// |---|---|---|
 /// | [`Invalid`](Self::Invalid) | no, nothing was sent | correct the input; every problem is listed |
 /// | [`Settings`](Self::Settings) | no, nothing was sent | correct the client's settings |
-/// | [`File`](Self::File) | no | make the file readable, and don't change it during the send |
-/// | [`Write`](Self::Write) | it was a read | make the writer accept the download |
+/// | [`File`](Self::File) | no | make the file readable, and don't change it while it is being sent |
+/// | [`Write`](Self::Write) | it was a read | fix the writer, which failed |
 /// | [`Auth`](Self::Auth) | no, nothing was sent | depends on [`AuthError`]: log in, or retry later |
 /// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow a longer timeout, or send at a lower rate |
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | retry later |
 /// | [`Api`](Self::Api) | no, the service rejected it; after a 408 or 5xx, unknown | depends on [`ApiError::kind`] |
-/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error: that can't send twice |
-/// | [`Decode`](Self::Decode) | yes, but the response could not be read; unknown if it isn't the API's | take its ID from [`DecodeError::id`], retry with the idempotency key, or get the record |
+/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error, which can't send twice |
+/// | [`Decode`](Self::Decode) | yes, but the response couldn't be read; unknown if it isn't the API's | take the ID from [`DecodeError::id`], retry with the idempotency key, or get the record |
 /// | [`Paging`](Self::Paging) | it was a read | report it: the service's pages are inconsistent |
 /// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it is still in progress | wait again |
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ pub enum Error {
     /// The writer of a download failed.
     #[error("the download can't be written")]
     Write(#[source] std::io::Error),
-    /// The client's own rate limit has no slot before the call's deadline; nothing was sent.
+    /// The client's own rate limiter has no slot before the call's deadline; nothing was sent.
     #[error(transparent)]
     RateLimit(RateLimitError),
     /// Nothing reached the service; or, for a read, no complete response arrived.
@@ -86,8 +86,8 @@ pub enum Error {
     /// The request was sent and no complete response arrived: the service may have acted.
     #[error("the outcome is unknown: the request was sent, but no complete response arrived")]
     OutcomeUnknown(#[source] Box<TransportFailure>),
-    /// A 2xx whose body could not be read: the service accepted if the body is visibly the API's; otherwise, a proxy or another service may
-    /// have responded. See [`DecodeError`].
+    /// A 2xx whose body couldn't be read. If the body clearly comes from the API, the service accepted the request; otherwise, a proxy or another
+    /// service may have responded. See [`DecodeError`].
     #[error("{}", .0.headline())]
     Decode(#[source] Box<DecodeError>),
     /// The pages of a list are inconsistent.
@@ -117,8 +117,8 @@ impl Error {
         }
     }
 
-    /// Returns whether the same call can succeed later and, with the same [`idempotency_key`](Self::idempotency_key), can't act twice.
-    /// The client's own retries follow the same rule.
+    /// Returns whether the same call may succeed later and, with the same [`idempotency_key`](Self::idempotency_key), can't act twice. The client's
+    /// own retries follow the same rule.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.retryable,
@@ -149,7 +149,7 @@ impl Error {
         }
     }
 
-    /// Returns the delay that the service requested, or the time until the client's rate limit has a slot.
+    /// Returns the delay that the service requested, or the time until the client's rate limiter has a slot.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Api(error) => error.retry_after(),
@@ -226,7 +226,7 @@ impl From<Problems> for Error {
     }
 }
 
-/// The first problem, and how many more there are.
+/// Returns the first problem, and how many more there are.
 fn first(problems: &Problems) -> String {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
     match problems.len() + problems.omitted() {
@@ -236,7 +236,7 @@ fn first(problems: &Problems) -> String {
     }
 }
 
-/// The client's own rate limit has no slot for a call before its deadline.
+/// The client's own rate limiter has no slot for a call before its deadline.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "the client's rate limit{} has no slot before the deadline (next in {} s); nothing was sent",
@@ -246,7 +246,7 @@ fn first(problems: &Problems) -> String {
 pub struct RateLimitError {
     /// The client's current rate, in requests per second; `None` while the service's limit is unknown.
     pub per_second: Option<f64>,
-    /// The time after which a call made now would be sent.
+    /// The time until a call made now would be sent.
     pub available_in: Duration,
 }
 
@@ -254,10 +254,10 @@ pub struct RateLimitError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingError {
-    /// A page reports that more items follow but has none, so there is no cursor to continue from.
+    /// A page reports that more items follow but is itself empty, so there is no cursor to continue from.
     #[error("the service reported more items, but returned an empty page")]
     EmptyPage,
-    /// A page ends with the same item as an earlier one, so that the list would never end.
+    /// A page ends with the same item as an earlier page, so the list would never end.
     #[error("the service returned a page that ends with the same item as an earlier one: {0}")]
     Repeated(String),
     /// An item has no ID to continue from.

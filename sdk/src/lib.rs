@@ -47,8 +47,8 @@
 //!
 //! # Errors
 //!
-//! All calls fail with [`Error`], whose table lists each variant with the recommended action. After a failed send, [`Error::outcome`] says whether the
-//! service may have accepted it, and [`Error::idempotency_key`] returns the key to retry it with:
+//! All calls fail with [`Error`], whose table lists each variant with the recommended action. After a failed send, [`Error::outcome`] says whether
+//! the service may have accepted it, and [`Error::idempotency_key`] returns the key for retrying it:
 //!
 //! ```no_run
 //! # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
@@ -67,13 +67,13 @@
 //!
 //! # Guarantees
 //!
-//! - **Every send is delivered at most once.** A send carries one idempotency key over all its attempts. Any other request with an unknown
-//!   outcome is retried only if the operation is idempotent.
+//! - **Every send is delivered at most once.** All attempts of a send have the same idempotency key. Any other request with an unknown outcome is
+//!   retried only if the operation is idempotent.
 //! - **All validation errors are reported together**, each with its JSON pointer, before anything is sent: [`Email::check`].
 //! - **Additions to the API don't break the client**: unknown fields and enum values, other 2xx statuses, and both timestamp formats are
 //!   accepted.
-//! - **Large data is streamed**: an [`Attachment::from_file`] or [`from_stream`](Attachment::from_stream) takes constant memory, and
-//!   [`List::stream`] requests one page at a time.
+//! - **Large data is streamed**: [`Attachment::from_file`] and [`from_stream`](Attachment::from_stream) take constant memory, and [`List::stream`]
+//!   requests one page at a time.
 //! - **Webhook requests are verified** over the received bytes and in constant time: [`WebhookVerifier`](webhooks::WebhookVerifier).
 //! - **Secrets never appear** in `Debug` output, errors or `tracing` events.
 //!
@@ -98,14 +98,14 @@
 //! | `gzip` | no | compressed responses: smaller pages of long lists; implies `reqwest` |
 //! | `socks` | no | SOCKS proxies; implies `reqwest` |
 //! | `otel` | no | OpenTelemetry: `traceparent` on requests, and metrics of calls, attempts, waits and refreshes |
-//! | `beta` | no | operations that are in private beta at Resend, which may change them: `Client::inboxes` |
+//! | `beta` | no | operations in private beta at Resend, which may still change: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists, waits and every other future, for programs without an async runtime |
 //! | `testing` | no | the module `testing`: a scripted transport, recorded exchanges, and records from JSON, for unit tests |
 //! | `lettre` | no | `Email::try_from(&message)` for messages of the lettre crate |
 //!
-//! For WebAssembly in JavaScript (`wasm32-unknown-unknown`), use the feature `reqwest` without the default features: requests use the host's
-//! `fetch`, and delays its timers. Redirects are followed there before the call fails, a failed connection counts as [`Outcome::Unknown`], and bodies are held in
-//! memory. Whatever needs files, sockets or threads isn't available: `from_file`, `auth::FileStore`, `ClientBuilder::connect_timeout`,
+//! For WebAssembly in JavaScript (`wasm32-unknown-unknown`), use the feature `reqwest` without the default features: requests use the host's `fetch`,
+//! and delays its timers. There, redirects are followed before the call fails, a failed connection counts as [`Outcome::Unknown`], and bodies are
+//! held in memory. Features that need files, sockets or threads aren't available: `from_file`, `auth::FileStore`, `ClientBuilder::connect_timeout`,
 //! `ReqwestTransport::configured`, `ReqwestTransport::proxy`, and the features `blocking` and `redirect-listener`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,6 +1,6 @@
 //! Validation problems, all reported together with location and rule before anything is sent.
 //!
-//! The limits are those of `docs/specification.md`, Limits. The service may change a limit at any time, so
+//! The limits are listed in `docs/specification.md`, Limits. The service may change a limit at any time, so
 //! [`Call::unchecked`](crate::Call::unchecked) sends the input anyway.
 
 mod address;

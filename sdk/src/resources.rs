@@ -1,7 +1,8 @@
 //! The resources of the API, with one module each.
 //!
-//! Every module has the same files: `operations.rs` contains the handle with its methods and its accessor on [`Client`](crate::Client), `new.rs` the input of a create, `patch.rs`
-//! the input of an update, `record.rs` the records that the service returns. No resource imports another; common types are in `shared`.
+//! All modules contain the same files: `operations.rs` contains the handle, its methods and its accessor on [`Client`](crate::Client); `new.rs`, the
+//! input for creating a record; `patch.rs`, the input for updating one; `record.rs`, the records that the service returns. No resource imports
+//! another; common types are in `shared`.
 
 #[macro_use]
 mod macros;

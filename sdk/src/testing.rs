@@ -1,6 +1,6 @@
 //! Test doubles for applications: a scripted transport, recorded exchanges, and records from JSON (feature `testing`).
 //!
-//! [`ScriptedTransport`] replies to a client's requests from a script, so that a unit test needs neither a server nor a network:
+//! [`ScriptedTransport`] replies to a client's requests according to a script, so a unit test needs neither a server nor a network:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -25,18 +25,17 @@
 //!
 //! With a paused clock (`#[tokio::test(start_paused = true)]`, Tokio's feature `test-util`), retries, delays and timeouts take no time.
 //!
-//! # Why the transport
+//! # Why at the transport
 //!
-//! Other SDKs replace more: google-cloud-rust's clients take a stub that implements a trait per service (`from_stub`), and aws-smithy-mocks
-//! returns the output of an operation. Such a test proves neither what the application sends nor how the client handles the response:
-//! validation, idempotency keys, retries and decoding don't run. A script at the transport runs all of them, needs no trait per resource,
-//! and can be recorded, as with the `dvr` of smithy-rs: a [`Recorder`] writes a [`Recording`] of a real service or of the sandbox, and
-//! [`ScriptedTransport::replay`] replays it.
+//! Other SDKs replace more: google-cloud-rust's clients take a stub that implements a trait per service (`from_stub`), and aws-smithy-mocks returns
+//! an operation's output. Such tests verify neither what the application sends nor how the client handles the response: validation, idempotency keys,
+//! retries and decoding don't run. A script at the transport runs all of them, needs no trait per resource, and can be recorded, as with smithy-rs's
+//! `dvr`: a [`Recorder`] writes a [`Recording`] of a real service or the sandbox, and [`ScriptedTransport::replay`] replays it.
 //!
 //! # Records
 //!
-//! Records are `#[non_exhaustive]`: [`record()`] creates one from JSON, for code that takes a record. One function serves all types, the JSON
-//! is what the service sends (and `--json` of the program prints), and decoding is that of a response. Builders would duplicate every record.
+//! Records are `#[non_exhaustive]`; to test code that takes a record, create one from JSON with [`record()`]. A single function serves all types: the
+//! JSON is what the service sends (and what the CLI prints with `--json`), and it is decoded like a response. Builders would duplicate every record.
 
 mod record;
 mod recorder;

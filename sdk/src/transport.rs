@@ -1,7 +1,7 @@
 //! The interface between the client and the network.
 //!
-//! The rest of the crate implements the service's API; a transport implements HTTP. An application with its own HTTP
-//! stack implements [`Transport`], and so does a test without a network.
+//! The rest of the crate implements the service's API; a transport implements HTTP. Applications with their own HTTP stack implement [`Transport`],
+//! and so do tests without a network.
 
 pub(crate) mod endpoint;
 #[cfg(all(feature = "reqwest", not(target_family = "wasm")))]
@@ -36,10 +36,10 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Sends each request once and returns its response as it arrives.
 ///
-/// An implementation must not follow redirects, must not retry on its own, and must fail with a timeout when the peer makes no progress for
+/// An implementation must not follow redirects or retry on its own, and must fail with a timeout if the peer makes no progress for
 /// [`TransportRequest::idle_timeout`]. Its future, and later the response body, is dropped when a deadline ends the call.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request` once. Resolves when the response head has arrived; the body follows in chunks, decompressed.
+    /// Sends `request` once. Resolves when the response head has arrived; the body follows in decompressed chunks.
     fn send(
         &self,
         request: TransportRequest,
@@ -68,8 +68,8 @@ pub struct TransportRequest {
     pub body: Body,
     /// The maximum time without progress: while sending the body, while waiting for the response, and while receiving it.
     pub idle_timeout: Duration,
-    /// Whether to open a new connection instead of using a pooled one. Token requests require it: if an idle pooled connection breaks, the
-    /// response to a refresh can be lost.
+    /// Whether to open a new connection instead of using a pooled one. Token requests require it: if an idle pooled connection breaks, the response
+    /// to a refresh may be lost.
     pub new_connection: bool,
     pub(crate) upload: Arc<Upload>,
 }
@@ -88,15 +88,15 @@ impl TransportRequest {
         }
     }
 
-    /// Reports that the request has no connection yet, so no byte of it was sent. If a deadline drops the future of
-    /// [`send`](Transport::send) before [`uploaded`](Self::uploaded) is called, the request counts as [`RequestDelivery::NotSent`], and as
-    /// [`RequestDelivery::Unknown`] without this report.
+    /// Reports that the request has no connection yet, so no byte of it has been sent. If a deadline drops the future of [`send`](Transport::send)
+    /// before [`uploaded`](Self::uploaded) is called, the request counts as [`RequestDelivery::NotSent`]; without this report, it would count as
+    /// [`RequestDelivery::Unknown`].
     pub fn connecting(&self) {
         self.upload.connecting();
     }
 
-    /// Reports the number of body bytes sent so far. A transport calls it before it sends them: for progress bars, and after
-    /// [`connecting`](Self::connecting).
+    /// Reports the number of body bytes sent so far, for progress bars and to end [`connecting`](Self::connecting). A transport calls it before it
+    /// sends the bytes.
     pub fn uploaded(&self, sent: u64) {
         self.upload.sent(sent, self.body.len());
     }
@@ -131,7 +131,7 @@ pub(crate) async fn send_until(
     })
 }
 
-/// The error of a request that got no connection within its time limit.
+/// Returns the error of a request that got no connection within its time limit.
 fn unconnected(url: &Url) -> TransportError {
     let error = TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Connect)
         .caused_by("no connection could be established within the time limit");
@@ -141,7 +141,7 @@ fn unconnected(url: &Url) -> TransportError {
     }
 }
 
-/// The host of a URL, with its port if that isn't the default.
+/// Returns the host of a URL, with its port if that isn't the default.
 fn authority(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
@@ -158,7 +158,7 @@ fn authority(url: &Url) -> Option<String> {
 pub enum RequestDelivery {
     /// No byte of the request reached the service: a retry can't act twice.
     NotSent,
-    /// Bytes were sent and no complete response arrived: the service may have acted.
+    /// Bytes were sent but no complete response arrived: the service may have acted.
     Unknown,
 }
 
@@ -171,34 +171,34 @@ pub enum RequestDelivery {
 )]
 #[non_exhaustive]
 pub enum TransportErrorKind {
-    /// The host name could not be resolved, or the connection was refused.
+    /// The host name couldn't be resolved, or the connection was refused.
     Connect,
     /// The peer's certificate isn't trusted, or it doesn't support TLS. A retry doesn't help.
     Tls,
     /// A proxy refused to connect to the service. A retry rarely helps.
     Proxy,
-    /// A timeout passed.
+    /// The request timed out.
     Timeout,
     /// The connection was closed before the response was complete.
     Closed,
     /// The response is larger than the limit.
     TooLarge,
-    /// The body could not be read from its file; the service can't have accepted the incomplete request.
+    /// The body couldn't be read from its file; the service can't have accepted the incomplete request.
     Body,
     /// The proxy is malformed, isn't an HTTP proxy, or requires a password. A retry doesn't help.
     Settings,
-    /// Anything else.
+    /// Any other failure.
     Other,
 }
 
 impl TransportErrorKind {
-    /// Whether the same request can succeed later by itself.
+    /// Returns whether the same request may succeed later without other changes.
     pub(crate) fn is_transient(self) -> bool {
         !matches!(self, Self::Tls | Self::Proxy | Self::TooLarge | Self::Body | Self::Settings)
     }
 }
 
-/// A request without a complete response.
+/// The failure of a request without a complete response.
 #[derive(Debug)]
 pub struct TransportError {
     pub(crate) delivery: RequestDelivery,

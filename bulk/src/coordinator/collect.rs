@@ -1,4 +1,4 @@
-//! Copying the ledger into the journal.
+//! Copies the ledger into the journal.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crate::{
     worker::Effort,
 };
 
-/// The number of records of one request.
+/// The number of records per request.
 const PAGE: usize = 500;
 
 impl<B: Backend> Coordinator<B> {
-    /// Copies what is new in the ledger.
+    /// Copies new ledger records.
     pub(super) async fn collect(&mut self) -> Result<()> {
         let now = self.backend.now().await?;
         let seen = self.memory.seen_until.map_or(Duration::ZERO, Duration::from_millis);
         check_step(seen, now, now).map_err(QueueError::clock)?;
         loop {
-            // A result's intent is older than the result, so it is among the intents that are read after it.
+            // An intent is older than its result, so reading the intents afterwards finds it.
             let results = self.backend.results(self.results, PAGE).await?;
             self.collect_intents().await?;
             self.collect_results(&results, now).await?;
@@ -42,7 +42,7 @@ impl<B: Backend> Coordinator<B> {
             let entries = self.backend.intents(self.intents, PAGE).await?;
             let mut records = Vec::new();
             for entry in &entries {
-                // An unreadable intent is that of a newer version; its batch is as if the ledger had lost it.
+                // An unreadable intent is from a newer version; treat its batch as if the ledger had lost it.
                 if let Ok(intent) = serde_json::from_slice::<Intent>(&entry.payload) {
                     self.intent_records(entry.batch, &intent, &mut records);
                 }
@@ -70,7 +70,7 @@ impl<B: Backend> Coordinator<B> {
             (Some(BatchState::Maybe { .. }), IntentState::NotSent) => records.push(Record::NotSent { batch }),
             (Some(BatchState::Maybe { first_attempt, hash }), IntentState::Open | IntentState::Split) => {
                 let at = UnixMillis(intent.first_attempt);
-                // A later time or another content follows only a withdrawal, which was replaced before it was read.
+                // A later time or different content appears only if the intent was withdrawn and then replaced before it was read.
                 if hash != intent.hash || at > first_attempt {
                     records.push(Record::NotSent { batch });
                     records.push(record);
@@ -118,7 +118,7 @@ impl<B: Backend> Coordinator<B> {
     }
 }
 
-/// Reads the result of a batch. One that doesn't fit the plan proves nothing about its emails.
+/// Decodes the result of a batch. A result that doesn't fit the plan proves nothing about its emails.
 fn result_record(batch: u32, record: &[u8], emails: u16) -> Record {
     let record = Record::from_bytes(record);
     let fits = match &record {

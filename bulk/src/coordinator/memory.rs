@@ -1,4 +1,4 @@
-//! What a coordinator remembers of the queue besides the journal: `queue.json` in the job's folder.
+//! What a coordinator remembers about the queue besides the journal: `queue.json` in the job's folder.
 
 use std::{fs, io, path::Path};
 
@@ -11,18 +11,18 @@ use crate::{
     queue::Identity,
 };
 
-/// What a coordinator remembers of the queue.
+/// What a coordinator remembers about the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Memory {
     /// The generation of the job's data in the queue.
     pub(super) generation: Option<String>,
     /// The ledger and the queue of this generation.
     pub(super) identity: Option<Identity>,
-    /// The last positions that were read.
+    /// The position of the last intent read.
     pub(super) last_intent: u64,
-    /// As above, of results.
+    /// The position of the last result read.
     pub(super) last_result: u64,
-    /// All intents until this time were read, in milliseconds since the Unix epoch by the queue's clock.
+    /// All intents up to this time were read, in milliseconds since the Unix epoch by the queue's clock.
     pub(super) seen_until: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Filling the queue, and restoring what it loses.
+//! Fills the queue and restores what it loses.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::{
     worker::DESCRIPTION,
 };
 
-/// The number of batches that are added before the progress is recorded.
+/// The number of batches added before progress is recorded.
 const CHUNK: u32 = 1_000;
-/// Intents can appear this much later than their time: a worker gives up recording one after a minute.
+/// An intent can appear this much later than its timestamp: a worker stops trying to record one after a minute.
 const MARGIN: Duration = Duration::from_mins(2);
 
 impl<B: Backend> Coordinator<B> {
-    /// Whether all batches have been added.
+    /// Returns whether all batches have been added.
     pub(super) fn is_supplied(&self) -> bool {
         self.control.as_ref().is_some_and(|(control, _)| control.added >= control.batches)
     }
@@ -56,7 +56,7 @@ impl<B: Backend> Coordinator<B> {
         let admitted = self.admit(&control).await?;
         self.backend.follow(&control.generation);
         if self.memory.generation.as_ref() != Some(&control.generation) {
-            // Another coordinator's data, which this one reads from the start.
+            // The queue has another coordinator's data, which this one reads from the start.
             self.memory = Memory { generation: Some(control.generation.clone()), ..Memory::default() };
             self.memory.identity = self.backend.identity().await?;
         }
@@ -74,14 +74,14 @@ impl<B: Backend> Coordinator<B> {
         .await
     }
 
-    /// Checks that the job in the queue belongs to this account: another coordinator may have created it. Returns its account with this
-    /// credential if it has to be added.
+    /// Checks that the job in the queue belongs to this account, since another coordinator may have created it. Returns the job's account with this
+    /// credential added, if it is new.
     async fn admit(&self, control: &Control) -> Result<Option<JobAccount>> {
         let presented = self.sending.present(&control.account.salt).await?;
         Ok(control.account.check(&presented)?)
     }
 
-    /// Returns whether the queue has lost data that was there before.
+    /// Returns whether the queue has lost data that it had before.
     pub(super) async fn is_lost(&mut self) -> Result<bool> {
         let Some(identity) = self.backend.identity().await? else { return Ok(true) };
         let known = self.memory.identity.get_or_insert_with(|| identity.clone());
@@ -92,8 +92,8 @@ impl<B: Backend> Coordinator<B> {
             || identity.last_result < self.memory.last_result)
     }
 
-    /// Creates the job's data, the first time or after a loss, in this order: the ledger with the known intents, the control record, and
-    /// only then the entries that workers act on.
+    /// Creates the job's data, initially or after a loss, in this order: the ledger with the known intents, the control record, and last the entries
+    /// that workers act on.
     pub(super) async fn restore(&mut self, lost: bool) -> Result<()> {
         let generation = format!("{:08x}", rand::random::<u32>());
         self.backend.restore(&generation).await?;
@@ -108,7 +108,7 @@ impl<B: Backend> Coordinator<B> {
             let state = if self.states.is_split(batch) { IntentState::Split } else { IntentState::Open };
             let mut intent = Intent { first_attempt, hash, state, requests: 0, attempt };
             let mut expected = None;
-            // What a worker has recorded meanwhile can be newer, and would hide that the batch may have been sent before.
+            // An intent recorded by a worker in the meantime can be newer, which would hide that the batch may have been sent before.
             while let Intended::Conflict(stored) = self.backend.intend(batch, &intent, expected).await? {
                 let theirs = stored.intent;
                 if theirs.state != IntentState::NotSent {
@@ -189,7 +189,7 @@ impl<B: Backend> Coordinator<B> {
         })
     }
 
-    /// Adds the next batches that have no result.
+    /// Adds the next batches without a result.
     pub(super) async fn supply(&mut self) -> Result<()> {
         let Some((control, _)) = &self.control else { return Ok(()) };
         if control.added >= control.batches {
@@ -207,14 +207,14 @@ impl<B: Backend> Coordinator<B> {
         .await
     }
 
-    /// Adds all batches without a result once more: the queue is empty, so it has lost them.
+    /// Adds all batches without a result again: the queue is empty, so it has lost them.
     pub(super) async fn supply_again(&mut self) -> Result<()> {
         self.collect().await?;
         let lost: Vec<u32> = (0..self.plan.batches()).filter(|batch| self.is_open(*batch)).collect();
         if lost.is_empty() {
             return Ok(());
         }
-        // First the round: another coordinator, after a crash in between, uses a later one.
+        // Advance the round first: after a crash in between, another coordinator then uses a later one.
         self.change_control(|control| control.round += 1).await?;
         let Some((control, _)) = &self.control else { return Ok(()) };
         for chunk in lost.chunks(CHUNK as usize) {

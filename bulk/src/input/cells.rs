@@ -11,7 +11,7 @@ impl<'a> Cells<'a> {
     /// Returns `None` if a cell isn't valid UTF-8.
     pub(super) fn new(bytes: &'a [u8], ends: &'a [usize]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
-        // The delimiters are gone, so two broken characters may look like one.
+        // The delimiters have been removed, so halves of two broken characters may look like a valid one.
         ends.iter().all(|end| text.is_char_boundary(*end)).then_some(Self { text, ends })
     }
 

@@ -1,4 +1,4 @@
-//! The columns of CSV and what they set.
+//! CSV columns and the email fields that they set.
 
 use std::collections::HashMap;
 
@@ -26,13 +26,13 @@ const FIXED: [(&str, Column); 12] = [
     ("attachment", Column::Attachment),
 ];
 
-/// Returns whether a name is that of a field in JSON Lines.
+/// Returns whether this is the name of a JSON Lines field.
 pub(crate) fn is_field(name: &str) -> bool {
     let only_json = ["tags", "headers", "attachments", "variables"];
     only_json.contains(&name) || FIXED.iter().any(|(field, _)| *field == name)
 }
 
-/// Common names for columns that have another name here.
+/// Common names for columns that are named differently here.
 const SYNONYMS: [(&str, &str); 9] = [
     ("email", "to"),
     ("e-mail", "to"),
@@ -45,10 +45,10 @@ const SYNONYMS: [(&str, &str); 9] = [
     ("template_id", "template"),
 ];
 
-/// Columns of `invalid.csv`, which is read again after its rows were corrected.
+/// The columns of `invalid.csv` itself, which may be used as input again once its rows are corrected.
 pub(crate) const OWN_COLUMNS: [&str; 2] = ["_row", "_problem"];
 
-/// What a column sets.
+/// The field that a column sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     To,
@@ -76,20 +76,20 @@ pub(crate) enum Column {
 pub(crate) struct VariableColumn {
     pub(crate) name: String,
     pub(crate) index: usize,
-    /// Whether the column has the prefix `var:`, so that it is also a variable of stored templates.
+    /// Whether the name has the prefix `var:`, which makes it a variable of stored templates as well.
     pub(crate) prefixed: bool,
 }
 
-/// The columns of an input.
+/// An input's columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Columns {
     /// The names in the header.
     pub(crate) names: Vec<String>,
     pub(crate) kinds: Vec<Column>,
     pub(crate) variables: Vec<VariableColumn>,
-    /// The columns that aren't ignored, by name.
+    /// The columns that aren't ignored, sorted by name.
     pub(crate) by_name: Vec<usize>,
-    /// The column of the rows' key.
+    /// The column that contains the row key.
     pub(crate) key: Option<usize>,
 }
 
@@ -115,7 +115,7 @@ impl Columns {
             }
             let column = match columns.column(index, name, message, ignored) {
                 Ok(column) => column,
-                // The key needs no other purpose.
+                // The key column needs no other purpose.
                 Err(("unknown", _)) if is_key => Column::Ignored,
                 Err((code, rule)) => {
                     problems.push(Problem::new("", code, format!("{place}: {rule}")));
@@ -130,7 +130,7 @@ impl Columns {
             let found = columns.names.join(", ");
             problems.push(Problem::new("", "required", rule).found(found));
         }
-        // A misspelled column is probably the missing variable.
+        // A misspelled column is probably the missing variable, so report only the misspelling.
         if problems.is_empty() {
             problems.extend(columns.missing_fields(message));
             problems.extend(columns.missing_variables(message));
@@ -210,7 +210,7 @@ impl Columns {
         Ok(Column::Variable)
     }
 
-    /// Returns the required fields that no row can have. A stored template may have them.
+    /// Returns the required fields that no row can set. A stored template may provide them.
     fn missing_fields(&self, message: &Compiled) -> Vec<Problem> {
         if message.message.is_stored() || self.kinds.contains(&Column::Template) {
             return Vec::new();
@@ -230,7 +230,7 @@ impl Columns {
         fields.into_iter().filter(|(_, given)| !given).map(problem).collect()
     }
 
-    /// Returns the variables that no row can have. A template whose field is also a column may be unused, so the rows decide.
+    /// Returns the variables that no row can set. If a template's field is also a column, the template may be unused, so this is checked per row.
     fn missing_variables(&self, message: &Compiled) -> Vec<Problem> {
         let overrides = |field: &str| match field {
             "subject" => self.kinds.contains(&Column::Subject),
@@ -287,7 +287,7 @@ impl Columns {
     }
 }
 
-/// Checks the name of a column with the rules of the email that it sets.
+/// Checks a column name against the rules of the email field that it sets.
 fn accepted(email: &Email, path: &str) -> Result<(), (&'static str, String)> {
     let problems = email.check().err().map(idempost::problem::Problems::into_vec).unwrap_or_default();
     match problems.into_iter().find(|problem| problem.path.starts_with(path)) {
@@ -296,7 +296,7 @@ fn accepted(email: &Email, path: &str) -> Result<(), (&'static str, String)> {
     }
 }
 
-/// Describes an unknown column, with a known one that has a similar name.
+/// Describes an unknown column, suggesting a known column with a similar name.
 fn unknown(name: &str, message: &Compiled) -> String {
     let lower = name.to_ascii_lowercase();
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == lower).map(|(_, known)| (*known).to_owned());
@@ -404,7 +404,7 @@ mod tests {
         ];
         assert_eq!(problems, expected);
         assert!(read(&["to", "A", "var:cc"], &message, &[]).is_ok());
-        // Rows may have bodies of their own.
+        // Rows may have their own bodies.
         let problems = read(&["to", "html"], &message, &[]).unwrap_err();
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains("`A` of `subject`;"), "{problems:?}");

@@ -1,4 +1,4 @@
-//! Rows of CSV.
+//! CSV rows.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -13,9 +13,9 @@ use super::{
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
 
-/// Reads rows of CSV, from any row on.
+/// Reads CSV rows, starting at any row.
 ///
-/// `csv::Reader` would buffer a row of any length; this one stops at [`MAX_ROW`], and finds a quote that is never closed.
+/// `csv::Reader` would buffer a row of any length; this reader stops at [`MAX_ROW`] and detects unclosed quotes.
 pub(crate) struct CsvRows<R> {
     from: BufReader<R>,
     parser: Reader,
@@ -25,7 +25,7 @@ pub(crate) struct CsvRows<R> {
 }
 
 impl<R: Read + Seek> CsvRows<R> {
-    /// Creates a reader that begins at a row. `from` is at the row's offset.
+    /// Creates a reader that begins at a row. `from` must be at that row's offset.
     pub(crate) fn new(from: R, delimiter: u8, next: Position) -> Self {
         let mut rows = Self {
             from: BufReader::with_capacity(BUFFER, from),
@@ -48,7 +48,7 @@ impl<R: Read + Seek> CsvRows<R> {
 
     fn restart(&mut self) {
         self.parser.reset();
-        // A new parser skips a byte order mark, which here can only be text. After an empty line it doesn't.
+        // A new parser would skip a byte order mark, which at this position is text. After an empty line, it doesn't.
         self.parser.read_record(b"\n", &mut self.fields, &mut self.ends);
     }
 
@@ -118,7 +118,7 @@ impl<R: Read + Seek> CsvRows<R> {
         self.next.line += lines;
     }
 
-    /// Reads the row again, because the parser's output has other offsets than the input.
+    /// Reads the row again, because offsets in the parser's output differ from offsets in the input.
     fn invalid(&mut self, position: Position) -> io::Result<ReadError> {
         let mut row = Vec::new();
         self.from.seek(SeekFrom::Start(position.offset))?;
@@ -195,7 +195,7 @@ mod tests {
         #[test]
         fn the_rows_are_those_of_the_csv_crate(text in any_csv()) {
             let Ok(rows) = read(text.as_bytes()) else { return Ok(()) };
-            // Begins with text, so that the crate doesn't skip a byte order mark.
+            // Start with text, so that the crate doesn't skip a byte order mark.
             let text = format!("first\n{text}");
             let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
             let expected: Vec<Vec<String>> =

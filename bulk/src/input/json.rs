@@ -1,11 +1,11 @@
-//! JSON without repeated names.
+//! JSON without duplicate names.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Reads a value. An object that has a name twice is an error: a row with two recipients of which one is dropped is a mistake.
+/// Reads a value. An object with a duplicate name is an error: silently dropping one of two recipients would be wrong.
 pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text).map(|Strict(value)| value)
 }

@@ -1,4 +1,4 @@
-//! Rows of JSON Lines.
+//! JSON Lines rows.
 
 use std::io::{self, BufRead, BufReader, Read, Seek};
 
@@ -10,7 +10,7 @@ use super::{
 /// The size of the read buffer, in bytes.
 const BUFFER: usize = 128 * 1024;
 
-/// Reads the lines of an input, from any row on. Lines of white space aren't rows.
+/// Reads the lines of an input, starting at any row. Blank lines aren't rows.
 pub(crate) struct JsonRows<R> {
     from: BufReader<R>,
     line: Vec<u8>,
@@ -18,7 +18,7 @@ pub(crate) struct JsonRows<R> {
 }
 
 impl<R: Read + Seek> JsonRows<R> {
-    /// Creates a reader that begins at a row. `from` is at the row's offset.
+    /// Creates a reader that begins at a row. `from` must be at that row's offset.
     pub(crate) fn new(from: R, next: Position) -> Self {
         Self { from: BufReader::with_capacity(BUFFER, from), line: Vec::new(), next }
     }

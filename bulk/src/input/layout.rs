@@ -18,19 +18,19 @@ pub(super) const BOM: &[u8] = "\u{feff}".as_bytes();
 /// How many bytes of the header are searched for the delimiter.
 const HEADER: u64 = 64 * 1024;
 
-/// How the rows of an input are read.
+/// How an input's rows are read.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) format: Format,
-    /// The delimiter of CSV.
+    /// The CSV delimiter.
     pub(crate) delimiter: u8,
     /// Whether the input begins with a byte order mark.
     pub(crate) has_bom: bool,
-    /// The columns of CSV; none for JSON Lines.
+    /// The CSV columns; empty for JSON Lines.
     pub(crate) columns: Columns,
     /// The first row.
     pub(crate) first: Position,
-    /// The column or field that tells rows apart; without one, all values do.
+    /// The column or field that identifies rows; without one, all values do.
     pub(crate) key: Option<String>,
 }
 
@@ -114,7 +114,7 @@ fn detect_delimiter(start: &[u8]) -> u8 {
                 .for_each(|(_, count)| *count += 1),
         }
     }
-    // The last of several maxima wins, so the comma goes last.
+    // `max_by_key` returns the last of several maxima, so the comma goes last.
     counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(delimiter, _)| *delimiter)
 }
 

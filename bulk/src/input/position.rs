@@ -1,4 +1,4 @@
-//! Positions of rows in an input.
+//! Row positions in an input.
 
 /// Where a row begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ pub(crate) enum ReadError {
     /// A row is longer than [`MAX_ROW`].
     RowTooLong(Position),
     TooManyColumns(Position),
-    /// A quote isn't closed before the end of the input.
+    /// A quote is never closed.
     Unclosed(Position),
     NotUtf8 {
         /// The offset of the first invalid byte.
@@ -25,7 +25,7 @@ pub(crate) enum ReadError {
 }
 
 impl ReadError {
-    /// Adds the name of the input.
+    /// Adds the input's name.
     pub(crate) fn in_input(self, name: &str, path: &std::path::Path) -> BulkError {
         let at = |Position { row, line, .. }| match row {
             0 => format!("{name}:{line}"),
@@ -65,7 +65,7 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Finds the first invalid byte of a row that isn't UTF-8.
+/// Finds the first invalid byte of a row that isn't valid UTF-8.
 pub(super) fn not_utf8(row: &[u8], position: Position) -> ReadError {
     let valid = std::str::from_utf8(row).map_or_else(|error| error.valid_up_to(), str::len);
     ReadError::NotUtf8 {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::message::variable;
 
-/// A row with its own fields.
+/// A row with the fields that it sets.
 #[derive(Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) position: Position,
@@ -25,7 +25,7 @@ pub(crate) struct Row<'a> {
     /// The paths of files to attach.
     pub(crate) attachments: Vec<Cow<'a, str>>,
     pub(crate) values: Values<'a>,
-    /// Wrong types and unknown fields of JSON.
+    /// Wrong types and unknown fields in JSON.
     pub(crate) shape: Result<(), Problems>,
     /// Other problems.
     pub(crate) problems: Vec<RowProblem>,
@@ -42,14 +42,14 @@ pub(crate) enum Values<'a> {
 #[derive(Debug)]
 pub(crate) enum Reading<'a> {
     Row(Box<Row<'a>>),
-    /// A row of empty cells.
+    /// A row with only empty cells.
     Blank,
-    /// A row of which no field can be read.
+    /// A row from which no field can be read.
     Unreadable(RowProblem),
 }
 
 impl Values<'_> {
-    /// Returns the text of a variable; an empty one may be missing.
+    /// Returns the text of a variable; an empty text may mean that the value is missing.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         match self {
             Self::Cells { columns, cells } => {

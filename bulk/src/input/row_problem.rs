@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Position;
 
-/// A problem of a row: location, rule and offending value.
+/// A problem with a row: location, rule and offending value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RowProblem {
@@ -17,16 +17,16 @@ pub struct RowProblem {
     pub line: u64,
     /// The column's name, or the JSON pointer into the row; `None` for the row as a whole.
     pub column: Option<String>,
-    /// The kind of rule, for programs: those of [`Problem::code`], `ragged` or `json`.
+    /// The kind of rule, machine-readable: a [`Problem::code`], `ragged` or `json`.
     pub code: Cow<'static, str>,
-    /// The rule, for people.
+    /// The rule, human-readable.
     pub message: String,
-    /// The offending value, truncated; `None` when it adds nothing to the rule.
+    /// The offending value, truncated; `None` if it adds nothing to the rule.
     pub found: Option<String>,
 }
 
 impl RowProblem {
-    /// Gives a problem its location.
+    /// Adds the location to a problem.
     pub(crate) fn new(position: Position, column: impl Into<String>, problem: Problem) -> Self {
         Self {
             row: position.row,
@@ -38,7 +38,7 @@ impl RowProblem {
         }
     }
 
-    /// Returns the problem without row and line, as in the column `_problem` of `invalid.csv`.
+    /// Returns the problem without row and line, as in the `_problem` column of `invalid.csv`.
     pub(crate) fn without_location(&self) -> String {
         let column = self.column.as_ref().map(|column| format!("{column}: ")).unwrap_or_default();
         match &self.found {

@@ -7,13 +7,13 @@ use super::{
     read_error::ReadError,
 };
 
-/// Reads the rows of an input, from any row on.
+/// Reads an input's rows, starting at any row.
 pub(crate) enum Rows {
     Csv(Box<CsvRows<File>>),
     Json(JsonRows<File>),
 }
 
-/// A row as it is in the input.
+/// A row as it appears in the input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Record<'a> {
     Cells(Cells<'a>),
@@ -21,7 +21,7 @@ pub(crate) enum Record<'a> {
 }
 
 impl Rows {
-    /// Reads from the first row after the header. `file` is at that row's offset.
+    /// Reads from the first row after the header. `file` must be at that row's offset.
     pub(crate) fn new(file: File, layout: &Layout) -> Self {
         match layout.format {
             Format::JsonLines => Self::Json(JsonRows::new(file, layout.first)),

@@ -1,4 +1,4 @@
-//! Inputs as private copies, which can be read again.
+//! Private copies of inputs, which can be read repeatedly.
 
 use std::{
     env,
@@ -16,15 +16,15 @@ use crate::{
     files,
 };
 
-/// An input as a private copy in UTF-8, which doesn't change while the job lasts.
+/// A private copy of an input in UTF-8, which doesn't change during the job.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// The copy in the job's folder.
     pub(crate) path: PathBuf,
-    /// The name for messages.
+    /// The name used in messages.
     pub(crate) name: String,
     pub(crate) format: Format,
-    /// The delimiter that was set.
+    /// The configured delimiter.
     pub(crate) delimiter: Option<u8>,
     /// The folder of the attachments.
     pub(crate) folder: PathBuf,
@@ -80,7 +80,7 @@ impl Source {
     }
 }
 
-/// Detects the format by the first character: only JSON Lines begin with a brace.
+/// Detects the format from the first character: only JSON Lines begin with a brace.
 fn detect_format(path: &Path) -> io::Result<Format> {
     let mut start = Vec::new();
     File::open(path)?.take(4 * 1024).read_to_end(&mut start)?;
@@ -88,7 +88,7 @@ fn detect_format(path: &Path) -> io::Result<Format> {
     Ok(if text.starts_with(b"{") || text.starts_with(b"[") { Format::JsonLines } else { Format::Csv })
 }
 
-/// What identifies the content of an input.
+/// Identifies an input's content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fingerprint {
     /// The size in bytes.

@@ -1,4 +1,4 @@
-//! Copying of inputs.
+//! Copies inputs.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ use crate::{
     files,
 };
 
-/// How an input is encoded, by its first bytes.
+/// An input's encoding, detected from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
     Utf8,
@@ -23,12 +23,12 @@ enum Encoding {
     Utf16 {
         big_endian: bool,
     },
-    /// Another one, with its name and the remedy.
+    /// Another encoding, with its name and a remedy.
     Unsupported(&'static str),
 }
 
 impl Encoding {
-    /// Detects the encoding by the first four bytes.
+    /// Detects the encoding from the first four bytes.
     fn detect(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -52,17 +52,17 @@ impl Encoding {
     }
 }
 
-/// The first four bytes of an input, or fewer if it is shorter.
+/// Reads the first four bytes of an input, or fewer if it is shorter.
 fn head(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     from.take(4).read_to_end(&mut head)?;
     Ok(head)
 }
 
-/// The space that stays free, for the rest of the plan and for others.
+/// Disk space that stays free for the rest of the plan and for other programs.
 const RESERVE: u64 = 64 << 20;
 
-/// Copies an input of at most `max_size` bytes to a file as UTF-8: decompressed, and converted from UTF-16.
+/// Copies an input to a file as UTF-8, decompressed and converted from UTF-16. Fails beyond `max_size` bytes.
 pub(super) fn spool(name: &str, from: impl Read, to: &Path, max_size: u64) -> Result<()> {
     let free = files::free_space(files::parent(to)).map(|free| free.saturating_sub(RESERVE));
     copy_up_to(name, from, to, max_size, free.unwrap_or(u64::MAX))

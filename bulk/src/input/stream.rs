@@ -1,7 +1,6 @@
-//! Rows of an application.
+//! Rows from the application.
 //!
-//! They are copied to a file before the job is planned: a job reads its rows more than once, and a query may return other rows the second
-//! time.
+//! They are copied to a file before the job is planned: a job reads its rows more than once, and a query may return different rows the second time.
 
 use std::{error::Error, io::Write as _, path::Path, pin::pin};
 
@@ -16,13 +15,13 @@ use crate::{
     files::{self, blocking},
 };
 
-/// How many bytes are written at once.
+/// How many bytes are written per write.
 const CHUNK: usize = 256 * 1024;
 
-/// Writes rows to a temporary file in `dir`, the folder of jobs, as JSON Lines.
+/// Writes rows to a temporary JSON Lines file in `dir`, the folder of jobs.
 ///
 /// # Errors
-/// [`BulkError::Io`], [`BulkError::Rows`] for a row that can't be read, and [`BulkError::Input`] for one that doesn't serialize to JSON.
+/// [`BulkError::Rows`] if a row can't be read, [`BulkError::Input`] if a row can't be serialized to JSON, and [`BulkError::Io`].
 pub(crate) async fn spool_rows<S, T, E>(rows: S, dir: &Path) -> Result<Input>
 where
     S: Stream<Item = Result<T, E>>,

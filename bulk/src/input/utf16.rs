@@ -2,24 +2,24 @@
 
 use std::io::{self, Read, Write};
 
-/// An error of the conversion.
+/// A conversion error.
 #[derive(Debug)]
 pub(super) enum Utf16Error {
     Read(io::Error),
     Write(io::Error),
-    /// Half of a surrogate pair, or half of a unit at the end.
+    /// Half of a surrogate pair, or half of a code unit at the end.
     Invalid {
         offset: u64,
         line: u64,
     },
 }
 
-/// Converts UTF-16 with any byte order mark to UTF-8. The mark stays: it is U+FEFF in both.
+/// Converts UTF-16 to UTF-8. The byte order mark is kept: it is U+FEFF in both.
 pub(super) fn to_utf8(mut from: impl Read, big_endian: bool, mut to: impl Write) -> Result<(), Utf16Error> {
     let mut bytes = vec![0; 64 * 1024];
     let mut units: Vec<u16> = Vec::new();
     let mut text = String::new();
-    // The bytes that wait for the rest of their character, and the offset of the first one.
+    // The pending bytes of an incomplete character, and the offset of the first one.
     let (mut len, mut offset, mut line) = (0, 0_u64, 1_u64);
     loop {
         let read = loop {
@@ -60,7 +60,7 @@ mod tests {
 
     use super::*;
 
-    /// A reader of few bytes at a time.
+    /// A reader that returns only a few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {

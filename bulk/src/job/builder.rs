@@ -1,4 +1,4 @@
-//! Describing a job.
+//! Job descriptions.
 
 use std::{
     path::{Path, PathBuf},
@@ -45,65 +45,66 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Creates a job from its rows and what they have in common.
+    /// Creates a job from its rows and the message that they share.
     pub fn new(input: Input, message: Message) -> Self {
         Self { input, message, options: PlanOptions::default(), account_suppressions: false }
     }
 
-    /// Skips a column that isn't known. Without this, an unknown column is an error.
+    /// Ignores an unknown column. Without this, an unknown column is an error.
     #[must_use]
     pub fn ignore_column(mut self, name: impl Into<String>) -> Self {
         self.options.ignore_columns.push(name.into());
         self
     }
 
-    /// Plans only the first valid rows, for a trial. They are the first part of the job: planned later without a limit, it sends the others.
+    /// Plans only the first valid rows, for a trial. They become the first part of the job: planning again without a limit sends the remaining rows.
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.options.limit = Some(rows);
         self
     }
 
-    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a job of its own.
+    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a separate job.
     #[must_use]
     pub fn test_to(mut self, address: impl Into<String>) -> Self {
         self.options.test_to = Some(address.into());
         self
     }
 
-    /// Plans another run of a job that exists already. Without this, the same input and description lead to the same job.
+    /// Plans another run of an existing job. Without this, the same input and description lead to the same job.
     #[must_use]
     pub fn again(mut self) -> Self {
         self.options.again = true;
         self
     }
 
-    /// Names the job, for the plans that continue it. By default, the name is that of the file or reader; rows of an application have none, and other rows are
-    /// then another job. A plan that was never started is replaced by the next one of its name.
+    /// Names the job, so that later plans can continue it. The default is the name of the file or reader. Rows from an application have no default
+    /// name, so changed rows are a different job. A plan that was never started is replaced by the next plan with its name.
     #[must_use]
     pub fn job(mut self, name: impl Into<String>) -> Self {
         self.options.name = Some(name.into());
         self
     }
 
-    /// Tells rows apart by this column or field, such as the number of an order, instead of by all of their values: a row whose key the job has is never sent
-    /// again, even if its other values have changed.
+    /// Identifies rows by this column or field, such as an order number, instead of by all of their values: a row whose key is already in the job is
+    /// never sent again, even if its other values have changed.
     #[must_use]
     pub fn key(mut self, column: impl Into<String>) -> Self {
         self.options.key = Some(column.into());
         self
     }
 
-    /// Adds the rows that the job of this [name](Self::job) doesn't have, as another part of it; without such a job, plans it. The rows that the job has are
-    /// sent once, and so are those that are no longer in the input. To leave out what isn't sent yet, [cancel](Job::cancel) the job first.
+    /// Adds the rows that the job of this [name](Self::job) doesn't contain, as another part of it; plans a new job if there is none. Existing rows
+    /// are sent once, even if they are no longer in the input. To leave out unsent rows, [cancel](Job::cancel) the job first.
     #[must_use]
     pub fn add_rows(mut self, changed: ChangedRows) -> Self {
         (self.options.add, self.options.changed) = (true, changed);
         self
     }
 
-    /// Leaves out rows with any of these addresses in `to`, `cc` or `bcc`, such as those of people who unsubscribed: [`Counts::suppressed`](crate::PlanCounts::suppressed)
-    /// counts them, and `skipped.csv` lists them. It applies when the job is planned; with another list, the plan [differs](crate::BulkError::Differs).
+    /// Skips rows with any of these addresses in `to`, `cc` or `bcc`, such as unsubscribed recipients.
+    /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. Applied when the job is planned; with another
+    /// list, the plan [differs](crate::BulkError::Differs).
     #[must_use]
     pub fn suppress<A: AsRef<str>>(mut self, addresses: impl IntoIterator<Item = A>) -> Self {
         let hashes = addresses.into_iter().map(|address| address_hash(address.as_ref()));
@@ -111,10 +112,10 @@ impl Bulk {
         self
     }
 
-    /// Leaves out rows whose `to` addresses are all on the account's suppression list, since the service would drop their emails:
-    /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. [`plan`](Self::plan) reads the list,
-    /// with a request per 100 addresses and 16 bytes of memory per address. A plan that exists already stays as it is, whatever has been added
-    /// to the list. Needs a client with full access.
+    /// Skips rows whose `to` addresses are all on the account's suppression list, since the service would drop their emails.
+    /// [`Counts::suppressed`](crate::PlanCounts::suppressed) counts them, and `skipped.csv` lists them. [`plan`](Self::plan) reads the list with one
+    /// request per 100 addresses and 16 bytes of memory per address. An existing plan doesn't change when addresses are added to the list. The client
+    /// needs full access.
     #[must_use]
     pub fn account_suppressions(mut self) -> Self {
         self.account_suppressions = true;
@@ -137,7 +138,7 @@ impl Bulk {
         self
     }
 
-    /// Sets the folder that the paths of attachments are relative to; by default the input's.
+    /// Sets the folder to which attachment paths are relative; by default, the input's folder.
     #[must_use]
     pub fn attachments(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.attachments = Some(folder.into());
@@ -151,15 +152,14 @@ impl Bulk {
         self
     }
 
-    /// Validates every row and writes the plan to a folder of its own below `jobs`. Nothing is sent. The same description and input lead to
-    /// the same job, whose earlier progress is kept. The client's [`RecipientGuard`](idempost::types::RecipientGuard) becomes part of the job:
-    /// a row with a recipient that isn't allowed is invalid, and what it redirects is redirected by every worker.
+    /// Validates every row and writes the plan to its own folder in `jobs`. Nothing is sent. The same description and input lead to the same job,
+    /// with its earlier progress. The client's [`RecipientGuard`](idempost::types::RecipientGuard) becomes part of the job: a row with a disallowed
+    /// recipient is invalid, and every worker applies the guard's redirection.
     ///
-    /// # Errors
     /// The input as a whole can't be used, or the [account's suppressions](Self::account_suppressions) can't be read.
-    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or has some of the rows, and
-    /// [`add_rows`](Self::add_rows) doesn't add the others. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number,
-    /// and `invalid.csv` lists them.
+    /// [`BulkError::Differs`](crate::BulkError::Differs) if a job of the same name is unfinished or contains some of the rows, and
+    /// [`add_rows`](Self::add_rows) isn't set. Invalid rows aren't an error: [`Plan::counts`](crate::Plan::counts) counts them, and `invalid.csv`
+    /// lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
         let jobs = jobs.as_ref().to_owned();
         let Self { input, message, mut options, account_suppressions } = self;
@@ -174,7 +174,7 @@ impl Bulk {
     }
 }
 
-/// Sorts hashes, to search among them.
+/// Sorts hashes for binary search.
 fn hash_set(mut hashes: Vec<[u8; 16]>) -> Arc<Vec<[u8; 16]>> {
     hashes.sort_unstable();
     hashes.dedup();

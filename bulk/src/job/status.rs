@@ -1,4 +1,4 @@
-//! The state of a job, read without disturbing the process that runs it.
+//! A job's state, read without disturbing the process that runs it.
 
 use crate::{
     counts::Counts,
@@ -17,9 +17,9 @@ pub enum JobState {
     Planned,
     /// A process is running it.
     Running,
-    /// No process is running it; resuming continues. Workers may be sending it nevertheless, if it is distributed.
+    /// No process is running it; resuming continues. If it is distributed, workers may still be sending.
     Stopped,
-    /// It was canceled for good.
+    /// It was permanently canceled.
     Canceled,
     /// Every valid row has an outcome.
     Finished,
@@ -31,9 +31,9 @@ pub enum JobState {
 pub struct Status {
     /// The state.
     pub state: JobState,
-    /// The valid rows by outcome, with those of earlier parts.
+    /// The valid rows by outcome, including earlier parts.
     pub counts: Counts,
-    /// The remaining rows whose request is in flight, or was when the job stopped: they may have been sent. Resuming finds out.
+    /// The remaining rows whose request is in flight, or was when the job stopped. They may have been sent; resuming determines that.
     pub in_flight: u64,
 }
 

@@ -1,10 +1,10 @@
-//! Reads a damaged journal: every record that can be found, and how much a lost range can have held.
+//! Reads a damaged journal: finds every readable record, and determines how much each lost range may have contained.
 //!
-//! # What a lost range can have held
+//! # What a lost range may have contained
 //!
-//! A range whose bytes were changed in place held at most as many records as fit in it. If bytes are missing, it can have held any number. The
-//! bytes were surely only changed if the lengths that the bad frames announce lead exactly to the next valid frame, or if they include more zeros
-//! in a row than any records: that is a block that was never written or was overwritten.
+//! A range whose bytes were changed in place contained at most as many records as fit into it. If bytes are missing, it may have contained any
+//! number. Bytes were certainly only changed if the lengths in the bad frames lead exactly to the next valid frame, or if the range includes more
+//! consecutive zeros than any record has: that is a block that was never written or was overwritten.
 
 use super::{Record, frame, recovery::HEADER};
 use crate::error::{BulkError, Result};
@@ -13,7 +13,7 @@ use crate::error::{BulkError, Result};
 const INTENT: usize = frame::OVERHEAD + 30;
 /// The length of the frame of a [`Record::Split`], and of a [`Record::NotSent`].
 const SPLIT: usize = frame::OVERHEAD + 4;
-/// More zeros in a row than valid frames have. A [`Record::Finished`] has the most.
+/// More consecutive zeros than valid frames contain. A [`Record::Finished`] has the most.
 const ZEROS: usize = 40;
 
 /// A part of a damaged journal.
@@ -21,7 +21,7 @@ const ZEROS: usize = 40;
 pub(crate) enum Piece {
     /// A readable record.
     Record(Record),
-    /// A range without one.
+    /// A range without readable records.
     Lost(Lost),
 }
 
@@ -30,9 +30,9 @@ pub(crate) enum Piece {
 pub(crate) struct Lost {
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
-    /// The maximum number of intents in it; `None` if it can have been any number.
+    /// The maximum number of intents in the range; `None` if there may have been any number.
     pub(crate) intents: Option<u64>,
-    /// Whether a batch can have been split in it.
+    /// Whether a batch may have been split in the range.
     pub(crate) splits: bool,
 }
 
@@ -67,13 +67,13 @@ pub(crate) fn read(journal: &[u8], mut visit: impl FnMut(Piece) -> Result<()>) -
     Ok(())
 }
 
-/// Returns the record that these bytes start with, and its length.
+/// Returns the record at the start of `bytes`, and its length.
 fn record(bytes: &[u8]) -> Option<(Record, usize)> {
     let frame = frame::parse(bytes)?;
     Some((Record::decode(frame.kind, frame.payload)?, frame.len()))
 }
 
-/// Returns the record in this range if only the length of its frame was changed.
+/// Returns the record in this range if only its frame's length was changed.
 fn with_length(range: &[u8]) -> Option<Record> {
     let covered = u32::try_from(range.len().checked_sub(frame::PREFIX)?).ok()?;
     let mut frame = range.to_vec();
@@ -81,11 +81,11 @@ fn with_length(range: &[u8]) -> Option<Record> {
     record(&frame).map(|(record, _)| record)
 }
 
-/// Returns the lengths of the bad frames in a range, if they fill it.
+/// Returns the lengths of a range's bad frames, if they fill it exactly.
 fn lengths(mut range: &[u8]) -> Option<Vec<usize>> {
     let mut lengths = Vec::new();
     while !range.is_empty() {
-        // A valid frame whose record isn't known can say anything.
+        // A valid frame with an unknown record can mean anything.
         let len = frame::announced(range).filter(|_| frame::parse(range).is_none())?;
         range = range.get(len..)?;
         lengths.push(len);
@@ -104,10 +104,10 @@ fn lost(offset: usize, range: &[u8], lengths: Option<Vec<usize>>) -> Lost {
     Lost { offset: offset as u64, bytes: range.len() as u64, intents: intents.map(|n| n as u64), splits }
 }
 
-/// Appends a record to a journal that will be durable as a whole, or not at all.
+/// Appends a record to a journal that becomes durable as a whole or not at all.
 ///
 /// # Errors
-/// [`BulkError::NotRunnable`] if the record is larger than a frame.
+/// [`BulkError::NotRunnable`] if the record exceeds the maximum frame size.
 pub(crate) fn write(journal: &mut Vec<u8>, record: &Record) -> Result<()> {
     if journal.is_empty() {
         journal.extend(HEADER);
@@ -140,7 +140,7 @@ mod tests {
         ]
     }
 
-    /// Returns a journal of these records, and the offset of each.
+    /// Returns a journal of these records, and each record's offset.
     fn journal(records: &[Record]) -> (Vec<u8>, Vec<usize>) {
         let (mut journal, mut offsets) = (HEADER.to_vec(), Vec::new());
         for record in records {

@@ -4,17 +4,17 @@
 //! length u32 | CRC-32 u32 | type u8 | unsynced u32 | payload          (little-endian)
 //! ```
 //!
-//! The length and the checksum cover the type, `unsynced` and the payload. The length is never 0: a block of zeros, which some file systems leave
-//! after a power failure, isn't a frame. `unsynced` is the number of bytes between the last sync and this frame: everything before
-//! `offset of the frame - unsynced` was durable before the frame was written (see [`recovery`](super::recovery) for its use).
+//! The length and the checksum cover the type, `unsynced` and the payload. The length is never 0, so a block of zeros, which some file systems leave
+//! after a power failure, isn't a frame. `unsynced` is the number of bytes between the last sync and this frame: everything before `offset of the
+//! frame - unsynced` was durable before the frame was written (see [`recovery`](super::recovery)).
 
 use super::Record;
 
-/// The length of a frame without the payload.
+/// The length of a frame without its payload.
 pub(super) const OVERHEAD: usize = 13;
-/// The bytes that the length doesn't cover.
+/// The bytes that the length field doesn't count.
 pub(super) const PREFIX: usize = 8;
-/// The maximum length of a frame. A batch of 100 emails with an error message each has a tenth of it.
+/// The maximum length of a frame. A batch of 100 emails with one error message each takes a tenth of it.
 pub(super) const MAX_FRAME: usize = 1 << 20;
 
 /// A frame whose checksum matches.
@@ -32,12 +32,12 @@ impl Frame<'_> {
     }
 }
 
-/// The record is larger than a frame may be.
+/// The record exceeds the maximum frame size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record is larger than {MAX_FRAME} bytes")]
 pub(super) struct TooLarge;
 
-/// Appends a frame with the record to `group`, which is the bytes to write after the last sync. Leaves `group` unchanged on an error.
+/// Appends a frame with the record to `group`, the bytes to write after the last sync. On an error, `group` is unchanged.
 pub(super) fn push(group: &mut Vec<u8>, record: &Record) -> Result<(), TooLarge> {
     let start = group.len();
     let unsynced = u32::try_from(start).map_err(|_| TooLarge)?;
@@ -57,13 +57,13 @@ pub(super) fn push(group: &mut Vec<u8>, record: &Record) -> Result<(), TooLarge>
     Ok(())
 }
 
-/// Returns the length of the frame that starts with `bytes`, or `None` if no frame starts so.
+/// Returns the length of the frame that starts with `bytes`, or `None` if no frame can start like this.
 pub(super) fn announced(bytes: &[u8]) -> Option<usize> {
     let covered = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
     (OVERHEAD - PREFIX..=MAX_FRAME - PREFIX).contains(&covered).then_some(covered + PREFIX)
 }
 
-/// Returns the frame at the start of `bytes`, or `None` if there is no whole frame with a matching checksum.
+/// Returns the frame at the start of `bytes`, or `None` if there is no complete frame with a matching checksum.
 pub(super) fn parse(bytes: &[u8]) -> Option<Frame<'_>> {
     let frame = bytes.get(..announced(bytes)?)?;
     let (prefix, covered) = frame.split_at_checked(PREFIX)?;
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_frame_has_at_most_1_mib_and_a_larger_record_leaves_the_group_unchanged() {
-        // An outcome has one byte, the number of the batch four.
+        // An outcome takes one byte, the batch's index four.
         let record =
             |len| Record::Partial { batch: 0, emails: vec![EmailOutcome::Unknown; len - OVERHEAD - 4] };
         let mut group = b"before".to_vec();

@@ -1,4 +1,4 @@
-//! A storage in memory for tests. It fails or crashes at a given operation, and shows what a crash can leave.
+//! An in-memory storage for tests. It can fail or crash at a given operation, and shows every state that a crash may leave.
 
 use std::{
     io,
@@ -30,7 +30,7 @@ enum Write {
     Truncate(u64),
 }
 
-/// What happens at an operation.
+/// What happens during an operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fault {
     /// The machine crashes: this operation and all later ones fail.
@@ -40,19 +40,19 @@ pub(super) enum Fault {
 }
 
 impl Disk {
-    /// Creates a disk with these bytes.
+    /// Creates a disk that contains these bytes.
     pub(super) fn with(bytes: impl Into<Vec<u8>>) -> Self {
         let state = State { durable: bytes.into(), ..State::default() };
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Makes the operation with this index fail, and all later ones.
+    /// Makes the operation with this index fail, and all later operations.
     pub(super) fn failing_at(self, operation: usize, fault: Fault) -> Self {
         self.lock().fault = Some((operation, fault));
         self
     }
 
-    /// Makes each read return at most this number of bytes.
+    /// Makes each read return at most this many bytes.
     pub(super) fn with_reads_of(self, bytes: usize) -> Self {
         self.lock().longest_read = Some(bytes);
         self
@@ -63,7 +63,7 @@ impl Disk {
         self.lock().fault = None;
     }
 
-    /// Locks the disk: its operations wait.
+    /// Locks the disk; operations wait until the guard is dropped.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap()
     }
@@ -74,7 +74,7 @@ impl Disk {
         applied(&state.durable, &state.unsynced)
     }
 
-    /// Returns the bytes that a crash can leave if writes reach the disk in order: the last one is torn at any byte.
+    /// Returns the states that a crash can leave if writes reach the disk in order: the last one is torn at any byte.
     pub(super) fn torn(&self) -> Vec<Vec<u8>> {
         let state = self.lock();
         let mut images = vec![state.durable.clone()];
@@ -90,7 +90,7 @@ impl Disk {
         images
     }
 
-    /// Returns the bytes that a crash leaves if only some pages of the last writes reach the disk. The others are zeros.
+    /// Returns the bytes after a crash in which only some pages of the last writes reached the disk. The others are zeros.
     pub(super) fn with_gaps(&self, page: usize, mut reaches: impl FnMut() -> bool) -> Vec<u8> {
         let state = self.lock();
         let mut bytes = applied(&state.durable, &state.unsynced);
@@ -141,7 +141,7 @@ impl Storage for Disk {
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.bytes();
         let rest = &bytes[bytes.len().min(usize::try_from(offset).unwrap())..];
-        // A short read, so that frames are read in parts.
+        // Reads are short, so that frames are read in parts.
         let len = rest.len().min(buffer.len()).min(self.lock().longest_read.unwrap_or(1_000));
         buffer[..len].copy_from_slice(&rest[..len]);
         Ok(len)

@@ -1,12 +1,12 @@
 //! The records of the journal and their payloads.
 //!
-//! Decoding is total: any bytes give a record or `None`, without a panic and without an allocation larger than the payload allows. Integers
-//! are little-endian; a text is a `u16` length and UTF-8, cut to [`MAX_TEXT`] bytes when it is written.
+//! Decoding is total: any bytes yield a record or `None`, without a panic and without an allocation larger than the payload allows. Integers are
+//! little-endian; a text is a `u16` length followed by UTF-8, truncated to [`MAX_TEXT`] bytes when written.
 
 use super::{SentId, UnixMillis};
 use crate::counts::Counts;
 
-/// The maximum length of a text in the journal, in bytes: a reason, the message of an error, an ID that isn't a UUID.
+/// The maximum length of a text in the journal, in bytes: a reason, an error message, an ID that isn't a UUID.
 pub(crate) const MAX_TEXT: usize = 1024;
 
 /// The hash of a batch's request body.
@@ -15,7 +15,7 @@ pub(crate) use crate::plan::BodyHash;
 /// A record of the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Record {
-    /// A process starts to run the job. The first record, and one for each resumption.
+    /// A process starts to run the job. The first record, repeated at each resumption.
     Job(Job),
     /// The first attempt of a batch is about to start. It is durable before the request leaves.
     Intent {
@@ -42,16 +42,16 @@ pub(crate) enum Record {
         /// The outcome of each email.
         emails: Vec<EmailOutcome>,
     },
-    /// The intent is void: the service surely processed nothing.
+    /// The intent is void: the service certainly processed nothing.
     NotSent {
         /// The batch's index in the plan.
         batch: u32,
     },
-    /// Whether the service accepted the batch can't be determined.
+    /// It can't be determined whether the service accepted the batch.
     Unknown {
         /// The batch's index in the plan.
         batch: u32,
-        /// Why.
+        /// The reason.
         reason: Box<str>,
     },
     /// The service rejected the batch.
@@ -63,12 +63,12 @@ pub(crate) enum Record {
         /// The service's message.
         message: Box<str>,
     },
-    /// The service rejected the batch, so its emails are sent one by one, under keys of their own.
+    /// The service rejected the batch, so its emails are sent one by one, each under its own key.
     Split {
         /// The batch's index in the plan.
         batch: u32,
     },
-    /// The request rate, in requests per second. A resumption starts with it.
+    /// The request rate, in requests per second. The next run starts with it.
     Rate(f64),
     /// Every batch has a terminal state.
     Finished(Counts),
@@ -83,14 +83,14 @@ pub(crate) struct Job {
     pub(crate) started: UnixMillis,
 }
 
-/// The outcome of one email of a batch that was accepted in part.
+/// The outcome of one email in a partially accepted batch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum EmailOutcome {
     /// The service accepted the email.
     Accepted(SentId),
     /// The service rejected the email, with this message.
     Rejected(Box<str>),
-    /// The response doesn't say.
+    /// The response doesn't say which.
     Unknown,
 }
 
@@ -116,7 +116,7 @@ impl Record {
         }
     }
 
-    /// Returns the type and the payload, as they are in a queue.
+    /// Returns the type and the payload, as stored in a queue.
     #[cfg(feature = "nats")]
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![self.kind()];
@@ -124,7 +124,7 @@ impl Record {
         out
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Decodes the output of [`to_bytes`](Self::to_bytes).
     #[cfg(feature = "nats")]
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (&kind, payload) = bytes.split_first()?;
@@ -182,7 +182,7 @@ impl Record {
         }
     }
 
-    /// Decodes a payload. Returns `None` if the type is unknown or the payload isn't exactly one of its type.
+    /// Decodes a payload. Returns `None` if the type is unknown or the payload isn't exactly one record of that type.
     pub(super) fn decode(kind: u8, payload: &[u8]) -> Option<Self> {
         let mut fields = Fields(payload);
         let record = match kind {
@@ -251,7 +251,7 @@ fn put_id(out: &mut Vec<u8>, id: &SentId) {
     }
 }
 
-/// The part of a payload that isn't decoded yet.
+/// The part of a payload that hasn't been decoded yet.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -320,7 +320,7 @@ pub(super) mod tests {
         ]
     }
 
-    /// Any record whose texts aren't cut.
+    /// Any record whose texts aren't truncated.
     pub(in crate::journal) fn any_record() -> impl Strategy<Value = Record> {
         prop_oneof![
             (text(), any::<u64>())
@@ -360,7 +360,7 @@ pub(super) mod tests {
 
         #[test]
         fn decoding_arbitrary_bytes_never_panics(kind in 0_u8..12, payload in vec(any::<u8>(), 0..200)) {
-            // A payload has one encoding, so that nothing in it is ignored.
+            // A payload has exactly one encoding, so no part of it is ignored.
             if let Some(record) = Record::decode(kind, &payload) {
                 prop_assert_eq!(record.kind(), kind);
                 prop_assert_eq!(encoded(&record), payload);

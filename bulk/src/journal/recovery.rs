@@ -1,18 +1,18 @@
-//! Recovery: reads a journal to its end, and distinguishes an interrupted write from damage.
+//! Recovery: reads a journal to its end and distinguishes an interrupted write from damage.
 //!
-//! A crash can leave any subset of the bytes written since the last sync: a torn frame, or with several pages also a gap followed by whole
-//! frames. None of these records was confirmed, so everything from the first bad frame on is cut. A bad frame in bytes that were synced, however,
-//! is damage: records that requests rely on are lost, and cutting would return batches to `fresh` that were sent.
+//! A crash can leave any subset of the bytes written since the last sync: a torn frame or, with several pages, even a gap followed by complete
+//! frames. None of these records was confirmed, so everything from the first bad frame on is cut off. A bad frame in bytes that were synced, however,
+//! is damage: records that requests rely on are lost, and cutting them off would return sent batches to `fresh`.
 //!
-//! The frames tell the two apart. The writer syncs each group of frames before it writes the next one, and each frame has the distance to the start of its
-//! group (`unsynced`). Let the first bad frame be at B. If some later valid frame at F has F - `unsynced` > B, the bytes at B were durable
-//! before F was written: damage. Otherwise no valid frame shows that a sync followed B, and the tail is cut. Every confirmed record is in front of B
-//! then: its sync covered the whole group, so either B is after that group, or B is in it and was durable, which is damage of the last group
-//! that looks like an interrupted write. The latter can't be detected without another sync per group. It costs no duplicate within the life of the keys,
-//! since the key of a batch depends on its content alone.
+//! The frames tell the two apart. The writer syncs each group of frames before it writes the next one, and each frame records the distance to the
+//! start of its group (`unsynced`). Let the first bad frame be at B. If some later valid frame at F has F - `unsynced` > B, the bytes at B were
+//! durable before F was written: damage. Otherwise no valid frame shows that a sync followed B, and the tail is cut off. Every confirmed record is
+//! then in front of B: its sync covered the whole group, so either B is after that group, or B is inside it and was durable, in which case damage to
+//! the last group looks like an interrupted write. That case can't be detected without another sync per group. It causes no duplicates during the
+//! lifetime of the keys, since a batch's key depends only on its content.
 //!
-//! After a process was killed, bytes can be readable that were never synced. Recovery syncs before it returns, so that what it
-//! yielded stays.
+//! After a process was killed, bytes that were never synced may be readable. Recovery syncs before it returns, so that the records it has passed on
+//! stay.
 
 use std::io;
 
@@ -21,7 +21,7 @@ use crate::error::{BulkError, Result};
 
 /// The first bytes of a journal.
 pub(super) const HEADER: &[u8] = b"BULKJ1\n";
-/// The number of bytes to read at once.
+/// The number of bytes to read at a time.
 const CHUNK: usize = 256 * 1024;
 
 /// A record that contradicts the records before it.
@@ -29,11 +29,11 @@ const CHUNK: usize = 256 * 1024;
 #[error("{0}")]
 pub(crate) struct Contradiction(pub(crate) &'static str);
 
-/// Yields the records of the journal to `visit` in their order, and prepares the storage for appending.
+/// Passes the journal's records to `visit` in order, and prepares the storage for appending.
 ///
 /// # Errors
 ///
-/// - [`BulkError::JournalDamaged`] if a frame is bad that was durable, or `visit` reports a contradiction.
+/// - [`BulkError::JournalDamaged`] if a durable frame is bad, or `visit` reports a contradiction.
 /// - [`BulkError::NotRunnable`] if the journal has another version.
 /// - [`BulkError::Io`] if the storage fails.
 pub(super) fn recover<S: Storage>(
@@ -84,7 +84,7 @@ pub(super) fn recover<S: Storage>(
     storage.sync().map_err(BulkError::io("sync", path))
 }
 
-/// Whether an interrupted write of the header can have left these bytes.
+/// Returns whether these bytes may result from an interrupted write of the header.
 fn could_be_interrupted(start: &[u8]) -> bool {
     start.iter().zip(HEADER).all(|(byte, expected)| *byte == 0 || byte == expected)
 }
@@ -95,7 +95,7 @@ fn reset(storage: &mut impl Storage) -> io::Result<()> {
     storage.sync()
 }
 
-/// A part of the storage, read sequentially. Its memory is bounded by the largest frame.
+/// A part of the storage, read sequentially. Its memory is limited by the largest frame.
 struct Window<'a, S> {
     storage: &'a mut S,
     buffer: Vec<u8>,
@@ -115,7 +115,7 @@ impl<'a, S: Storage> Window<'a, S> {
         self.read - (self.buffer.len() - self.position) as u64
     }
 
-    /// Returns the bytes at the position: at least `len`, or fewer at the end.
+    /// Returns the bytes at the position: at least `len`, fewer only at the end.
     fn peek(&mut self, len: usize) -> io::Result<&[u8]> {
         if self.buffer.len() - self.position < len && !self.at_end {
             self.buffer.drain(..self.position);
@@ -132,7 +132,7 @@ impl<'a, S: Storage> Window<'a, S> {
         Ok(&self.buffer[self.position..])
     }
 
-    /// Returns the valid frame at the position.
+    /// Returns the valid frame at the position, if there is one.
     fn frame(&mut self) -> io::Result<Option<frame::Frame<'_>>> {
         let Some(len) = frame::announced(self.peek(frame::OVERHEAD)?) else { return Ok(None) };
         Ok(frame::parse(self.peek(len)?))

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 /// The ID of an accepted email, as the service returned it.
 ///
-/// An ID in the canonical form of a UUID (lowercase, hyphenated) takes 16 bytes. Every other ID is kept as text, so that it is written again
-/// exactly as received.
+/// An ID in the canonical form of a UUID (lowercase, hyphenated) takes 16 bytes. Any other ID is stored as text, so that it is written back exactly
+/// as received.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum SentId {
     /// A UUID.

@@ -1,4 +1,4 @@
-//! The storage of a journal, and its implementation for files.
+//! Journal storage, and its implementation for files.
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,19 +13,19 @@ use crate::{
 
 /// The bytes of a journal.
 pub(crate) trait Storage: Send + 'static {
-    /// Returns the name of the storage in errors.
+    /// Returns the storage's path, for error messages.
     fn path(&self) -> &Path;
 
-    /// Reads bytes from `offset` on and returns their number, 0 at the end.
+    /// Reads bytes at `offset` and returns their number, 0 at the end.
     fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Appends bytes. After an error, any prefix of them can have been written.
+    /// Appends bytes. After an error, any prefix of them may have been written.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes everything durable that was appended or truncated before.
+    /// Makes all earlier appends and truncations durable.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Cuts the storage to `len` bytes.
+    /// Truncates the storage to `len` bytes.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 }
 
@@ -40,7 +40,7 @@ impl FileStorage {
     /// Opens the file, or creates it durably.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = private_file(path).map_err(BulkError::io("open", path))?;
-        // Without this, a power failure can remove the file although its content was synced.
+        // Without this, the file could disappear in a power failure even though its content was synced.
         #[cfg(unix)]
         if let Some(folder) = path.parent() {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(BulkError::io("sync", folder))?;
@@ -62,7 +62,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// A journal that is only read: a torn end stays.
+/// A read-only journal: a torn end is left in place.
 #[derive(Debug)]
 pub(crate) struct ReadOnly(FileStorage);
 

@@ -29,10 +29,10 @@ fn ids(count: u128) -> Vec<SentId> {
     (0..count).map(|id| SentId::Uuid(uuid::Uuid::from_u128(id))).collect()
 }
 
-/// A group of records to append, the notes before it included.
+/// A group of records to append, including the preceding notes.
 type Step = Vec<Record>;
 
-/// Batches with every outcome, alone and in groups.
+/// Batches with every outcome, individually and in groups.
 fn script() -> Vec<Step> {
     let partial = vec![EmailOutcome::Accepted(SentId::from("a")), EmailOutcome::Rejected("no".into())];
     vec![
@@ -47,7 +47,7 @@ fn script() -> Vec<Step> {
     ]
 }
 
-/// Replays the journal on the disk.
+/// Replays the journal from the disk.
 fn replay(disk: &Disk) -> Result<(Journal, Vec<Record>)> {
     let mut records = Vec::new();
     let journal = Journal::open(disk.clone(), |record| {
@@ -61,7 +61,7 @@ fn replay(disk: &Disk) -> Result<(Journal, Vec<Record>)> {
 async fn run(disk: &Disk, steps: &[Step]) -> usize {
     let Ok((journal, _)) = replay(disk) else { return 0 };
     for (at, step) in steps.iter().enumerate() {
-        // The first records as notes, to test their order.
+        // Append all but the last record as notes, to test their order.
         let (last, notes) = step.split_last().unwrap();
         let result = if at % 2 == 0 {
             for note in notes {
@@ -78,7 +78,7 @@ async fn run(disk: &Disk, steps: &[Step]) -> usize {
     steps.len()
 }
 
-/// Checks that what a crash left has every confirmed record, and nothing that wasn't appended. Returns the number of records.
+/// Checks that what a crash left contains every confirmed record and nothing that wasn't appended. Returns the number of records.
 fn check(image: &Disk, steps: &[Step], confirmed: usize) -> usize {
     let issued = steps.concat();
     let confirmed = steps[..confirmed].concat().len();
@@ -102,7 +102,7 @@ fn check(image: &Disk, steps: &[Step], confirmed: usize) -> usize {
     records.len()
 }
 
-/// Every byte with `IDEMPOST_EXHAUSTIVE`; otherwise every fifth, starting from another one for each operation.
+/// Every byte with `IDEMPOST_EXHAUSTIVE`; otherwise every fifth, starting at a different one for each operation.
 fn step() -> usize {
     if std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some() { 1 } else { 5 }
 }
@@ -236,7 +236,7 @@ async fn damage_before_the_last_group_is_reported_with_its_offset() {
     }
 }
 
-/// The offsets of the frames that start a group.
+/// Returns the offsets of the frames that start a group.
 fn group_starts(bytes: &[u8]) -> Vec<usize> {
     let (mut at, mut starts) = (recovery::HEADER.len(), Vec::new());
     while let Some(frame) = frame::parse(&bytes[at..]) {
@@ -486,7 +486,7 @@ async fn a_journal_that_is_only_read_keeps_its_torn_end() {
     assert!(cfg!(windows) || matches!(below_a_file, Err(BulkError::Io { action: "read", .. })));
 }
 
-/// Writes the journal of a job with a million emails to a file, replays it, and prints both times (the goal for the replay: 100 ms in release).
+/// Writes the journal of a job with a million emails to a file, replays it, and prints both times (goal for the replay: 100 ms in release mode).
 #[tokio::test]
 async fn a_million_emails_take_at_most_20_bytes_each() {
     const MANY: u32 = 10_000;
@@ -510,7 +510,7 @@ async fn a_million_emails_take_at_most_20_bytes_each() {
     let written = start.elapsed();
     drop(journal);
 
-    // The fastest of several, since the machine also runs other tests.
+    // The fastest of several runs, since the machine also runs other tests.
     let replay = || {
         let start = Instant::now();
         let mut states = BatchStates::new(MANY);

@@ -9,12 +9,12 @@ use tokio::sync::oneshot;
 
 use super::{Record, Storage, frame};
 
-/// Notes wait for the next durable record up to this size, in bytes.
+/// Notes up to this total size, in bytes, wait for the next durable record.
 const MAX_NOTES: usize = 64 * 1024;
 
 type Outcome = Result<(), Arc<io::Error>>;
 
-/// The records that wait for the writer.
+/// The records waiting for the writer.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -32,14 +32,14 @@ struct State {
 }
 
 impl State {
-    /// Whether the next group is to be written now.
+    /// Returns whether the next group should be written now.
     fn is_due(&self) -> bool {
         !self.waiting.is_empty() || self.group.len() > MAX_NOTES || self.closed
     }
 }
 
 impl Queue {
-    /// Adds records to the next group. The receiver resolves when the group is durable, or couldn't be written.
+    /// Adds records to the next group. The receiver resolves when the group is durable or couldn't be written.
     pub(super) fn push(&self, records: &[Record]) -> Result<oneshot::Receiver<Outcome>, Arc<io::Error>> {
         let mut state = self.lock();
         if let Some(failure) = &state.failure {
@@ -62,7 +62,7 @@ impl Queue {
     pub(super) fn note(&self, record: &Record) {
         let mut state = self.lock();
         if state.failure.is_none() {
-            // A note is small.
+            // A note always fits into a frame.
             let _ = frame::push(&mut state.group, record);
             if state.is_due() {
                 self.changed.notify_one();
@@ -76,7 +76,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Waits for a group. Returns `None` when the journal was closed and everything is written.
+    /// Waits for a group. Returns `None` when the journal is closed and everything has been written.
     fn next(&self) -> Option<(Vec<u8>, Vec<oneshot::Sender<Outcome>>)> {
         let mut state = self.lock();
         loop {
@@ -105,7 +105,7 @@ impl Queue {
 
 /// Writes groups until the journal is closed or a write fails.
 pub(super) fn run(mut storage: impl Storage, queue: &Queue) {
-    /// Also after a panic, no append waits forever.
+    /// Ensures that no append waits forever, even after a panic.
     struct Stop<'a>(&'a Queue);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
@@ -118,7 +118,7 @@ pub(super) fn run(mut storage: impl Storage, queue: &Queue) {
         let written =
             if group.is_empty() { Ok(()) } else { storage.append(&group).and_then(|()| storage.sync()) };
         let outcome = written.map_err(Arc::new);
-        // First poison the queue: a caller that sees the failure must not be able to append.
+        // Poison the queue first: a caller that sees the failure must not be able to append.
         if let Err(cause) = &outcome {
             queue.lock().failure = Some(Arc::clone(cause));
         }
@@ -131,7 +131,7 @@ pub(super) fn run(mut storage: impl Storage, queue: &Queue) {
     }
 }
 
-/// The cause of failures after the writer has ended.
+/// Returns the error of appends after the writer has ended.
 pub(super) fn stopped() -> io::Error {
     io::Error::other("the journal is closed")
 }

@@ -1,4 +1,4 @@
-//! A message with its templates compiled.
+//! A message with compiled templates.
 
 use idempost::{
     Email,
@@ -10,21 +10,21 @@ use serde_json::Value;
 use super::Message;
 use crate::template::{Escape, Template, is_name};
 
-/// A message with its templates compiled and its fixed fields validated.
+/// A message with compiled templates and validated fixed fields.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) message: Message,
     pub(crate) subject: Option<Template>,
     pub(crate) html: Option<Template>,
     pub(crate) text: Option<Template>,
-    /// The URL of one-click unsubscribing.
+    /// The one-click unsubscribe URL.
     pub(crate) list_unsubscribe: Option<Template>,
     pub(crate) headers: Vec<(String, Template)>,
     pub(crate) tags: Vec<(String, Template)>,
     pub(crate) variables: Vec<DefaultVariable>,
 }
 
-/// A variable with the value for rows that have none.
+/// A variable and its default value.
 #[derive(Debug)]
 pub(crate) struct DefaultVariable {
     pub(crate) name: String,
@@ -91,10 +91,10 @@ impl Compiled {
         if problems.is_empty() { Ok(compiled) } else { Err(problems) }
     }
 
-    /// Validates the fields that are the same in all rows, with valid stand-ins for the others.
+    /// Validates the fields that are the same in all rows, with valid placeholders for the others.
     fn fixed_problems(&self) -> Vec<Problem> {
         const STAND_IN: &str = "x";
-        // Valid in `List-Unsubscribe`, whose value is a URL, and in all other headers.
+        // Valid in `List-Unsubscribe`, whose value is a URL, and in any other header.
         const HEADER_STAND_IN: &str = "<https://a.b>";
         let Message { from, template, cc, bcc, reply_to, topic_id, scheduled_at, .. } = &self.message;
         let fixed_or = |template: &Template, stand_in: &str| match template.variables().next() {
@@ -128,7 +128,7 @@ impl Compiled {
         problems.into_iter().map(|problem| self.renamed(problem)).collect()
     }
 
-    /// Gives a problem with the n-th tag the name of the tag, and one with a header the field that sets it.
+    /// Locates a problem by the tag's name instead of its index, or by the field that sets a header.
     fn renamed(&self, mut problem: Problem) -> Problem {
         if self.list_unsubscribe.is_some() && problem.path == "/headers/List-Unsubscribe" {
             "/list_unsubscribe".clone_into(&mut problem.path);
@@ -140,7 +140,7 @@ impl Compiled {
         problem
     }
 
-    /// Returns the variables of all templates.
+    /// Returns the variables used in all templates.
     pub(crate) fn used_variables(&self) -> impl Iterator<Item = UsedVariable<'_>> {
         let fields = [
             ("subject", &self.subject),
@@ -160,18 +160,18 @@ impl Compiled {
         })
     }
 
-    /// Returns the default of a variable as text.
+    /// Returns a variable's default as text.
     pub(crate) fn default(&self, name: &str) -> Option<&str> {
         self.variables.iter().find(|variable| variable.name == name).map(|variable| variable.text.as_str())
     }
 }
 
-/// Returns whether a header is one of those that [`Message::list_unsubscribe`] sets.
+/// Returns whether this is a header that [`Message::list_unsubscribe`] sets.
 pub(crate) fn is_list_unsubscribe(name: &str) -> bool {
     ["List-Unsubscribe", "List-Unsubscribe-Post"].iter().any(|set| name.eq_ignore_ascii_case(set))
 }
 
-/// Converts a text or a number, with its text.
+/// Converts a string or a number, and returns it with its text.
 pub(crate) fn variable(value: &Value) -> Option<(Scalar, String)> {
     let scalar = Scalar::from(value.clone());
     let text = scalar.to_string();

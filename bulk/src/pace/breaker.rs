@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The number of consecutive failures that opens the breaker.
 const FAILURES: u32 = 20;
-/// The time from opening to the trial, and between two trials.
+/// The time from opening to the first trial, and between trials.
 const TRIAL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The state of the circuit breaker.
@@ -41,7 +41,7 @@ impl Breaker {
         }
     }
 
-    /// Returns when to check again if no request may be sent now: `Err(None)` after the trial's response.
+    /// Returns `Ok` if a request may be sent, otherwise the time to check again; `Err(None)`: after the trial's response.
     pub(super) fn check(&self, now: Duration) -> Result<(), Option<Duration>> {
         match *self {
             Self::Closed { .. } => Ok(()),
@@ -51,7 +51,7 @@ impl Breaker {
         }
     }
 
-    /// Returns whether the request that is admitted now is the trial.
+    /// Returns whether the request admitted now is the trial.
     pub(super) fn admit(&mut self) -> bool {
         let trial = matches!(self, Self::Open { .. });
         if trial {
@@ -64,7 +64,7 @@ impl Breaker {
         *self = Self::default();
     }
 
-    /// Counts a failure. While the breaker isn't closed, only the trial's failure counts: others were sent before it opened.
+    /// Counts a failure. Unless the breaker is closed, only the trial's failure counts: all other requests were sent before it opened.
     pub(super) fn failed(&mut self, trial: bool, now: Duration) {
         match self {
             Self::Closed { failures } => {
@@ -79,7 +79,7 @@ impl Breaker {
         *self = Self::Open { until: now + TRIAL_INTERVAL };
     }
 
-    /// Returns a trial that wasn't sent.
+    /// Gives back an unused trial.
     pub(super) fn give_back(&mut self, now: Duration) {
         if let Self::HalfOpen = self {
             *self = Self::Open { until: now };

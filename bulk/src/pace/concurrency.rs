@@ -1,22 +1,22 @@
-//! The bound on requests in flight: lowered while timeouts rise, raised again without them.
+//! The limit on requests in flight: lowered while timeouts increase, raised again once they stop.
 
 use std::time::Duration;
 
 /// The weight of one response in the moving average of timeouts.
 const WEIGHT: f64 = 1.0 / 16.0;
-/// The share of timeouts that lowers the bound: two in close succession, not one.
+/// The share of timeouts at which the limit is lowered: two in close succession reach it, one doesn't.
 const SHARE: f64 = 0.1;
-/// The number of responses without a timeout in between that raise the bound by one.
+/// The number of consecutive responses without a timeout that raise the limit by one.
 const RAISE_AFTER: u32 = 16;
 
-/// A bound between one and its configured maximum.
+/// A limit between one and the configured maximum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Concurrency {
     max: usize,
     bound: usize,
     timeouts: f64,
     answers: u32,
-    /// When the bound was lowered; a timeout of a request sent before belongs to the same incident.
+    /// When the limit was lowered. A timeout of a request sent before that belongs to the same incident.
     lowered_at: Option<Duration>,
 }
 

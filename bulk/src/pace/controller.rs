@@ -1,4 +1,4 @@
-//! Decides when requests are sent, without a clock: every method gets the time since the job started.
+//! Decides when requests are sent, without reading a clock: every method receives the time since the job started.
 
 use std::{fmt, time::Duration};
 
@@ -14,19 +14,19 @@ use super::{
 #[cfg(test)]
 mod tests;
 
-/// Stretches the interval of a rate that must never be exceeded, by the tolerance of [`RateLimiter`] relative to a second.
+/// Stretches the interval of a rate that must never be exceeded, to compensate for the tolerance of [`RateLimiter`] over a second.
 const STRETCH: f64 = 1.01;
 
 /// The settings of a job's pace.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub(crate) struct PaceOptions {
-    /// The maximum rate in requests per second; never exceeded in any second. Default: none.
+    /// The maximum rate in requests per second, not exceeded in any second. Default: none.
     pub(crate) max_rps: Option<f64>,
     /// The maximum number of requests in flight, at least 1. Default: 16.
     pub(crate) concurrency: usize,
-    /// The rate that an earlier run of the job learned ([`Snapshot::learned_limit`]), in requests per second. Default: none, and the
-    /// job begins with a slow start.
+    /// The rate that an earlier run of the job learned ([`Snapshot::learned_limit`]), in requests per second. Default: none; the job begins with a
+    /// slow start.
     pub(crate) start_rate: Option<f64>,
 }
 
@@ -36,12 +36,12 @@ impl Default for PaceOptions {
     }
 }
 
-/// The outcome of a request, as far as the pace depends on it.
+/// The outcome of a request, as far as it affects the pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Observation {
     /// The service accepted the request.
     Accepted,
-    /// A 429 because of the request rate. Report an exhausted quota as [`Other`](Self::Other), and pause the job instead.
+    /// A 429 because of the request rate. For an exhausted quota, report [`Other`](Self::Other) and pause the job instead.
     Throttled {
         /// The response's `Retry-After`.
         retry_after: Option<Duration>,
@@ -50,14 +50,14 @@ pub(crate) enum Observation {
     ServerError,
     /// No response within the timeout.
     Timeout,
-    /// No response for another reason: the connection was refused, or was lost.
+    /// No response for another reason: the connection was refused or lost.
     Unreachable,
     /// Any other response, such as a rejected batch.
     Other,
 }
 
 impl Observation {
-    /// What the outcome says about the rate.
+    /// Returns what the outcome says about the rate.
     pub(crate) fn verdict(self) -> RateVerdict {
         match self {
             Self::Accepted => RateVerdict::Admitted,
@@ -67,21 +67,21 @@ impl Observation {
     }
 }
 
-/// Starts with the rate that was learned earlier, or slowly.
+/// Starts with a rate learned earlier, or slowly.
 pub(super) fn starting(learned: Option<f64>, now: Duration) -> RateLimiter {
     learned.map_or_else(|| RateLimiter::slow_start(now), |rate| RateLimiter::with_limit(rate, now))
 }
 
-/// Returns the rate that never exceeds `max_rps` in any second.
+/// Returns a rate that never exceeds `max_rps` in any second.
 pub(super) fn paced(max_rps: f64) -> f64 {
     max_rps / STRETCH
 }
 
-/// The reason why no request is sent.
+/// The reason why no requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) enum PauseReason {
-    /// The service responded with 429, or announced that its current window is used up.
+    /// The service responded with 429, or announced that the current window is used up.
     RateLimited,
     /// The circuit breaker is open: too many consecutive requests failed.
     ServiceFailing,
@@ -109,20 +109,20 @@ pub(crate) struct Pause {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub(crate) struct Snapshot {
-    /// The current rate, in requests per second; `None` without a limit.
+    /// The current rate, in requests per second; `None` if unlimited.
     pub(crate) rate: Option<f64>,
-    /// The service's limit as announced, or as learned from 429s, in requests per second; `None` while the limit is unknown.
-    /// Journal it, and pass it as [`PaceOptions::start_rate`] when the job is resumed.
+    /// The service's limit in requests per second, as announced or as learned from 429s; `None` while unknown. Journal it, and pass it as
+    /// [`PaceOptions::start_rate`] when the job is resumed.
     pub(crate) learned_limit: Option<f64>,
     /// The current pause.
     pub(crate) pause: Option<Pause>,
     /// The state of the circuit breaker.
     pub(crate) breaker: BreakerState,
-    /// The number of 429s so far.
+    /// The number of 429 responses so far.
     pub(crate) throttled: u64,
     /// The number of requests in flight.
     pub(crate) in_flight: usize,
-    /// The maximum number of requests in flight; lowered while timeouts rise.
+    /// The maximum number of requests in flight; lowered while timeouts increase.
     pub(crate) concurrency: usize,
 }
 
@@ -142,17 +142,17 @@ pub(crate) struct RetryTicket {
     charged: bool,
 }
 
-/// No request may be sent now.
+/// A request isn't allowed now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Blocked {
-    /// When to check again, if no request ends before; `None` if only the end of a request changes the state.
+    /// When to check again unless a request ends before; `None` if only the end of a request changes the state.
     pub(crate) until: Option<Duration>,
 }
 
 /// Decides when requests are sent.
 ///
-/// Learns the service's limit from its responses, pauses when the service asks for it or fails, and bounds the requests in flight. `now` is
-/// the time since the job started, and must not decrease.
+/// Learns the service's limit from its responses, pauses when the service requests it or fails, and limits the requests in flight. `now` is the time
+/// since the job started and must not decrease.
 #[derive(Debug)]
 pub(crate) struct Controller {
     pace: RateLimiter,
@@ -181,7 +181,7 @@ impl Controller {
     /// Admits one request.
     ///
     /// # Errors
-    /// Rate, pause, breaker or concurrency don't allow a request now.
+    /// The rate, a pause, the breaker or the concurrency limit doesn't allow a request now.
     pub(crate) fn admit(&mut self, now: Duration) -> Result<Ticket, Blocked> {
         self.breaker.check(now).map_err(|until| Blocked { until })?;
         if self.in_flight >= self.concurrency.bound() {
@@ -193,14 +193,13 @@ impl Controller {
         Ok(Ticket { slot, sent_at: now, trial: self.breaker.admit() })
     }
 
-    /// Takes one retry from the budget, for a batch whose last attempt failed with a 5xx or without a response. A batch that was throttled
-    /// needs none.
+    /// Takes one retry from the budget, for a batch whose last attempt failed with a 5xx or without a response. A throttled batch doesn't need one.
     ///
-    /// The budget is a bucket of 100 retries; every request adds a tenth of one, and so does every second. While the breaker isn't closed, retries
-    /// are free: the breaker already limits them.
+    /// The budget is a bucket of 100 retries; every request adds a tenth of a retry, and so does every second. Unless the breaker is closed, retries
+    /// are free, since the breaker already limits them.
     ///
     /// # Errors
-    /// The budget is used up: returns when to try again at the latest.
+    /// The budget is used up. Contains the latest time to try again.
     pub(crate) fn take_retry(&mut self, now: Duration) -> Result<RetryTicket, Blocked> {
         if self.breaker.state() != BreakerState::Closed {
             return Ok(RetryTicket { charged: false });
@@ -209,14 +208,14 @@ impl Controller {
         Ok(RetryTicket { charged: true })
     }
 
-    /// Returns a retry that wasn't used.
+    /// Gives back an unused retry.
     pub(crate) fn give_back_retry(&mut self, RetryTicket { charged }: RetryTicket) {
         if charged {
             self.retries.give_back();
         }
     }
 
-    /// Returns the slot of a request that wasn't sent.
+    /// Gives back the slot of an unsent request.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
     pub(crate) fn give_back(&mut self, ticket: Ticket, now: Duration) {
         let Ticket { slot, trial, .. } = ticket;
@@ -227,7 +226,7 @@ impl Controller {
         }
     }
 
-    /// Ends a request that was sent and whose outcome will never be known, because its task was canceled.
+    /// Ends a sent request whose outcome will never be known because its task was canceled.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
     pub(crate) fn abandon(&mut self, ticket: Ticket, now: Duration) {
         let Ticket { trial, .. } = ticket;
@@ -237,7 +236,7 @@ impl Controller {
         }
     }
 
-    /// Learns from the outcome of a request.
+    /// Updates the pace from the outcome of a request.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
     pub(crate) fn observe(
         &mut self,

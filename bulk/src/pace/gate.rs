@@ -1,11 +1,11 @@
-//! The gate that every request of a job passes: waits until the controller admits it.
+//! The gate that every request of a job passes: it waits until the controller admits the request.
 //!
-//! # Why it neither leaks nor idles
+//! # Why it never leaks slots or stalls
 //!
-//! A waiting task holds a place in a FIFO lock and nothing else; only the head of the queue asks the controller, and only an admitted request
-//! changes its state. A dropped future therefore returns nothing but its place. A [`Permit`] returns its slot in `drop`, whether or not it
-//! was used. Whatever may unblock the head (a response, a returned slot) notifies it, and `Notify` keeps one notification for a head that
-//! isn't waiting yet, so none is lost.
+//! A waiting task holds only its place in a FIFO lock; only the head of the queue asks the controller, and only an admitted request changes the
+//! controller's state. A dropped future therefore gives up nothing but its place. A [`Permit`] returns its slot in `drop`, whether or not it was
+//! used. Everything that may unblock the head (a response, a returned slot) notifies it, and `Notify` stores one notification for a head that isn't
+//! waiting yet, so none is lost.
 
 use std::{
     fmt,
@@ -24,12 +24,12 @@ use super::controller::{Blocked, Controller, Observation, PaceOptions, RetryTick
 #[cfg(test)]
 mod tests;
 
-/// The longest time until the head of the queue checks the state again.
+/// The longest time before the head of the queue checks the state again.
 const MAX_WAIT: Duration = Duration::from_hours(1);
-/// The longest time until a retry checks its budget again, to which requests add.
+/// The longest time before a retry checks its budget again, to which requests contribute.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Grants permits to send, in FIFO order. Clones share one state.
+/// Grants permits to send in FIFO order. Clones share one state.
 #[derive(Clone)]
 pub(crate) struct Gate {
     shared: Arc<Shared>,
@@ -45,7 +45,7 @@ struct Shared {
 }
 
 impl Gate {
-    /// Creates a gate. The job starts now.
+    /// Creates a gate. The job's time starts now.
     pub(crate) fn new(options: PaceOptions) -> Self {
         let controller = Mutex::new(Controller::new(options));
         let shared =
@@ -75,8 +75,8 @@ impl Gate {
 
     /// Waits until the retry budget and the gate allow a retry. Use it after a 5xx, a timeout or a lost connection.
     ///
-    /// First attempts pass while retries wait for the budget: at most 10 % of requests are retries once a reserve of 100 is used up.
-    /// Dropping the future returns the retry to the budget.
+    /// First attempts pass while retries wait for the budget: once a reserve of 100 is used up, at most 10 % of requests are retries. Dropping the
+    /// future returns the retry to the budget.
     pub(crate) async fn retry_permit(&self) -> Permit {
         let ticket = loop {
             let now = self.shared.now();
@@ -121,7 +121,7 @@ impl Shared {
     }
 }
 
-/// A retry taken from the budget, returned unless its request was sent.
+/// A retry taken from the budget; returned unless its request was sent.
 struct Retry {
     shared: Arc<Shared>,
     ticket: Option<RetryTicket>,
@@ -137,8 +137,8 @@ impl Drop for Retry {
 
 /// The right to send one request.
 ///
-/// Call [`sending`](Self::sending) when the request may reach the service, and [`finish`](Self::finish) with its outcome. Dropping the permit
-/// before sending returns its slot to the next waiting task; dropping it afterwards frees its place among the requests in flight.
+/// Call [`sending`](Self::sending) before the request may reach the service, and [`finish`](Self::finish) with its outcome. Dropping the permit
+/// before sending returns its slot to the next waiting task; dropping it afterwards only ends its request in flight.
 #[must_use]
 pub(crate) struct Permit {
     shared: Arc<Shared>,
@@ -156,7 +156,7 @@ impl Permit {
         }
     }
 
-    /// Reports the outcome and the response's headers; pass an empty map if there was no response.
+    /// Reports the outcome and the response headers (an empty map without a response).
     pub(crate) fn finish(mut self, observation: Observation, headers: &HeaderMap) {
         self.sending();
         self.end(|controller, ticket, now| controller.observe(ticket, observation, headers, now));

@@ -1,12 +1,12 @@
-//! The retry budget: retries after failures are a small share of all requests, so that they don't add to an overload.
+//! The retry budget: retries after failures are limited to a small share of all requests, so that they don't worsen an overload.
 
 use std::time::Duration;
 
 /// The capacity of the bucket, in retries.
 const CAPACITY: f64 = 100.0;
-/// What each request adds to the bucket.
+/// The retries that each request adds to the bucket.
 const PER_REQUEST: f64 = 0.1;
-/// What each second adds: at the end of a job only retries may be left, and no request adds to the bucket.
+/// The retries that each second adds: at the end of a job, only retries may be left, and no other request fills the bucket.
 const PER_SECOND: f64 = 0.1;
 
 /// A token bucket of retries.
@@ -27,7 +27,7 @@ impl Retries {
         self.add(PER_REQUEST);
     }
 
-    /// Takes a retry, or returns when the next one is available at the latest.
+    /// Takes a retry, or returns the latest time at which the next one is available.
     pub(super) fn take(&mut self, now: Duration) -> Result<(), Duration> {
         self.add(now.saturating_sub(self.filled_at).as_secs_f64() * PER_SECOND);
         self.filled_at = now;

@@ -1,8 +1,8 @@
-//! The pace that the workers of a job share, in one value that they update by compare-and-set.
+//! The pace that a job's workers share, in one value that they update by compare-and-set.
 //!
-//! Each worker reserves slots, sends, and reports what it saw with its next update; so the workers together learn the limit as one sender does.
-//! All instants are those of the queue's clock, which each worker follows; a worker that is behind waits, and one that is ahead reserves no more
-//! slots than the others, since every reservation advances the pace by a whole interval.
+//! Each worker reserves slots, sends, and reports its observations with its next update, so the workers together learn the limit like a single
+//! sender. All instants are in the queue's time, which each worker follows. A worker whose clock is behind waits; one whose clock is ahead reserves
+//! no more slots than the others, since every reservation advances the pace by a whole interval.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::controller::{PauseReason, paced, starting};
 
-/// How far ahead slots are reserved. A longer wait is repeated, so that a new rate or a pause applies soon.
+/// How far ahead slots are reserved. A longer wait is split, so that a new rate or a pause applies soon.
 const AHEAD: Duration = Duration::from_secs(1);
-/// The slots of one update: at high rates, each worker would otherwise wait for an update per request.
+/// The time whose slots one update reserves: at high rates, each worker would otherwise wait for one update per request.
 const GROUP: Duration = Duration::from_millis(50);
-/// The maximum number of slots of one update.
+/// The maximum number of slots per update.
 const MAX_GROUP: usize = 64;
 /// After this time without any request, the rate restarts from the learned limit.
 const IDLE: Duration = Duration::from_secs(30);
@@ -23,12 +23,12 @@ const IDLE: Duration = Duration::from_secs(30);
 /// The shared state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SharedPace {
-    /// The latest instant of an update; a clock that is behind it stands still.
+    /// The latest instant of any update. A clock behind it counts as being at this instant.
     latest: Duration,
     /// The latest slot.
     slot: Duration,
     pace: RateLimiter,
-    /// The reason of the pause, for messages.
+    /// The reason for the pause, for messages.
     reason: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct SharedSnapshot {
 }
 
 impl SharedPace {
-    /// Creates the state of senders that know nothing about the service, or a rate that was learned before.
+    /// Creates the initial state for senders that know nothing about the service, or only a rate learned earlier.
     pub(crate) fn new(now: Duration, learned: Option<f64>) -> Self {
         Self { latest: now, slot: now, pace: starting(learned, now), reason: String::new() }
     }
@@ -50,7 +50,7 @@ impl SharedPace {
     /// Reserves slots: the instants at which requests may be sent.
     ///
     /// # Errors
-    /// No slot is near: returns when to try again.
+    /// No slot is near. Contains when to try again.
     pub(crate) fn reserve(&mut self, now: Duration, max_rps: Option<f64>) -> Result<Vec<Duration>, Duration> {
         let now = self.advance(now);
         if let Some(until) = self.paused_until(now) {
@@ -74,7 +74,7 @@ impl SharedPace {
         Ok(slots)
     }
 
-    /// Learns from a response to the request of a slot.
+    /// Updates the rate from a response to the request in a slot.
     pub(crate) fn observe(&mut self, seen: &RateSignal, now: Duration) {
         let now = self.advance(now);
         let before = self.pace.paused_until();
@@ -92,12 +92,12 @@ impl SharedPace {
         }
     }
 
-    /// Returns the latest time of the queue's clock that a worker has used.
+    /// Returns the latest time by the queue's clock that a worker has used.
     pub(crate) fn latest(&self) -> Duration {
         self.latest
     }
 
-    /// Returns the end of the pause that is in effect.
+    /// Returns the end of the current pause.
     pub(crate) fn paused_until(&self, now: Duration) -> Option<Duration> {
         Some(self.pace.paused_until()).filter(|until| *until > now)
     }
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Runs workers that take turns, and transports the state as text between them.
+    /// Runs workers that take turns, passing the state between them as text.
     fn run(service: &mut Service, workers: usize, seconds: u64, max_rps: Option<f64>) -> SharedPace {
         let mut text = serde_json::to_vec(&SharedPace::new(START, None)).unwrap();
         let mut pending = vec![Vec::<RateSignal>::new(); workers];

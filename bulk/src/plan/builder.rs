@@ -1,4 +1,4 @@
-//! Making of a plan.
+//! Creates plans.
 
 use std::{collections::HashSet, path::Path};
 
@@ -25,15 +25,15 @@ use crate::{
 
 /// The maximum size of a batch, in bytes of JSON: 4 MiB. It limits the memory of the batches in flight.
 const MAX_BODY: usize = 4 << 20;
-/// The number of problems that are kept for display.
+/// The number of problems kept for display.
 const PROBLEMS: usize = 20;
-/// The number of changed rows that are kept for display.
+/// The number of changed rows kept for display.
 const CHANGED: usize = 5;
 
-/// A plan whose files were written.
+/// A plan whose files have been written.
 pub(super) struct Built {
     pub(super) counts: Counts,
-    /// The rows that are sent.
+    /// The rows to send.
     pub(super) rows: Selection,
     pub(super) problems: Vec<RowProblem>,
     /// The number of changed rows, and the first of them with their recipients.
@@ -42,7 +42,7 @@ pub(super) struct Built {
     pub(super) index_hash: blake3::Hash,
 }
 
-/// Reads all rows, or the first `limit` valid ones, and writes the index and the invalid rows into `dir`. Rows that an earlier part has are left
+/// Reads all rows, or the first `limit` valid ones, and writes the index and the invalid rows into `dir`. Rows that an earlier part holds are left
 /// out.
 pub(super) fn build(
     context: &Context,
@@ -84,7 +84,7 @@ pub(super) fn build(
         if let Some(built) = builder.finish()? {
             return Ok(built);
         }
-        // Rows that are far apart are equal. Now that they are known, the plan is made without them.
+        // Equal rows were found that are far apart. Plan again without them, now that they are known.
         for name in [index::NAME, invalid_rows::NAME, skipped_rows::NAME] {
             files::remove(&dir.join(name))?;
         }
@@ -99,16 +99,16 @@ struct Builder<'a> {
     skipped: SkippedRows,
     index: IndexWriter,
     invalid: InvalidRows<'a>,
-    /// The numbers of rows that are equal to an earlier one: a bit each.
+    /// The numbers of rows that repeat an earlier row, one bit each.
     repeated: &'a mut Bits,
-    /// The identities of the last rows that are sent, which are enough for most inputs.
+    /// The identities of the most recent rows to send, which suffice for most inputs.
     recent: HashSet<[u8; 16]>,
-    /// The identities of all of them with their numbers, and their recipients.
+    /// The identities of all rows to send, with their numbers; and their recipients.
     identities: Sorter,
     recipients: Sorter,
-    /// The batch that may take more emails.
+    /// The batch that still accepts emails.
     batch: Option<OpenBatch>,
-    /// The JSON of the last email.
+    /// The JSON of the current email.
     json: Vec<u8>,
     counts: Counts,
     rows: Selection,
@@ -119,7 +119,7 @@ struct Builder<'a> {
 struct OpenBatch {
     first: Position,
     count: u16,
-    /// The size of the body without its last bracket, in bytes.
+    /// The size of the body without the closing bracket, in bytes.
     size: usize,
     hasher: blake3::Hasher,
 }
@@ -147,7 +147,7 @@ impl Builder<'_> {
             self.counts.known += 1;
             return Ok(());
         }
-        // Without a key of their own, rows of one recipient can't be told from a corrected one.
+        // Without a key, a corrected row can't be distinguished from another row of the same recipient.
         if held.is_none() && layout.key.is_none() && self.known.has_recipient(&key.recipient)? {
             let (count, shown) = &mut self.changed;
             *count += 1;
@@ -206,9 +206,9 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the last email to the open batch, or to the next one if it has no room.
+    /// Adds the current email to the open batch, or to the next batch if it doesn't fit.
     fn add(&mut self, position: Position) -> Result<()> {
-        // A comma or the first bracket before the email, and the last bracket.
+        // A comma or the opening bracket before the email, and the closing bracket.
         let size = 1 + self.json.len();
         if self.batch.as_ref().is_some_and(|batch| batch.size + size + 1 > MAX_BODY) {
             self.close()?;
@@ -245,7 +245,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Ends the plan. `None` if it sends rows that turn out to be equal.
+    /// Completes the plan. `None` if it contains rows that turn out to be equal.
     fn finish(mut self) -> Result<Option<Built>> {
         self.close()?;
         self.invalid.finish()?;

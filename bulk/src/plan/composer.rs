@@ -1,4 +1,4 @@
-//! Composition of emails from rows and the message.
+//! Composes emails from rows and the message.
 
 use std::{
     fs::{self, File},
@@ -24,25 +24,25 @@ use crate::{
     template::{Escape, Template},
 };
 
-/// What is done with the files to attach.
+/// How attachments are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Files {
-    /// They are left out.
+    /// Leave them out.
     Skip,
-    /// They are attached.
+    /// Attach them.
     Attach,
 }
 
-/// Composes emails: a row's own fields, the defaults of the message, and its rendered templates.
+/// Composes emails from a row's own fields, the defaults of the message, and its rendered templates.
 pub(super) struct Composer {
     message: Compiled,
-    /// The address of a test, or none.
+    /// The address of a test, if any.
     test_to: Vec<String>,
     guard: RecipientGuard,
     folder: PathBuf,
 }
 
-/// Which fields a row has.
+/// The fields that a row sets.
 #[expect(clippy::struct_excessive_bools, reason = "one per field")]
 struct Own {
     from: bool,
@@ -81,7 +81,7 @@ impl Composer {
         Ok(Self { message, test_to, guard: options.guard.clone(), folder })
     }
 
-    /// Returns the kind of request that a row needs. It doesn't depend on whether the row is valid.
+    /// Returns the kind of request that a row needs, whether or not the row is valid.
     pub(super) fn kind(&self, row: &Row<'_>) -> BatchKind {
         let fields = row.email.fields();
         let single = !row.attachments.is_empty()
@@ -94,7 +94,7 @@ impl Composer {
     /// Composes the email of a row.
     ///
     /// # Errors
-    /// All problems of the row.
+    /// All problems in the row.
     pub(super) fn compose(&self, row: Row<'_>, files: Files) -> Result<Email, Vec<RowProblem>> {
         let Row { position, email, attachments, values, shape, mut problems } = row;
         let email = self.with_defaults(email, &values);
@@ -152,7 +152,7 @@ impl Composer {
         if problems.is_empty() { Ok(email) } else { Err(problems) }
     }
 
-    /// Sets the fixed fields that the row doesn't have, and the variables of a stored template.
+    /// Sets the fixed fields that the row doesn't set, and the variables of a stored template.
     fn with_defaults(&self, mut email: Email, values: &Values<'_>) -> Email {
         let defaults = &self.message.message;
         let own = Own::of(&email.fields());
@@ -195,7 +195,7 @@ impl Composer {
         email
     }
 
-    /// Renders the templates of the fields that the row doesn't have.
+    /// Renders the templates of the fields that the row doesn't set.
     fn with_templates<'t>(
         &'t self,
         mut email: Email,
@@ -239,9 +239,9 @@ impl Composer {
         email
     }
 
-    /// Returns a file to attach with its size after Base64.
+    /// Returns an attachment and its Base64-encoded size.
     ///
-    /// The author of the input also chooses the recipients, so a file outside the input's folder is refused.
+    /// Anyone who can edit the input also chooses the recipients, so files outside the input's folder are rejected.
     fn attachment(&self, path: &str, before: u64) -> Result<(Attachment, u64), Problem> {
         let unreadable =
             |error: io::Error| Problem::new("", "file", format!("couldn't read the attachment: {error}"));
@@ -260,7 +260,7 @@ impl Composer {
         }
         let size = encoded_len(metadata.len());
         let mut content = Vec::new();
-        // What is too large is reported by its size, and never read.
+        // A file that is too large is reported by its size and never read.
         if before + size <= ATTACHMENTS_ENCODED_BYTES {
             let file = File::open(&absolute).map_err(unreadable)?;
             file.take(metadata.len()).read_to_end(&mut content).map_err(unreadable)?;
@@ -269,7 +269,7 @@ impl Composer {
         Ok((Attachment::from_bytes(name, Bytes::from(content)), size))
     }
 
-    /// Checks the recipients, without the attachments: their content can be large.
+    /// Checks the recipients. Attachments are left out, since their content can be large.
     fn admitted(&self, email: &Email) -> Result<(), Problems> {
         if !self.guard.is_active() {
             return Ok(());
@@ -279,7 +279,7 @@ impl Composer {
         self.guard.apply(&mut serde_json::to_value(fields).unwrap_or_default())
     }
 
-    /// Returns the JSON of an email, redirected if the job does so.
+    /// Returns an email's JSON, redirected if the job redirects its emails.
     pub(super) fn json(&self, email: &Email) -> io::Result<Value> {
         let mut json = serde_json::to_value(self.fields(email))?;
         self.guard.apply(&mut json).map_err(io::Error::other)?;
@@ -294,7 +294,7 @@ impl Composer {
         Ok(serde_json::to_writer(to, &self.fields(email))?)
     }
 
-    /// Returns the fields as they are sent: those of a test go to its address only.
+    /// Returns the fields as they are sent: for a test, addressed only to the test address.
     pub(super) fn fields<'a>(&'a self, email: &'a Email) -> EmailFields<'a> {
         let mut fields = email.fields();
         if !self.test_to.is_empty() {
@@ -304,7 +304,7 @@ impl Composer {
     }
 }
 
-/// Returns whether a problem can be the effect of a missing variable: a body or a tag is empty without it.
+/// Returns whether a missing variable may have caused the problem: without it, a body or a tag is empty.
 fn follows_from_missing(problem: &Problem) -> bool {
     match problem.code {
         "required" => problem.path.is_empty(),

@@ -1,4 +1,4 @@
-//! What planning and preparing have in common, so that both read the rows in the same way.
+//! The context shared by planning and preparing, so that both read the rows in the same way.
 
 use std::io::{Seek as _, SeekFrom};
 
@@ -9,7 +9,7 @@ use crate::{
     message::Message,
 };
 
-/// An input with its layout, and the composer of its emails.
+/// An input with its layout, and the composer for its emails.
 pub(super) struct Context {
     pub(super) source: Source,
     pub(super) layout: Layout,
@@ -31,7 +31,7 @@ impl Context {
         self.selection.as_ref().is_none_or(|selection| selection.contains(row))
     }
 
-    /// Reads from the first row on.
+    /// Returns a reader that starts at the first row.
     pub(super) fn rows(&self) -> Result<Rows> {
         let mut file = self.source.open()?;
         let start = file.seek(SeekFrom::Start(self.layout.first.offset));
@@ -39,7 +39,7 @@ impl Context {
         Ok(Rows::new(file, &self.layout))
     }
 
-    /// The error of a row that can't be read.
+    /// Returns the error for an unreadable row.
     pub(super) fn unreadable(&self, error: ReadError) -> BulkError {
         error.in_input(&self.source.name, &self.source.path)
     }

@@ -1,4 +1,4 @@
-//! Hashes of rows. A large input has too many of them for memory, so they are in temporary files without names.
+//! Row hashes. Those of a large input don't fit into memory, so they are stored in unnamed temporary files.
 
 use std::{
     cmp::Reverse,
@@ -10,14 +10,14 @@ use std::{
 
 use crate::error::{BulkError, Result};
 
-/// The number of entries in memory: 1.5 MiB.
+/// The number of entries kept in memory: 1.5 MiB.
 pub(super) const IN_MEMORY: usize = 1 << 16;
 /// The size of an entry in a file.
 const ENTRY: usize = 24;
-/// The number of entries that are read together.
+/// The number of entries per read.
 const BLOCK: usize = 170;
 
-/// A hash, and a number that belongs to it.
+/// A hash, and the number associated with it.
 pub(super) type Entry = ([u8; 16], u64);
 
 fn write((hash, number): Entry, to: &mut impl io::Write) -> io::Result<()> {
@@ -25,7 +25,7 @@ fn write((hash, number): Entry, to: &mut impl io::Write) -> io::Result<()> {
     to.write_all(&number.to_le_bytes())
 }
 
-/// Reads up to a block of entries, from this one of a file to the one before `end`.
+/// Reads up to a block of entries from a file, from `first` to the one before `end`.
 fn read(mut file: &File, first: usize, end: usize) -> io::Result<Vec<Entry>> {
     let mut bytes = vec![0; (end - first).min(BLOCK) * ENTRY];
     file.seek(SeekFrom::Start((first * ENTRY) as u64))?;
@@ -39,7 +39,7 @@ fn read(mut file: &File, first: usize, end: usize) -> io::Result<Vec<Entry>> {
     Ok(entries.collect())
 }
 
-/// Sorts entries. Those that exceed the memory are in a file, in sorted runs.
+/// Sorts entries. Those that exceed the memory limit are stored in a file, in sorted runs.
 #[derive(Debug)]
 pub(super) struct Sorter {
     dir: PathBuf,
@@ -50,7 +50,7 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
-    /// Creates a sorter whose file is in this folder.
+    /// Creates a sorter with its file in this folder.
     pub(super) fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), recent: Vec::new(), file: None, runs: 0 }
     }
@@ -78,7 +78,7 @@ impl Sorter {
         self.recent.sort_unstable();
         let Some(file) = &self.file else { return self.recent.into_iter().try_for_each(visit) };
         let reading = |error| BulkError::io("read", &self.dir)(error);
-        // For each run, the entries that were read, and the range in the file that wasn't. The last run is in memory.
+        // For each run, the entries read so far, and the unread range in the file. The last run is in memory.
         let in_file = (0..self.runs).map(|run| (vec![].into_iter(), run * IN_MEMORY, (run + 1) * IN_MEMORY));
         let mut runs: Vec<_> = in_file.chain([(self.recent.into_iter(), 0, 0)]).collect();
         let mut next = |run: usize| {
@@ -101,7 +101,7 @@ impl Sorter {
     }
 }
 
-/// Sorted entries in a file, one for each hash.
+/// Sorted entries in a file, one per hash.
 #[derive(Debug)]
 pub(super) struct Lookup {
     dir: PathBuf,
@@ -112,7 +112,7 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// Keeps the entry of each hash that has the lowest number, and visits it.
+    /// Keeps each hash's entry with the lowest number, and visits it.
     pub(super) fn new(sorter: Sorter, mut visit: impl FnMut(Entry)) -> Result<Self> {
         let dir = sorter.dir.clone();
         let writing = |error| BulkError::io("write", &dir)(error);
@@ -133,7 +133,7 @@ impl Lookup {
         Ok(Self { dir, file, len, blocks })
     }
 
-    /// Returns the place and the number of a hash.
+    /// Returns a hash's position and number.
     pub(super) fn find(&self, hash: &[u8; 16]) -> Result<Option<(usize, u64)>> {
         let after = self.blocks.partition_point(|first| first <= hash);
         let Some(first) = after.checked_sub(1).map(|block| block * BLOCK) else { return Ok(None) };
@@ -143,7 +143,7 @@ impl Lookup {
     }
 }
 
-/// A set of small numbers: a bit for each up to the highest one.
+/// A set of small numbers, as one bit for each up to the highest.
 #[derive(Debug, Default)]
 pub(super) struct Bits(Vec<u64>);
 

@@ -15,14 +15,14 @@ use crate::{
 pub(super) const NAME: &str = "plan.idx";
 /// The size of an entry, in bytes.
 const ENTRY: usize = 32;
-/// The bit of a single email, beside the count.
+/// The bit that marks a single email, next to the count.
 const SINGLE: u16 = 1 << 15;
 
-/// A request: 32 bytes, little-endian. The offset of its first row in the input (64 bits), the number of that row (48), the number of emails
-/// (15), whether it is a single email (1), and the hash of its body (128).
+/// A request: 32 bytes, little-endian. The offset of its first row in the input (64 bits), that row's number (48), the number of emails (15), whether
+/// it is a single email (1), and the hash of its body (128).
 ///
-/// A batch consists of the first `count` of the plan's rows from its offset on that belong into a batch. Single emails between them are skipped.
-/// The hash pins what these rows are sent as: a changed attachment, template or program can't send anything else.
+/// A batch consists of the plan's next `count` rows that are sent in batches, starting at the offset. Single emails between them are skipped. The
+/// hash pins the exact content: a changed attachment, template or program can't send anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) offset: u64,
@@ -110,7 +110,7 @@ pub(super) fn verify(dir: &Path, expected: &JobIndex) -> Result<()> {
     Ok(())
 }
 
-/// Visits all entries in order.
+/// Calls `visit` with all entries in order.
 pub(super) fn visit(dir: &Path, entries: u32, mut visit: impl FnMut(u32, Entry)) -> Result<()> {
     let path = dir.join(NAME);
     let reading = |error| BulkError::io("read", &path)(error);
@@ -123,7 +123,7 @@ pub(super) fn visit(dir: &Path, entries: u32, mut visit: impl FnMut(u32, Entry))
     Ok(())
 }
 
-/// Reads entries. They stay in the file: a plan of single emails would take 32 bytes of memory per row.
+/// Reads entries. They stay in the file, since a plan of single emails would take 32 bytes of memory per row.
 pub(super) struct Index {
     path: PathBuf,
     file: File,

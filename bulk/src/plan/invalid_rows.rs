@@ -16,10 +16,10 @@ use crate::{
 
 pub(super) const NAME: &str = "invalid.csv";
 
-/// Writes invalid rows with their problems: the columns of the input, then `_row` and `_problem`, so that the corrected file can be
-/// the input of another job. Fields beyond the header follow at the end. Rows of JSON Lines have the columns `_row`, `_problem` and `_json`.
+/// Writes invalid rows with their problems: the columns of the input, then `_row` and `_problem`, so that the corrected file can be the input of
+/// another job. Cells beyond the header follow at the end. For JSON Lines, the columns are `_row`, `_problem` and `_json`.
 ///
-/// The file is created with the first row.
+/// The file is created when the first row is written.
 pub(super) struct InvalidRows<'a> {
     path: PathBuf,
     layout: &'a Layout,
@@ -56,7 +56,7 @@ impl<'a> InvalidRows<'a> {
         let writing = |error| BulkError::io("write", &self.path)(error);
         let mut file = BufWriter::new(files::create(&self.path)?);
         let json = self.layout.format == Format::JsonLines;
-        // A spreadsheet program reads UTF-8 only with a byte order mark; the input shows whether it is opened in one.
+        // Spreadsheet programs need a byte order mark to read UTF-8; an input with one was probably saved by such a program.
         if self.layout.has_bom && !json {
             file.write_all("\u{feff}".as_bytes()).map_err(writing)?;
         }

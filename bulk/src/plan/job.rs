@@ -18,10 +18,10 @@ use crate::{
 };
 
 const NAME: &str = "job.json";
-/// The version of the files of a job.
+/// The version of a job's files.
 pub(super) const VERSION: u32 = 2;
 
-/// The description of a job. It has no credential.
+/// A job's description. It contains no credentials.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) version: u32,
@@ -30,7 +30,7 @@ pub(super) struct Job {
     /// The name under which later plans find the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    /// The IDs of the job's earlier parts, the oldest first.
+    /// The IDs of the job's earlier parts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) after: Vec<String>,
     pub(super) origin: String,
@@ -77,10 +77,10 @@ pub(super) struct JobOptions {
     /// Whether the account's suppression list is used.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub(super) account_suppressions: bool,
-    /// The maximum number of emails in a request, if it is below the service's.
+    /// The maximum number of emails in a request, if it is below the service's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) batch_size: Option<u16>,
-    /// A name that was chosen, so that it makes another job.
+    /// A chosen name, which makes the job a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
 }
@@ -125,7 +125,7 @@ impl Job {
         Self::parse(&files::read(&path)?, &path)
     }
 
-    /// Reads a description. `path` is where it is from, for messages.
+    /// Parses a description. `path` is its source, for messages.
     pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self> {
         let damaged =
             |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
@@ -151,7 +151,7 @@ struct Version {
     version: u32,
 }
 
-/// What makes two plans the same job.
+/// The properties that make two plans the same job.
 #[derive(Serialize)]
 struct Identity<'a> {
     version: u32,
@@ -163,7 +163,7 @@ struct Identity<'a> {
     origin: &'a str,
 }
 
-/// Returns the ID of a job without the number of the run: 12 hexadecimal digits. The input's name and time don't matter.
+/// Returns a job's ID without the run number: 12 hexadecimal digits. The input's name and modification time don't matter.
 pub(crate) fn job_id(
     fingerprint: &Fingerprint,
     source: &Source,
@@ -179,20 +179,20 @@ pub(crate) fn job_id(
         options: JobOptions::from(options),
         origin: &options.origin,
     };
-    // Maps with string keys, strings and numbers: JSON can represent every identity.
+    // Maps with string keys, strings and numbers: every identity can be represented in JSON.
     let json = serde_json::to_vec(&identity).unwrap_or_default();
     blake3::hash(&json).to_hex()[..12].to_owned()
 }
 
 impl Job {
-    /// Returns whether two plans can be parts of one job.
+    /// Returns whether two plans can be parts of the same job.
     pub(super) fn shares_name(&self, other: &Self) -> bool {
         let line = |job: &Self| (job.name.clone(), job.origin.clone(), job.options.test_to.clone());
         self.name.is_some() && line(self) == line(other) && self.options.guard == other.options.guard
     }
 }
 
-/// Returns the highest run of a job.
+/// Returns a job's highest run number.
 pub(super) fn last_run(dir: &Path, id: &str) -> Result<Option<u32>> {
     let reading = |error| BulkError::io("read", dir)(error);
     let mut last = None;

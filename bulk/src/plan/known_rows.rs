@@ -1,4 +1,4 @@
-//! The rows that the earlier parts of a job have.
+//! The rows held by earlier parts of a job.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use super::{
 };
 use crate::error::Result;
 
-/// What became of a row in an earlier part.
+/// The state of a row in an earlier part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Held {
-    /// It was sent, it may have been, or its part will send it. It isn't planned again.
+    /// It was sent, may have been sent, or will be sent by its part. It isn't planned again.
     Taken,
     /// The service rejected it.
     Rejected,
-    /// It may have been sent, and is sent again deliberately.
+    /// It may have been sent, and is retried deliberately.
     Unknown,
     /// Its part was canceled before it was sent.
     Unsent,
@@ -25,7 +25,7 @@ impl Held {
     const ALL: [Self; 4] = [Self::Taken, Self::Rejected, Self::Unknown, Self::Unsent];
 }
 
-/// The rows of earlier parts, before they are looked for.
+/// The rows of earlier parts, while they are collected.
 #[derive(Debug)]
 pub(crate) struct EarlierRows {
     rows: Sorter,
@@ -34,7 +34,7 @@ pub(crate) struct EarlierRows {
 }
 
 impl EarlierRows {
-    /// Keeps them in files of this folder.
+    /// Creates an empty collection with its files in this folder.
     pub(crate) fn new(dir: &Path) -> Self {
         Self { rows: Sorter::new(dir), recipients: Sorter::new(dir) }
     }
@@ -46,7 +46,7 @@ impl EarlierRows {
         self.rows.push((key.identity, held as u64))
     }
 
-    /// Ends the additions. A row that is taken in one part is taken, whatever became of it in others.
+    /// Completes the collection. A row taken in one part is taken, whatever its state in other parts.
     pub(crate) fn finish(self) -> Result<KnownRows> {
         let mut missing = 0;
         let rows = Lookup::new(self.rows, |(_, held)| missing += u64::from(held == Held::Taken as u64))?;
@@ -55,17 +55,17 @@ impl EarlierRows {
     }
 }
 
-/// The rows of earlier parts: a bit of memory each.
+/// The rows of earlier parts, with one bit of memory each.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRows {
-    /// The rows, and the recipients of taken ones.
+    /// The rows, and the recipients of taken rows.
     rows: Option<(Lookup, Lookup)>,
     found: Bits,
     missing: u64,
 }
 
 impl KnownRows {
-    /// Returns what became of a row, and marks it as found.
+    /// Returns the state of a row, and marks it as found.
     pub(super) fn find(&mut self, identity: &[u8; 16]) -> Result<Option<Held>> {
         let Some((rows, _)) = &self.rows else { return Ok(None) };
         let Some((place, held)) = rows.find(identity)? else { return Ok(None) };

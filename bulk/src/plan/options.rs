@@ -1,4 +1,4 @@
-//! Options of planning.
+//! Planning options.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -6,54 +6,54 @@ use idempost::{Email, emails::EmailFields, problem::Problem, types::RecipientGua
 
 use super::{Selection, address_hash, problem};
 
-/// Options of planning.
+/// Planning options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanOptions {
-    /// Columns that are skipped.
+    /// Columns to skip.
     pub(crate) ignore_columns: Vec<String>,
     /// Plans only the first valid rows, as the first part of the job.
     pub(crate) limit: Option<u64>,
-    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a job of its own.
+    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a separate job.
     pub(crate) test_to: Option<String>,
-    /// Which recipients are allowed, and where everything is redirected to. Another guard makes another job.
+    /// The allowed recipients and the redirection. Another guard makes the job a different one.
     pub(crate) guard: RecipientGuard,
-    /// Plans another run of a job that exists.
+    /// Plans another run of an existing job.
     pub(crate) again: bool,
     /// The folder of attachments; by default the input's.
     pub(crate) attachments: Option<PathBuf>,
-    /// Plans only these rows, of an earlier job. They are a job of their own.
+    /// Plans only these rows of an earlier job, as a separate job.
     pub(crate) rows: Option<Selection>,
     /// The base URL of the service.
     pub(crate) origin: String,
     /// The name of the profile.
     pub(crate) profile: Option<String>,
-    /// The column or field that tells rows apart; without one, all values do.
+    /// The column or field that identifies rows; without one, all values do.
     pub(crate) key: Option<String>,
-    /// The name of the job; by default that of its input.
+    /// The name of the job; by default, the name of its input.
     pub(crate) name: Option<String>,
-    /// Adds the rows that a job of this name doesn't have.
+    /// Adds the rows that aren't yet in the job of this name.
     pub(crate) add: bool,
-    /// What is done with added rows for known recipients.
+    /// How to handle added rows for known recipients.
     pub(crate) changed: ChangedRows,
-    /// The hashes of the addresses to which nothing is sent, sorted: 16 bytes each.
+    /// The sorted hashes of suppressed addresses, 16 bytes each.
     pub(crate) suppressed: Arc<Vec<[u8; 16]>>,
-    /// The same of the account's suppression list, if it is used. The list changes while the job runs, so only its use tells two plans apart.
+    /// As above, for the account's suppression list, if it is used. The list may change while the job runs, so only its use distinguishes two plans.
     pub(crate) suppressed_by_account: Option<Arc<Vec<[u8; 16]>>>,
-    /// The maximum number of emails in a request; `None` for the service's.
+    /// The maximum number of emails in a request; `None` for the service's limit.
     pub(crate) batch_size: Option<u16>,
     /// The maximum size of the input, in bytes; 0 for the default.
     pub(crate) max_size: u64,
 }
 
-/// What [`Bulk::add_rows`](crate::Bulk::add_rows) does with a row that the job doesn't have, for a recipient whom it does have: the row was corrected, or
-/// it is another email. Rows with a [key](crate::Bulk::key) need no such choice.
+/// How [`Bulk::add_rows`](crate::Bulk::add_rows) treats a new row for a recipient that is already in the job: either the row was corrected, or it is
+/// another email. Rows with a [key](crate::Bulk::key) don't need this choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangedRows {
     /// Plans nothing, and fails with [`BulkError::Differs`](crate::BulkError::Differs).
     #[default]
     Reject,
-    /// Sends them as emails of their own.
+    /// Sends them as separate emails.
     Send,
     /// Leaves them out.
     Skip,
@@ -67,7 +67,7 @@ impl PlanOptions {
         if self.max_size == 0 { MAX_SIZE } else { self.max_size }
     }
 
-    /// Returns why an email isn't sent: one of its recipients is on the job's list, or all of them are on the account's.
+    /// Returns why an email is suppressed: one of its recipients is on the job's list, or all of them are on the account's.
     pub(super) fn suppression(&self, fields: &EmailFields<'_>) -> Option<&'static str> {
         let is_in = |list: &[[u8; 16]], address: &String| list.binary_search(&address_hash(address)).is_ok();
         let mut all = [fields.to, fields.cc, fields.bcc].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Plans on other machines: what a worker needs to prepare the same bytes.
+//! Plans on other machines: the files that a worker needs to prepare identical requests.
 
 use std::{
     collections::BTreeSet,
@@ -19,13 +19,13 @@ const ATTACHMENTS: &str = "files";
 /// A file that a worker needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortableFile {
-    /// Its path in the job's folder, with `/`.
+    /// Its path in the job's folder, separated by `/`.
     pub(crate) name: String,
-    /// Where it is on this machine.
+    /// Its location on this machine.
     pub(crate) path: PathBuf,
 }
 
-/// The size of a batch, and where it begins.
+/// The size of a batch and its first row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchSize {
     /// The number of its first row.
@@ -45,7 +45,7 @@ impl Plan {
     /// Lists the files that a worker on another machine needs besides the description. Blocks, and reads the input if rows have attachments.
     ///
     /// # Errors
-    /// [`BulkError::NotRunnable`] if an attachment is behind a symbolic link or outside of its folder; [`BulkError::Io`].
+    /// [`BulkError::NotRunnable`] if an attachment is behind a symbolic link or outside its folder; [`BulkError::Io`].
     pub(crate) fn portable_files(&self) -> Result<Vec<PortableFile>> {
         let own = |name: &str, path: PathBuf| PortableFile { name: name.to_owned(), path };
         let mut portable = vec![
@@ -58,12 +58,12 @@ impl Plan {
             let name = format!("{ATTACHMENTS}/{}", portable_path(folder, &path)?);
             portable.push(PortableFile { name, path: folder.join(&path) });
         }
-        // A row with a missing file is invalid and isn't sent.
+        // A row with a missing attachment is invalid and isn't sent.
         portable.retain(|file| file.path.exists());
         Ok(portable)
     }
 
-    /// Returns the description of the job for other machines: without paths on this one.
+    /// Returns the job's description for other machines, without local paths.
     pub(crate) fn description(&self) -> Result<Vec<u8>> {
         let described = serde_json::to_value(&self.job).and_then(|mut description| {
             description["input"]["folder"] = "".into();
@@ -75,7 +75,7 @@ impl Plan {
     /// Opens a plan whose files were copied into a folder.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub(crate) fn unpack(dir: &Path, description: &[u8]) -> Result<Self> {
         let mut job = Job::parse(description, dir)?;
         let attachments = dir.join(ATTACHMENTS);
@@ -85,7 +85,7 @@ impl Plan {
         Self::open(dir)
     }
 
-    /// The paths of all files to attach, as the rows have them.
+    /// Returns the paths of all attachments, as given in the rows.
     fn attachment_paths(&self) -> Result<BTreeSet<String>> {
         let mut paths = BTreeSet::new();
         if self.job.counts.singles == 0 {
@@ -106,7 +106,7 @@ impl Plan {
     }
 }
 
-/// Returns the path under which a worker finds the same file with the same name.
+/// Returns the path at which a worker finds the same file under the same name.
 fn portable_path(folder: &Path, path: &str) -> Result<String> {
     let refused = |why: &str| {
         let message = format!(
@@ -127,7 +127,7 @@ fn portable_path(folder: &Path, path: &str) -> Result<String> {
     }
     let reading = |error| BulkError::io("read", folder.join(path))(error);
     let folder = fs::canonicalize(folder).map_err(reading)?;
-    // A row with a missing file is invalid and isn't sent.
+    // A row with a missing attachment is invalid and isn't sent.
     let Ok(real) = fs::canonicalize(folder.join(path)) else { return Ok(parts.join("/")) };
     if real != parts.iter().fold(folder, |path, part| path.join(part)) {
         return refused("is behind a symbolic link");

@@ -15,7 +15,7 @@ pub(super) fn body_hash(hasher: &blake3::Hasher) -> BodyHash {
     hash
 }
 
-/// Which endpoint a request is for.
+/// The endpoint that a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BatchKind {
     /// `POST /emails/batch`: the body is an array.
@@ -24,7 +24,7 @@ pub(crate) enum BatchKind {
     Single,
 }
 
-/// A request of a plan. The same plan gives the same bytes every time.
+/// A request of a plan. The same plan always produces the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Prepared {
     /// The index in the plan, from 0.
@@ -43,9 +43,9 @@ impl Prepared {
         u16::try_from(self.rows.len()).unwrap_or(u16::MAX)
     }
 
-    /// Returns a batch of one of the emails, with its hash.
+    /// Returns a batch with only one of the emails, and its hash.
     pub(crate) fn alone(&self, email: usize) -> (Bytes, BodyHash) {
-        // After the bracket, or after the email before and its comma.
+        // After the opening bracket, or after the previous email and its comma.
         let start = email.checked_sub(1).map_or(0, |before| self.rows[before].end) + 1;
         let body = [b"[", &self.body[start..self.rows[email].end], b"]"].concat();
         let hash = body_hash(blake3::Hasher::new().update(&body));
@@ -53,7 +53,7 @@ impl Prepared {
     }
 }
 
-/// A request of a plan that is ready to send, and its share of the memory for requests.
+/// A request that is ready to send, and its share of the memory budget.
 #[derive(Debug)]
 pub(crate) struct Rendered {
     prepared: Prepared,
@@ -61,7 +61,7 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
-    /// Blocks until there is memory for the request. Its body counts twice: each attempt sends a copy.
+    /// Blocks until the budget has room for the request. Its body counts twice, since each attempt sends a copy.
     pub(crate) fn new(prepared: Prepared, budget: &Arc<ByteBudget>) -> Self {
         let reserved = budget.reserve(2 * prepared.body.len());
         Self { prepared, _reserved: reserved }
@@ -83,6 +83,6 @@ pub(crate) struct PreparedRow {
     pub(crate) row: u64,
     /// The addresses in `to`, separated by `; `.
     pub(crate) recipient: String,
-    /// The end of its email in the body.
+    /// The end of the row's email in the body.
     pub(crate) end: usize,
 }

@@ -1,4 +1,4 @@
-//! Preparing of requests.
+//! Prepares requests.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use crate::{
     input::{Position, Reading, Row, RowProblem, Rows},
 };
 
-/// Prepares the requests of a plan, in any order. Reading them in order is fastest.
+/// Prepares a plan's requests, in any order. Preparing them in order is fastest.
 pub(crate) struct Preparer {
     context: Context,
     index: Index,
     rows: Rows,
-    /// The size of the last body, so that the next one needs one allocation.
+    /// The size of the previous body, so that one allocation suffices for the next one.
     last_size: usize,
 }
 
@@ -30,11 +30,11 @@ impl Preparer {
         Ok(Self { context, index, rows, last_size: 0 })
     }
 
-    /// Prepares a request. It always has the planned bytes.
+    /// Prepares a request. Its bytes are always as planned.
     ///
     /// # Errors
-    /// [`BulkError::PlanChanged`] if it would have others, an attachment is missing, or there is no such batch; [`BulkError::Io`] if a file
-    /// can't be read.
+    /// [`BulkError::PlanChanged`] if the bytes would differ, an attachment is missing, or there is no such batch; [`BulkError::Io`] if a file can't
+    /// be read.
     pub(crate) fn prepare(&mut self, batch: u32) -> Result<Prepared> {
         let entry = self.index.get(batch)?;
         let Entry { offset, row, count, kind, hash } = entry;

@@ -1,20 +1,20 @@
-//! What tells the rows of a job apart.
+//! The identity of a job's rows.
 
 use serde_json::Value;
 
 use crate::input::{Layout, Record};
 
-/// The identity of a row within a job: two rows with the same identity are one delivery.
+/// A row's identity within a job: rows with the same identity are delivered once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowKey {
-    /// The hash of the value of the key, or of all values of the row.
+    /// The hash of the key's value, or of all values in the row.
     pub(crate) identity: [u8; 16],
-    /// The hash of the recipients. Names, case and order of the addresses don't matter.
+    /// The hash of the recipients. Names, case and the order of addresses don't matter.
     pub(crate) recipient: [u8; 16],
 }
 
 impl RowKey {
-    /// Returns the key of a row; `None` if its value of the layout's key is missing. Neither the order of columns nor that of JSON's fields matters.
+    /// Returns a row's key; `None` if the row has no value for the layout's key. The order of columns or JSON fields doesn't matter.
     pub(crate) fn new(record: Record<'_>, to: &[String], layout: &Layout) -> Option<Self> {
         let recipients = recipients(to);
         let mut hasher = blake3::Hasher::new();
@@ -62,7 +62,7 @@ fn field(hasher: &mut blake3::Hasher, name: &str, value: &str) {
     }
 }
 
-/// Adds a JSON value whose fields may be in any order.
+/// Adds a JSON value, independent of field order.
 fn value(hasher: &mut blake3::Hasher, json: &Value) {
     match json {
         Value::Object(object) => {
@@ -94,7 +94,7 @@ fn recipients(to: &[String]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Returns the hash of an address. Its name and case don't matter.
+/// Returns an address's hash. Name and case don't matter.
 pub(crate) fn address_hash(text: &str) -> [u8; 16] {
     half(blake3::hash(address(text).as_bytes()))
 }

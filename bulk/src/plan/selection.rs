@@ -1,8 +1,8 @@
-//! Selections of rows.
+//! Row selections.
 
 use serde::{Deserialize, Serialize};
 
-/// Rows by their numbers, as ranges in ascending order: outcomes are those of batches, whose rows are mostly consecutive.
+/// Row numbers as ascending ranges: outcomes are per batch, and a batch's rows are mostly consecutive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Selection(Vec<(u64, u64)>);
@@ -17,7 +17,7 @@ impl Selection {
         selection
     }
 
-    /// Adds a row that isn't before the others.
+    /// Adds a row, which must not precede the others.
     pub(crate) fn push(&mut self, row: u64) {
         match self.0.last_mut() {
             Some((_, last)) if row <= *last + 1 => *last = row,

@@ -1,4 +1,4 @@
-//! The file of rows that are left out on purpose: `skipped.csv`.
+//! The file of rows that are skipped on purpose: `skipped.csv`.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ use crate::{
 
 pub(super) const NAME: &str = "skipped.csv";
 
-/// Writes skipped rows: number, recipient and reason. The file is created with the first row.
+/// Writes skipped rows with number, recipient and reason. The file is created when the first row is written.
 pub(super) struct SkippedRows {
     path: PathBuf,
     writer: Option<Writer<BufWriter<File>>>,

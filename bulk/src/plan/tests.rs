@@ -1,4 +1,4 @@
-//! Tests of plans by their files and requests.
+//! Tests of plans through their files and requests.
 
 use std::{
     fs,
@@ -41,7 +41,7 @@ impl Folder {
         plan(Input::csv(self.file("people.csv", content)), message, &PlanOptions::default(), &self.jobs())
     }
 
-    /// Plans a file of JSON Lines.
+    /// Plans a JSON Lines file with these rows.
     fn json(&self, rows: &[Value], message: &Message) -> Result<Plan> {
         let lines = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         let input = Input::json_lines(self.file("people.jsonl", lines));
@@ -58,7 +58,7 @@ fn prepared(plan: &Plan) -> Vec<Prepared> {
     (0..plan.batches()).map(|batch| preparer.prepare(batch).unwrap()).collect()
 }
 
-/// The emails of all requests, in their order.
+/// Returns the emails of all requests, in order.
 fn emails(plan: &Plan) -> Vec<Value> {
     let bodies = prepared(plan).into_iter().map(|prepared| serde_json::from_slice(&prepared.body).unwrap());
     bodies.flat_map(|body| if let Value::Array(emails) = body { emails } else { vec![body] }).collect()

@@ -7,57 +7,57 @@ use serde::{Deserialize, Serialize};
 use super::{CellKey, QueueError, Result, Storage};
 use crate::account::JobAccount;
 
-/// The control record of a job. Only the coordinator and the commands that pause or cancel a job write it; every write replaces exactly the
-/// version that it has read.
+/// A job's control record. It is written only by the coordinator and by the commands that pause or cancel a job; every write replaces exactly the
+/// version that was read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
-    /// What workers do.
+    /// What workers should do.
     pub state: ControlState,
-    /// Why a worker has paused the job.
+    /// Why a worker paused the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The number of batches.
     pub batches: u32,
-    /// The batches before this one have been added to the queue in the first round.
+    /// The batches before this one were added to the queue in the first round.
     pub added: u32,
-    /// The latest round in which lost batches were added again.
+    /// The latest round, increased whenever lost batches are added again.
     pub round: u32,
-    /// Names what the queue stores for this job. It changes when the coordinator restores lost data, so that references to the lost data can't
-    /// be mistaken for references to the new.
+    /// Identifies the job's data in the queue. It changes when the coordinator restores lost data, so that references to the lost data can't be
+    /// mistaken for references to the restored data.
     pub generation: String,
-    /// If data was lost: a batch without an intent may have been attempted at this time, in milliseconds since the Unix epoch.
+    /// If data was lost: when a batch without an intent may have been attempted, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub possibly_attempted: Option<u64>,
-    /// The account that the job belongs to, which a worker checks before it takes a batch.
+    /// The job's account, which a worker checks before it takes a batch.
     pub account: JobAccount,
-    /// The name under which the workers share a rate limit.
+    /// The name under which workers share a rate limit.
     pub rate_scope: String,
-    /// Which jobs go first.
+    /// The job's priority.
     #[serde(default)]
     pub priority: Priority,
-    /// The limit on requests per second that the job's owner set.
+    /// The limit on requests per second set by the job's owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rps: Option<f64>,
-    /// The files that a worker needs.
+    /// The files that workers need.
     pub files: Vec<JobFile>,
 }
 
-/// What the workers of a job do.
+/// What a job's workers do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ControlState {
     /// They send.
     Running,
-    /// They finish what is in flight and wait.
+    /// They finish requests in flight and wait.
     Paused,
-    /// They finish what is in flight and leave the job.
+    /// They finish requests in flight and leave the job.
     Canceled,
     /// Every batch has a result.
     Finished,
 }
 
-/// Which of the jobs in a queue go first. Workers share their time equally among the jobs of the highest priority that have something to send.
+/// A job's priority in the queue. Workers share their time equally among the jobs of the highest priority that have something to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -75,20 +75,20 @@ pub enum Priority {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunningJob {
-    /// Its ID.
+    /// The job's ID.
     pub id: String,
-    /// Its priority.
+    /// The job's priority.
     pub priority: Priority,
 }
 
 /// A file of a job in the queue's object store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// Its path in the job's folder.
+    /// The file's path in the job's folder.
     pub name: String,
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub size: u64,
-    /// The BLAKE3 hash of its content, in hexadecimal.
+    /// The BLAKE3 hash of the content, in hexadecimal.
     pub blake3: String,
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn load_control(storage: &impl Storage) -> Result<Option<(Contr
     Ok(Some((control, cell.revision)))
 }
 
-/// Replaces the version of a control record that was read. Returns the new revision, or `None` if another process was faster.
+/// Replaces the version of a control record that was read. Returns the new revision, or `None` if another process replaced it first.
 pub(crate) async fn store_control(
     storage: &impl Storage,
     control: &Control,
@@ -112,10 +112,10 @@ pub(crate) async fn store_control(
     storage.store(CellKey::Control, value.into(), expected).await
 }
 
-/// Pauses, continues or cancels a job for all its workers. They finish what is in flight. A job that is canceled or finished stays so.
+/// Pauses, resumes or cancels a job for all its workers. They finish requests in flight. A job that is canceled or finished can't be changed.
 ///
 /// # Errors
-/// [`QueueError::Job`] if the queue doesn't know the job, or it is canceled or finished.
+/// [`QueueError::Job`] if the queue doesn't know the job, or the job is canceled or finished.
 pub async fn set_state(storage: &impl Storage, state: ControlState) -> Result<()> {
     loop {
         let refused = |problem: &str| {
@@ -136,7 +136,7 @@ pub async fn set_state(storage: &impl Storage, state: ControlState) -> Result<()
     }
 }
 
-/// Pauses a running job for all its workers, with the cause that its coordinator reports.
+/// Pauses a running job for all its workers, for a reason that its coordinator reports.
 pub(crate) async fn pause(storage: &impl Storage, reason: &str) -> Result<()> {
     while let Some((mut control, revision)) = load_control(storage).await? {
         if control.state != ControlState::Running {
@@ -158,7 +158,7 @@ impl JobFile {
         Ok(Self { name: name.to_owned(), size, blake3: hasher.finalize().to_hex().to_string() })
     }
 
-    /// Returns whether the name is a path that stays in the job's folder. Names come from the queue, so they could lead anywhere.
+    /// Returns whether the name is a path that stays in the job's folder. Names come from the queue, so they aren't trusted.
     pub(crate) fn has_safe_name(&self) -> bool {
         let plain =
             |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(['\\', ':', '\0']);

@@ -4,8 +4,8 @@ use std::{fmt, time::Duration};
 
 /// Whether the server syncs each record to disk before it acknowledges it (`sync_interval: always`).
 ///
-/// NATS by default acknowledges first and syncs every two minutes, so a power failure loses records that it has acknowledged. The queue itself is
-/// restored from the plan and the coordinator's journal; what matters is the intents that the coordinator hasn't read yet.
+/// By default, NATS acknowledges first and syncs every two minutes, so a power failure can lose acknowledged records. The queue's entries are
+/// restored from the plan and the coordinator's journal; what can be lost are intents that the coordinator hasn't read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
@@ -13,20 +13,20 @@ pub enum Durability {
     Always,
     /// Records are synced at this interval.
     Interval(Duration),
-    /// It can't be verified.
+    /// The interval can't be verified.
     Unverified {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Durability {
-    /// Returns whether each record is synced before it is acknowledged, for certain.
+    /// Returns whether each record is verifiably synced before it is acknowledged.
     pub fn is_always(&self) -> bool {
         *self == Self::Always
     }
 
-    /// Reads the server's `/varz` document.
+    /// Parses the server's `/varz` document.
     pub(crate) fn from_varz(document: &[u8]) -> Self {
         let unverified = |reason: &str| Self::Unverified { reason: reason.to_owned() };
         let Ok(document) = serde_json::from_slice::<serde_json::Value>(document) else {

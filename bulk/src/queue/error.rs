@@ -4,7 +4,7 @@ use std::{error::Error, time::Duration};
 
 use crate::clock::Step;
 
-/// An error of the queue that the workers of a job share.
+/// An error of the queue shared by a job's workers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
@@ -33,7 +33,7 @@ pub enum QueueError {
         /// The version that the server reports.
         version: String,
     },
-    /// A stream of the queue exists, with a configuration under which batches could be lost or sent twice.
+    /// A stream of the queue exists with a configuration under which batches could be lost or sent twice.
     #[error(
         "the stream {stream} exists with another configuration: {problem}; delete it, or use another server or account"
     )]
@@ -43,17 +43,17 @@ pub enum QueueError {
         /// The setting that differs.
         problem: String,
     },
-    /// The streams of the queue can't be stored on as many servers as they should.
+    /// The queue's streams can't be stored on the requested number of servers.
     #[error("couldn't store {stream} on {replicas} servers: {problem}")]
     Replicas {
         /// The stream.
         stream: String,
         /// The number of servers.
         replicas: usize,
-        /// Why.
+        /// The reason.
         problem: String,
     },
-    /// The queue doesn't know the job, or what it stores of it is invalid.
+    /// The queue doesn't know the job, or the stored job is invalid.
     #[error("job `{job}`: {problem}")]
     Job {
         /// The job.
@@ -61,33 +61,33 @@ pub enum QueueError {
         /// The problem.
         problem: String,
     },
-    /// The streams of the queue, or those of this job, are gone. The coordinator creates them again.
+    /// The queue's or the job's streams are missing. The coordinator creates them again.
     #[error("couldn't {action}: the queue has lost its data; the coordinator of the job restores it")]
     Lost {
-        /// What failed: `take a batch`.
+        /// The failed action, such as `take a batch`.
         action: &'static str,
     },
-    /// The queue didn't respond, or not in time. What failed may still have been executed.
+    /// The queue didn't respond in time. The failed action may still have been executed.
     #[error("couldn't {action}")]
     Unavailable {
-        /// What failed: `take a batch`.
+        /// The failed action, such as `take a batch`.
         action: &'static str,
         /// The cause.
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The queue's clock was set by more than 5 minutes, so the ages of attempts can't be trusted until it is corrected.
+    /// The queue's clock was changed by more than 5 minutes, so the ages of attempts can't be trusted until it is corrected.
     #[error(
         "the clock of the queue's server was set {} by {} min, so the age of attempts is unknown; nothing is sent until it is corrected",
         if *ahead { "ahead" } else { "back" }, by.as_secs().div_ceil(60)
     )]
     Clock {
-        /// The difference to the time that it should show.
+        /// The difference from the expected time.
         by: Duration,
-        /// Whether it was set ahead.
+        /// Whether the clock is ahead.
         ahead: bool,
     },
-    /// A file of the job can't be read or written on this machine, or doesn't match its hash.
+    /// A job file can't be read or written on this machine, or doesn't match its hash.
     #[error("job file {file}: {problem}")]
     File {
         /// The name of the file.
@@ -98,7 +98,7 @@ pub enum QueueError {
 }
 
 impl QueueError {
-    /// Creates a function that says which action failed.
+    /// Creates a function that adds the failed action to an error.
     pub(crate) fn unavailable<E>(action: &'static str) -> impl FnOnce(E) -> Self
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -110,7 +110,7 @@ impl QueueError {
         Self::Clock { by, ahead }
     }
 
-    /// The message with that of the cause.
+    /// Returns the message together with its cause's message.
     pub(crate) fn with_cause(&self) -> String {
         match self.source() {
             Some(cause) => format!("{self}: {cause}"),
@@ -118,7 +118,7 @@ impl QueueError {
         }
     }
 
-    /// Returns whether the same call can succeed later without a change of options.
+    /// Returns whether the same call can succeed later with the same options.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Lost { .. })
     }

@@ -1,4 +1,4 @@
-//! The intents and results of a job, shared by its workers.
+//! The intents and results of a job, shared by all workers.
 
 use std::{future::Future, time::Duration};
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use super::{Result, wire};
 
-/// What a worker is about to send.
+/// A worker's intent to send a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// The time of the first attempt whose outcome is uncertain or still open, in milliseconds since the Unix epoch by the queue's clock.
     pub first_attempt: u64,
-    /// The hash of the exact body, as it is in the idempotency key.
+    /// The hash of the exact body, as used in the idempotency key.
     #[serde(with = "wire::hash")]
     pub hash: [u8; 16],
     /// Whether an attempt may have been executed.
     pub state: IntentState,
-    /// The requests of the batch before the one that this version announces.
+    /// The number of requests for the batch before the one that this version announces.
     pub requests: u32,
-    /// The attempt that wrote this version. It lets a worker recognize its own record after a lost response.
+    /// The ID of the attempt that wrote this version, by which a worker recognizes its own record after a lost response.
     pub attempt: String,
 }
 
@@ -29,27 +29,27 @@ pub struct Intent {
 pub enum IntentState {
     /// An attempt is in flight, or its outcome is uncertain.
     Open,
-    /// The service rejected the batch, and its emails are sent one by one. They may all have been sent.
+    /// The service rejected the batch, so its emails are sent one by one. Any of them may have been sent.
     Split,
     /// No attempt was executed.
     NotSent,
 }
 
-/// An intent as it is in the ledger.
+/// An intent stored in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredIntent {
     /// The intent.
     pub intent: Intent,
-    /// The version, which only grows.
+    /// The version, which only increases.
     pub revision: u64,
 }
 
 /// The result of recording an intent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intended {
-    /// It is durable, and has this revision.
+    /// The intent is durable at this revision.
     Recorded(u64),
-    /// The ledger has another version than expected: another worker is or was here.
+    /// The ledger has a different version than expected: another worker has, or had, the batch.
     Conflict(StoredIntent),
 }
 
@@ -58,16 +58,15 @@ pub enum Intended {
 pub struct Entry {
     /// The batch.
     pub batch: u32,
-    /// The position, which only grows.
+    /// The position, which only increases.
     pub position: u64,
     /// The record.
     pub payload: Bytes,
 }
 
-/// The durable truth about the batches of one job.
+/// The durable source of truth about a job's batches.
 pub trait Ledger: Send + Sync + 'static {
-    /// Returns the queue's time since the Unix epoch. It is the only clock that ages of intents are measured with, since those of the workers
-    /// differ.
+    /// Returns the queue's time since the Unix epoch. Ages of intents are measured only with this clock, since the workers' clocks differ.
     fn now(&self) -> impl Future<Output = Result<Duration>> + Send;
 
     /// Records an intent: creates it if `expected` is `None`, and otherwise replaces the version with this revision.
@@ -81,15 +80,15 @@ pub trait Ledger: Send + Sync + 'static {
     /// Returns the intent of a batch.
     fn intent(&self, batch: u32) -> impl Future<Output = Result<Option<StoredIntent>>> + Send;
 
-    /// Records the result of a batch. The first one is kept: returns whether it is this one.
+    /// Records the result of a batch, if it is the first one. Returns whether it was.
     fn conclude(&self, batch: u32, result: Bytes) -> impl Future<Output = Result<bool>> + Send;
 
     /// Returns the result of a batch.
     fn result(&self, batch: u32) -> impl Future<Output = Result<Option<Bytes>>> + Send;
 
-    /// Returns intents behind a position, in order, at most `limit`.
+    /// Returns up to `limit` intents after a position, in order.
     fn intents(&self, behind: u64, limit: usize) -> impl Future<Output = Result<Vec<Entry>>> + Send;
 
-    /// Returns results behind a position, in order, at most `limit`.
+    /// Returns up to `limit` results after a position, in order.
     fn results(&self, behind: u64, limit: usize) -> impl Future<Output = Result<Vec<Entry>>> + Send;
 }

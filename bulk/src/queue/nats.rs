@@ -9,7 +9,7 @@
 //! | key-value bucket `bulk_rate` | the scope | the shared rate limit |
 //! | object store `bulk_files` | `<job>/<file>` | the files of the job |
 //!
-//! Workers answer requests to `bulk.workers.<job>`, which aren't stored: so the coordinator knows whether there are any.
+//! Workers answer requests to `bulk.workers.<job>`, which aren't stored; that is how the coordinator detects whether there are any.
 
 mod cells;
 mod connect;
@@ -41,7 +41,7 @@ const RATE: &str = "bulk_rate";
 /// The bucket of files.
 const FILES: &str = "bulk_files";
 
-/// A connection to a queue in NATS JetStream. It reconnects by itself.
+/// A connection to a queue in NATS JetStream. It reconnects automatically.
 #[derive(Clone, Debug)]
 pub struct NatsQueue {
     client: Client,
@@ -54,22 +54,22 @@ impl NatsQueue {
     ///
     /// # Errors
     /// [`QueueError::Option`] if a certificate or a credential can't be read, [`QueueError::Connect`] if no server can be reached or the server
-    /// refuses the credentials, and [`QueueError::ServerVersion`] if it is older than NATS 2.12.
+    /// rejects the credentials, and [`QueueError::ServerVersion`] if the server is older than NATS 2.12.
     pub async fn connect(options: QueueOptions) -> Result<Self> {
         let client = connect::connect(&options).await?;
         let context = jetstream::ContextBuilder::new().timeout(connect::TIMEOUT).build(client.clone());
         Ok(Self { client, context, options: Arc::new(options) })
     }
 
-    /// Checks whether the server syncs each record to disk. It asks the [monitoring address](QueueOptions::monitoring).
+    /// Checks whether the server syncs each record to disk, through its [monitoring address](QueueOptions::monitoring).
     pub async fn durability(&self) -> Durability {
         monitoring::durability(&self.options).await
     }
 
-    /// Returns the storage of one job. Nothing is created before the coordinator starts.
+    /// Returns the storage of one job. Nothing is created until the coordinator starts.
     ///
     /// # Errors
-    /// [`QueueError::Job`] if the name can't be part of a subject: it has other characters than letters, digits, `-` and `_`.
+    /// [`QueueError::Job`] if the name can't be part of a subject: only letters, digits, `-` and `_` are allowed.
     pub fn job(&self, job: &str) -> Result<NatsJob> {
         let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
         if job.is_empty() || job.len() > 128 || !job.chars().all(plain) {
@@ -86,7 +86,7 @@ impl NatsQueue {
         })
     }
 
-    /// Returns the jobs that need workers, by priority and name: those that are neither paused nor over.
+    /// Returns the jobs that need workers, ordered by priority and name. Excludes paused, canceled and finished jobs.
     ///
     /// # Errors
     /// The queue doesn't respond.
@@ -133,8 +133,8 @@ impl NatsJob {
         format!("bulk.results.{}.{batch}", self.job)
     }
 
-    /// The durable consumer that all workers share. Each generation has its own, since an acknowledgment names only the consumer and a number:
-    /// one for a lost message could otherwise remove another message that has the same number after the restoration.
+    /// Returns the name of the durable consumer that all workers share. Each generation has its own, since an acknowledgment contains only the
+    /// consumer and a number: an acknowledgment of a lost message could otherwise remove a restored message with the same number.
     fn consumer(&self) -> String {
         let generation = self.generation.read().unwrap_or_else(PoisonError::into_inner);
         format!("{}-{generation}", self.job)

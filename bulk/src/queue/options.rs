@@ -1,4 +1,4 @@
-//! How to reach the queue.
+//! Queue connection options.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use super::QueueError;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub enum QueueAuth {
-    /// No credentials, or those of the client certificate.
+    /// No credentials, or only the client certificate.
     #[default]
     None,
     /// A user name and a password.
@@ -35,7 +35,7 @@ pub enum QueueAuth {
     NkeySeed(SecretString),
 }
 
-/// The address, the credentials and the TLS settings of the queue, and how many servers of a cluster store its data.
+/// The queue's address, credentials, TLS settings and number of replicas.
 #[derive(Clone, Debug)]
 pub struct QueueOptions {
     pub(crate) servers: Vec<Server>,
@@ -67,8 +67,8 @@ impl fmt::Debug for Server {
 }
 
 impl QueueOptions {
-    /// Creates options for the queue at an address such as `nats://queue.example.com:4222`. `tls://` requires TLS; several servers of a
-    /// cluster are separated by commas. The address may contain credentials: `nats://user:password@…` or `nats://token@…`.
+    /// Creates options for the queue at an address such as `nats://queue.example.com:4222`. `tls://` requires TLS; separate several servers of a
+    /// cluster with commas. The address may contain credentials: `nats://user:password@…` or `nats://token@…`.
     ///
     /// # Errors
     /// [`QueueError::Option`] if the address is invalid.
@@ -95,14 +95,14 @@ impl QueueOptions {
         })
     }
 
-    /// Sets the credentials. They replace those of the address.
+    /// Sets the credentials, overriding credentials in the address.
     #[must_use]
     pub fn auth(mut self, auth: QueueAuth) -> Self {
         self.auth = auth;
         self
     }
 
-    /// Trusts only the certificate authorities in this PEM file. By default, those of the operating system are trusted.
+    /// Trusts only the certificate authorities in this PEM file instead of the operating system's.
     #[must_use]
     pub fn ca_file(mut self, path: impl AsRef<Path>) -> Self {
         self.ca_file = Some(path.as_ref().to_owned());
@@ -110,7 +110,7 @@ impl QueueOptions {
         self
     }
 
-    /// Presents a client certificate: PEM files with the certificate chain and the private key.
+    /// Uses a client certificate: PEM files with the certificate chain and the private key.
     #[must_use]
     pub fn client_certificate(mut self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
         self.client_certificate = Some((certificate.as_ref().to_owned(), key.as_ref().to_owned()));
@@ -118,14 +118,14 @@ impl QueueOptions {
         self
     }
 
-    /// Refuses connections without TLS.
+    /// Rejects connections without TLS.
     #[must_use]
     pub fn require_tls(mut self) -> Self {
         self.require_tls = true;
         self
     }
 
-    /// Sets the number of servers in a cluster that store each record, from 1 (the default) to 5. It applies when a stream is created.
+    /// Sets the number of servers in a cluster that store each record, from 1 (the default) to 5. Applies when a stream is created.
     ///
     /// # Errors
     /// [`QueueError::Option`] if the number isn't between 1 and 5.
@@ -140,8 +140,8 @@ impl QueueOptions {
         Ok(self)
     }
 
-    /// Sets the server's monitoring address, such as `http://queue.example.com:8222`. It is the only place where the server tells whether it
-    /// syncs each record to disk; see [`Durability`](super::Durability).
+    /// Sets the server's monitoring address, such as `http://queue.example.com:8222`. Only this interface reports whether the server syncs each
+    /// record to disk; see [`Durability`](super::Durability).
     ///
     /// # Errors
     /// [`QueueError::Option`] if the address is invalid.
@@ -159,21 +159,21 @@ impl QueueOptions {
         Ok(self)
     }
 
-    /// Sets how long the queue waits for a worker that has leased a batch and doesn't respond before another worker gets it; one minute by
-    /// default. Workers extend their leases three times as often.
+    /// Sets how long the queue waits for an unresponsive worker before another worker gets its batch; one minute by default. Workers renew their
+    /// leases every third of this time.
     #[must_use]
     pub fn lease(mut self, time: Duration) -> Self {
         self.lease = Some(time);
         self
     }
 
-    /// The addresses for messages.
+    /// Returns the addresses, for messages.
     pub(crate) fn display_address(&self) -> String {
         self.servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     }
 }
 
-/// Parses one address. Problems never quote the address: it may contain a password.
+/// Parses one address. Problems never quote the address, which may contain a password.
 fn parse_server(address: &str) -> Result<(Server, QueueAuth), String> {
     if address.is_empty() {
         return Err("it is empty; use nats://HOST:PORT".to_owned());
@@ -199,7 +199,7 @@ fn parse_server(address: &str) -> Result<(Server, QueueAuth), String> {
             QueueAuth::UserPassword { user: decoded(user), password: decoded(password).into() }
         }
     };
-    // Neither fails on a URL with a host.
+    // Neither call fails on a URL with a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     Ok((Server { url }, auth))

@@ -1,4 +1,4 @@
-//! What the queue stores besides its entries and the ledger: small shared cells, the files of a job, and its own existence.
+//! The queue's other data besides entries and ledger: small shared cells, job files, and the queue's identity.
 
 use std::{future::Future, path::Path, time::Duration};
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{JobFile, Result};
 
-/// Names a cell.
+/// Identifies a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CellKey<'a> {
-    /// The [`Control`](super::Control) of this job.
+    /// The job's [`Control`](super::Control) record.
     Control,
-    /// The rate limit that the workers of a scope share.
+    /// The rate limit shared by the workers of a scope.
     Rate(&'a str),
 }
 
@@ -28,24 +28,24 @@ pub struct Cell {
 /// Identifies a ledger, so that a replaced one is detected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Changes when the intents are created anew.
+    /// Changes when the intents are recreated.
     pub intents: String,
     /// The last position of the intents.
     pub last_intent: u64,
-    /// Changes when the results are created anew.
+    /// Changes when the results are recreated.
     pub results: String,
     /// The last position of the results.
     pub last_result: u64,
-    /// Changes when the queue is created anew.
+    /// Changes when the queue is recreated.
     pub entries: String,
 }
 
-/// The storage of one job.
+/// One job's storage.
 pub trait Storage: Send + Sync + 'static {
-    /// Returns the name of the job.
+    /// Returns the job's name.
     fn job(&self) -> &str;
 
-    /// Returns how long a lease lasts without an extension.
+    /// Returns the duration of a lease without an extension.
     fn lease_time(&self) -> Duration;
 
     /// Reads a cell.
@@ -60,24 +60,24 @@ pub trait Storage: Send + Sync + 'static {
         expected: Option<u64>,
     ) -> impl Future<Output = Result<Option<u64>>> + Send;
 
-    /// Stores a file of the job. A file with the same hash isn't stored again.
+    /// Stores a job file, unless a file with the same hash is already stored.
     fn upload(&self, file: &JobFile, from: &Path) -> impl Future<Output = Result<()>> + Send;
 
-    /// Copies a file of the job to this path, and verifies its hash. An incomplete or different file never appears there.
+    /// Copies a job file to this path and verifies its hash. An incomplete or different file never appears there.
     fn download(&self, file: &JobFile, to: &Path) -> impl Future<Output = Result<()>> + Send;
 
-    /// Creates what is missing: the streams, and the entry point of this generation of the job.
+    /// Creates missing streams and this generation's consumer.
     fn restore(&self, generation: &str) -> impl Future<Output = Result<()>> + Send;
 
-    /// Uses the entry point of this generation of the job.
+    /// Switches to this generation's consumer.
     fn follow(&self, generation: &str);
 
-    /// Identifies the ledger and the queue; `None` if a part of them doesn't exist.
+    /// Identifies the ledger and the queue; `None` if any part is missing.
     fn identity(&self) -> impl Future<Output = Result<Option<Identity>>> + Send;
 
-    /// Removes the entries of the job from the queue.
+    /// Removes the job's entries from the queue.
     fn drop_entries(&self) -> impl Future<Output = Result<()>> + Send;
 
-    /// Removes the entries, the records and the files of a job that is finished or canceled. Its control record stays.
+    /// Removes a finished or canceled job's entries, records and files. Its control record remains.
     fn clear(&self) -> impl Future<Output = Result<()>> + Send;
 }

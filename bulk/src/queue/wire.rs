@@ -1,4 +1,4 @@
-//! How records look in the queue.
+//! The encoding of records in the queue.
 
 /// A 16-byte hash as 32 hexadecimal digits.
 pub(super) mod hash {

@@ -1,4 +1,4 @@
-//! The files of a report: the report itself, and the lists of rows that weren't sent.
+//! The files of a report: the report itself, and the lists of unsent rows.
 
 use std::{
     fs,
@@ -21,11 +21,11 @@ use crate::{
 
 /// Rows that the service rejected.
 const REJECTED: &str = "rejected.csv";
-/// Rows of which it can't be known whether the service accepted them.
+/// Rows for which it can't be determined whether the service accepted them.
 const UNKNOWN: &str = "unknown.csv";
 const REPORT: &str = "report.json";
 
-/// Closes the journal that `writer` holds, writes the files of a report from what is on disk, then releases the lock.
+/// Closes the journal that `writer` holds, writes the report files from the data on disk, then releases the lock.
 pub(crate) async fn conclude(
     plan: Arc<Plan>,
     mut report: Report,
@@ -41,7 +41,7 @@ pub(crate) async fn conclude(
     .await
 }
 
-/// Writes the lists of rows that weren't sent, and the report. Returns the lists that have rows.
+/// Writes the lists of unsent rows, and the report. Returns the lists that aren't empty.
 fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
     let dir = plan.dir();
     let mut files = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn forget(dir: &Path) -> Result<()> {
     remove(&dir.join(REPORT))
 }
 
-/// A list of rows that only its owner can read.
+/// A list of rows, readable only by the owner.
 pub(crate) struct List {
     path: PathBuf,
     writer: Writer<BufWriter<NamedTempFile>>,
@@ -116,7 +116,7 @@ impl List {
         self.writer.write_record(fields).map_err(|error| BulkError::io("write", &self.path)(error.into()))
     }
 
-    /// Moves the list to its place, unless it is empty.
+    /// Moves the list to its final path, unless it is empty.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>> {
         let Self { path, writer, rows } = self;
         if rows == 0 {
@@ -133,7 +133,7 @@ impl List {
     }
 }
 
-/// Formats a time as the service does.
+/// Formats a time in the service's format.
 pub(crate) fn time(unix_ms: u64) -> String {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(unix_ms);
     idempost::Timestamp::from(time).to_string()

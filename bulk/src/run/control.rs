@@ -1,20 +1,20 @@
-//! Stopping a running job.
+//! Stops a running job.
 
 use tokio::sync::watch;
 
 /// How a running job stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
-    /// It doesn't.
+    /// It doesn't stop.
     No,
     /// Requests in flight finish, and no others are sent.
     Drain,
-    /// At once. Requests in flight are sent again, under the same keys, when the job is resumed.
+    /// Immediately. Requests in flight are sent again, under the same keys, when the job is resumed.
     Abort,
 }
 
 impl Stop {
-    /// Raises the urgency, never lowers it. Returns whether it changed.
+    /// Raises the urgency, but never lowers it. Returns whether it changed.
     pub(crate) fn raise(&mut self, to: Self) -> bool {
         let raised = *self < to;
         *self = (*self).max(to);
@@ -37,7 +37,7 @@ impl Control {
         *self.stop.borrow()
     }
 
-    /// Resolves when the job is to stop with at least this urgency; never if its handle was dropped.
+    /// Resolves when the job should stop with at least this urgency; never if its handle was dropped.
     pub(crate) async fn reached(&self, urgency: Stop) {
         let mut stop = self.stop.clone();
         if stop.wait_for(|stop| *stop >= urgency).await.is_err() {

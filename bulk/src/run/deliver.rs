@@ -1,4 +1,4 @@
-//! The batches of a job on this machine, which are recorded in its journal.
+//! The delivery of a job's batches on this machine, recorded in its journal.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -28,7 +28,7 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendere
 struct Batch<'a, S> {
     shared: &'a Shared<S>,
     prepared: &'a Prepared,
-    /// An earlier process may have sent it, and this one hasn't.
+    /// An earlier process may have sent the batch, and this process hasn't yet.
     replayed: bool,
 }
 
@@ -49,7 +49,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
             if !(is_open || shared.timetable.is_some()) || !shared.clock.is_in_doubt() {
                 return Ok(permit);
             }
-            // A request's age has to be known before it is repeated, and the time of day before a schedule admits it.
+            // The age of a request has to be known before it is repeated, and the time of day before a schedule admits it.
             match shared.sender.time().await {
                 Ok(time) => {
                     shared.clock.confirm(time);
@@ -130,7 +130,7 @@ impl<S: Sender> Ledger for Batch<'_, S> {
         shared.record(record).await?;
         let first_row = prepared.rows.first().map_or(0, |row| row.row);
         if let Some(event) = outcome_event(prepared.batch, first_row, prepared.emails(), record) {
-            // Waits for a slow reader: these events aren't repeated.
+            // Waits for a slow reader, because these events aren't repeated.
             let _ = shared.events.send(event).await;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a running job reports.
+//! Events of a running job.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::{
 pub enum Event {
     /// The counts so far, at most ten times per second.
     Progress(Progress),
-    /// The job pauses: the service asked for it, or it doesn't respond.
+    /// The job pauses: the service requested it, or the service doesn't respond.
     Paused {
         /// The time until the next request.
         remaining: Duration,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The queue of a distributed job doesn't respond. The job continues when it does.
@@ -29,7 +29,7 @@ pub enum Event {
     NoWorkers,
     /// The queue of a distributed job responds again.
     QueueAvailable,
-    /// The service rejected a batch. Its rows are held, and listed in `rejected.csv` at the end.
+    /// The service rejected a batch. Its rows aren't sent again; `rejected.csv` lists them at the end.
     Rejected {
         /// The batch.
         batch: u32,
@@ -40,7 +40,7 @@ pub enum Event {
         /// The service's message.
         reason: String,
     },
-    /// It can't be known whether the service accepted the emails of a batch. They are never sent again automatically.
+    /// It can't be determined whether the service accepted the emails of a batch. They are never sent again automatically.
     Unknown {
         /// The batch.
         batch: u32,
@@ -48,7 +48,7 @@ pub enum Event {
         first_row: u64,
         /// The number of emails.
         emails: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -59,9 +59,9 @@ pub enum Event {
 pub struct Progress {
     /// The emails by outcome.
     pub counts: Counts,
-    /// The current rate, in requests per second; `None` without a limit.
+    /// The current rate, in requests per second; `None` if unlimited.
     pub requests_per_second: Option<f64>,
-    /// The service's limit in requests per second, once it is known.
+    /// The service's limit in requests per second, once known.
     pub learned_limit: Option<f64>,
     /// The requests of this run.
     pub requests: u64,
@@ -73,7 +73,7 @@ pub struct Progress {
     pub remaining: Option<Duration>,
 }
 
-/// Returns the event for the record of a batch that begins with this row.
+/// Returns the event for a batch's record. `first_row` is the batch's first row.
 pub(crate) fn outcome_event(batch: u32, first_row: u64, emails: u16, record: &Record) -> Option<Event> {
     let all = u64::from(emails);
     let count = |emails: &[EmailOutcome], wanted: fn(&EmailOutcome) -> bool| {

@@ -1,7 +1,7 @@
-//! Reading what became of sent emails, for the rules by which a job pauses.
+//! Reads delivery outcomes of sent emails, for the rules that pause a job.
 //!
-//! The job reads the metrics of a sample of its emails, in groups of 100, the maximum of a request. The sample is chosen at random from all
-//! emails that the service has accepted (a reservoir), in earlier runs too.
+//! The job reads metrics for a sample of its emails, in groups of 100, the maximum per request. The sample is chosen at random from all emails that
+//! the service has accepted, including earlier runs (reservoir sampling).
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
@@ -22,11 +22,11 @@ use crate::{
     stop_rule::Feedback,
 };
 
-/// The number of emails whose outcomes are read by a request.
+/// The number of emails per request for outcomes.
 const GROUP: usize = 100;
-/// The number of groups.
+/// The maximum number of groups.
 const GROUPS: usize = 50;
-/// A group is read after this number of requests of the job, or after this time.
+/// A group's outcomes are read after this many requests of the job, or after [`INTERVAL`].
 const REQUESTS: u64 = 20;
 const INTERVAL: Duration = Duration::from_secs(5);
 
@@ -37,9 +37,9 @@ pub(super) struct Sampler(Mutex<Sample>);
 #[derive(Debug, Default)]
 struct Sample {
     groups: Vec<Group>,
-    /// The group that isn't full.
+    /// The group that isn't full yet.
     open: Group,
-    /// The number of groups that were full.
+    /// The number of groups that have been filled.
     full: usize,
     next: usize,
     /// The time of the first attempt, in milliseconds since the Unix epoch.
@@ -90,7 +90,7 @@ impl Sample {
 }
 
 impl Sampler {
-    /// Reads the emails that the job has sent, in all of its parts. Blocks.
+    /// Reads the job's sent emails, across all parts. Blocks.
     pub(super) fn open(plan: &Plan) -> Result<Self> {
         let mut sample = Sample::default();
         let parts = plan.after().iter().map(|part| plan.dir().with_file_name(part));
@@ -124,7 +124,7 @@ impl Sampler {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the outcomes of the whole sample.
+    /// Reads the outcomes for the whole sample.
     pub(super) async fn read_all<S: Sender>(&self, shared: &Shared<S>) {
         let groups = self.lock().groups.len();
         for _ in 0..=groups {
@@ -132,7 +132,7 @@ impl Sampler {
         }
     }
 
-    /// Reads the outcomes of the next group, in its turn among the requests of the job.
+    /// Reads the outcomes for the next group, taking its turn among the job's requests.
     async fn read_next<S: Sender>(&self, shared: &Shared<S>) {
         let (n, ids, since) = {
             let mut sample = self.lock();
@@ -152,7 +152,7 @@ impl Sampler {
             Ok(feedback) => {
                 drop(permit);
                 let mut sample = self.lock();
-                // The group may have been replaced, or have grown.
+                // In the meantime, the group may have been replaced or may have grown.
                 let group = sample.group(n);
                 if group.ids.first() == ids.first() {
                     group.feedback = feedback;
@@ -171,7 +171,7 @@ impl Sampler {
     }
 }
 
-/// Keeps reading the outcomes of the sample.
+/// Reads the outcomes for the sample repeatedly.
 pub(super) async fn watch<S: Sender>(shared: Arc<Shared<S>>) {
     let Some(sampler) = &shared.sampler else { return };
     loop {

@@ -1,4 +1,4 @@
-//! The thread that renders batches ahead of their sending.
+//! The thread that renders batches before they are sent.
 
 use std::{sync::Arc, thread};
 
@@ -10,17 +10,17 @@ use crate::{
     plan::{Plan, Rendered},
 };
 
-/// The number of rendered batches that wait to be sent.
+/// The number of rendered batches waiting to be sent.
 const AHEAD: usize = 4;
 
-/// Renders batches on a thread of its own, in order.
+/// Renders batches in order, on a separate thread.
 #[derive(Debug)]
 pub(super) struct Feeder {
     requests: mpsc::Receiver<Result<Rendered>>,
 }
 
 impl Feeder {
-    /// Starts to render these batches. The thread ends after this value and the batches in flight are dropped.
+    /// Starts rendering these batches. The thread ends once this value and the batches in flight are dropped.
     pub(super) fn start(
         plan: Arc<Plan>,
         batches: impl Iterator<Item = u32> + Send + 'static,

@@ -19,7 +19,7 @@ pub(crate) struct Handle<E, R> {
 }
 
 impl<E: Send + 'static, R: Send + 'static> Handle<E, R> {
-    /// Starts work with room for this number of unread events, on the current tokio runtime.
+    /// Spawns a task on the current tokio runtime, with room for this many unread events.
     pub(crate) fn spawn<W>(
         events: usize,
         work: impl FnOnce(watch::Sender<Stop>, Control, mpsc::Sender<E>) -> W,
@@ -43,7 +43,7 @@ impl<E: Send + 'static, R: Send + 'static> Handle<E, R> {
         self.stop.send_if_modified(|stop| stop.raise(urgency));
     }
 
-    /// Waits for the task, ignoring further events. A panic of the task continues here.
+    /// Waits for the task, ignoring further events. Propagates a panic of the task.
     pub(crate) async fn finish(mut self) -> Result<R> {
         while self.next().await.is_some() {}
         match self.ended.await {

@@ -1,4 +1,4 @@
-//! How a job is executed.
+//! Options for running a job.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::{account::Account, clock::WallClock, schedule::Schedule, stop_rule::S
 pub(crate) const MAX_CONCURRENCY: usize = 64;
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
-/// The default time without any response after which a job gives up.
+/// The default time without a response after which a job gives up.
 const MAX_OUTAGE: Duration = Duration::from_mins(15);
-/// The default number of rejected requests in a row after which a job pauses.
+/// The default number of consecutive rejected requests after which a job pauses.
 pub(crate) const MAX_REJECTIONS: u64 = 20;
 
-/// How a job is executed.
+/// Options for running a job.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     pub(super) max_rps: Option<f64>,
@@ -65,44 +65,44 @@ impl RunOptions {
         self
     }
 
-    /// Sets the number of requests in a row after whose rejection the job pauses, since their common cause, such as a missing template, isn't a row's; 20 by
-    /// default. With 0, the job goes on and its rows are rejected one by one.
+    /// Sets the number of consecutive rejected requests after which the job pauses, since a common cause, such as a missing template, isn't a problem
+    /// of individual rows; 20 by default. With 0, the job continues and its rows are rejected one by one.
     #[must_use]
     pub fn max_rejections(mut self, requests: u64) -> Self {
         self.max_rejections = requests;
         self
     }
 
-    /// Pauses the job when a share of its emails has a bad outcome; repeatable. Rules about bounces and complaints need a client with full
-    /// access.
+    /// Pauses the job when the share of its emails with a bad outcome exceeds a limit; repeatable. For rules about bounces and complaints, the client
+    /// needs full access.
     #[must_use]
     pub fn stop_on(mut self, rule: StopRule) -> Self {
         self.stop_rules.push(rule);
         self
     }
 
-    /// Sets when the job sends. The job keeps it until another one is given.
+    /// Sets when the job sends. The job keeps the schedule until another one is set.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = Some(schedule);
         self
     }
 
-    /// Sends the valid rows of a job that has invalid ones. Without this, such a job doesn't start.
+    /// Sends the valid rows even if other rows are invalid. Without this, a job with invalid rows doesn't start.
     #[must_use]
     pub fn skip_invalid(mut self) -> Self {
         self.skip_invalid = true;
         self
     }
 
-    /// Describes the account that sends the job; by default the one of the client's credential.
+    /// Sets the account that sends the job; by default, the account of the client's credential.
     #[must_use]
     pub fn account(mut self, account: Account) -> Self {
         self.account = account;
         self
     }
 
-    /// Moves the job's clock ahead, to test what happens when idempotency keys expire.
+    /// Moves the job's clock ahead, to test expired idempotency keys.
     #[doc(hidden)]
     #[must_use]
     pub fn clock_offset(self, offset: Duration) -> Self {
@@ -110,7 +110,7 @@ impl RunOptions {
         self
     }
 
-    /// Uses a wall clock that a test moves.
+    /// Uses a wall clock that tests can move.
     #[cfg(test)]
     pub(super) fn wall_clock(self, wall: &WallClock) -> Self {
         Self { wall: wall.clone(), ..self }

@@ -51,12 +51,12 @@ const TRANSIENT: [Fault; 7] = [
 /// Decides the fault of the nth request.
 type Script = Box<dyn FnMut(u64, &SendRequest) -> Option<Fault> + Send>;
 
-/// A service that sends once per key, for as long as it remembers keys.
+/// A service that sends each email once per key, as long as it remembers the key.
 struct Service {
     state: Mutex<State>,
     script: Mutex<Script>,
     forgets_keys: AtomicBool,
-    /// The time that its responses state.
+    /// The time that its responses report.
     time: Mutex<Option<Duration>>,
 }
 
@@ -81,7 +81,7 @@ impl Service {
         Self::new(|_, _| None)
     }
 
-    /// A service in which this share of requests meets a transient fault.
+    /// Creates a service in which this share of requests has a transient fault.
     fn faulty(seed: u64, share: f64) -> Arc<Self> {
         let mut random = StdRng::seed_from_u64(seed);
         Self::new(move |_, _| random.gen_bool(share).then(|| TRANSIENT[random.gen_range(0..TRANSIENT.len())]))
@@ -119,7 +119,7 @@ impl Service {
         self.state.lock().unwrap().requests
     }
 
-    /// The number of emails by recipient and subject, and the largest number of equal ones.
+    /// Returns the number of distinct emails by recipient and subject, and the highest number of duplicates.
     fn delivered(&self) -> (usize, u32) {
         let state = self.state.lock().unwrap();
         (state.deliveries.len(), state.deliveries.values().copied().max().unwrap_or_default())
@@ -196,7 +196,7 @@ impl Sender for Arc<Service> {
     }
 }
 
-/// Plans a job of this many rows in a folder.
+/// Plans a job with this many rows in a folder.
 async fn planned(folder: &Path, rows: usize) -> BulkJob {
     planned_in_batches(folder, rows, 100).await
 }
@@ -213,7 +213,7 @@ async fn planned_in_batches(folder: &Path, rows: usize, size: u64) -> BulkJob {
     Bulk::new(Input::csv(path), message).batch_size(size).plan(&client, folder.join("jobs")).await.unwrap()
 }
 
-/// Options without a limit of outages: the paused clock also advances while a thread works, so that an outage could seem to be long.
+/// Options without an outage limit: the paused clock advances even while a thread works, so an outage could appear long.
 fn patient() -> RunOptions {
     RunOptions::default().max_outage(Duration::from_hours(10_000))
 }
@@ -339,7 +339,7 @@ async fn an_exhausted_quota_pauses_the_job_until_it_is_resumed() {
 async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 300).await;
-    // An access token expires, and the next request has a new one.
+    // The access token expires, and the next request has a new one.
     let service = Service::new(|n, _| (n == 2).then_some(Fault::Unauthorized));
     let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (300, 1)));
@@ -438,7 +438,7 @@ async fn a_changed_input_does_not_change_a_job() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_others_are_sent() {
     let folder = tempfile::tempdir().unwrap();
-    // Enough batches, and slow enough, that others succeed for more than an hour.
+    // Enough batches, sent slowly enough, that others succeed for more than an hour.
     let job = planned(folder.path(), 80_000).await;
     let service =
         Service::new(|_, request| request.key.contains("/2/").then_some(Fault::Failed { executed: true }));
@@ -449,7 +449,7 @@ async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_oth
     assert_eq!(service.delivered(), (80_000, 1));
 }
 
-/// Returns a service that rejects every batch with one of these rows, and in which this share of requests meets a transient fault.
+/// Returns a service that rejects every batch containing one of these rows, and in which this share of requests has a transient fault.
 fn strict(seed: u64, share: f64, bad: &'static [usize]) -> Arc<Service> {
     let mut random = StdRng::seed_from_u64(seed);
     Service::new(move |_, request| {

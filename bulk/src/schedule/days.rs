@@ -1,4 +1,4 @@
-//! How many emails a job has sent on each day.
+//! The number of emails that a job has sent on each day.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,11 +6,11 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::journal::{Record, UnixMillis};
 
-/// The emails by day, from the records of journals.
+/// Emails by day, from journal records.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Days {
     by_day: BTreeMap<Date, u64>,
-    /// The batches without an outcome, with the day on which they count.
+    /// The batches without an outcome, and the day on which each counts.
     open: HashMap<u32, (Date, u64)>,
     /// The latest time in the journal.
     latest: UnixMillis,
@@ -32,7 +32,7 @@ impl Days {
         self.by_day.range(..day).filter(|(_, emails)| **emails > 0).count()
     }
 
-    /// Counts what a record says; one that repeats another changes nothing.
+    /// Counts a record. Repeating a record has no effect.
     pub(super) fn apply(&mut self, record: &Record, zone: &TimeZone) {
         match record {
             Record::Job(job) => self.latest = self.latest.max(job.started),
@@ -62,7 +62,7 @@ impl Days {
         }
     }
 
-    /// Counts the batches without an outcome on this day too, on which they are repeated.
+    /// Counts the batches without an outcome on this day too, on which they will be repeated.
     pub(super) fn repeat_open(&mut self, now: UnixMillis, zone: &TimeZone) {
         let today = date(now, zone);
         for (day, emails) in self.open.values_mut().filter(|(day, _)| *day != today) {
@@ -71,7 +71,7 @@ impl Days {
         }
     }
 
-    /// Adds the emails of another journal.
+    /// Adds another journal's emails.
     pub(super) fn add(&mut self, other: &Self) {
         for (day, emails) in &other.by_day {
             *self.by_day.entry(*day).or_default() += emails;
@@ -83,7 +83,7 @@ fn date(at: UnixMillis, zone: &TimeZone) -> Date {
     timestamp(at).to_zoned(zone.clone()).date()
 }
 
-/// Converts a time; one that is too late for a calendar is the last one.
+/// Converts a time. A time beyond the calendar's range becomes its last one.
 pub(super) fn timestamp(at: UnixMillis) -> Timestamp {
     i64::try_from(at.0).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
 }

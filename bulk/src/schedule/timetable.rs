@@ -1,4 +1,4 @@
-//! The schedule of a running job: what it has sent, and which batch may start.
+//! The schedule of a running job: how much it has sent, and which batches may start.
 
 use std::{
     io::ErrorKind,
@@ -17,9 +17,9 @@ use crate::{
     plan::Plan,
 };
 
-/// The schedule in a job's folder.
+/// The schedule file in a job's folder.
 const NAME: &str = "schedule.json";
-/// The longest time until a waiting batch looks at the clock again.
+/// The longest time before a waiting batch checks the clock again.
 const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// Decides which batches of a running job may start.
@@ -33,15 +33,15 @@ pub(crate) struct Timetable {
 #[derive(Debug)]
 struct State {
     days: Days,
-    /// Until when batches wait, and why.
+    /// When the waiting batches may start, and why they wait.
     waiting: Option<(Timestamp, String)>,
 }
 
 impl Timetable {
-    /// Reads what the job has sent, in all of its parts. Blocks.
+    /// Reads how much the job has sent, across all parts. Blocks.
     ///
     /// # Errors
-    /// A request of the plan is larger than a daily cap. A journal can't be read.
+    /// A request in the plan is larger than a daily cap, or a journal can't be read.
     pub(crate) fn open(plan: &Plan, schedule: Schedule, now: UnixMillis) -> Result<Self> {
         let mut largest = 0;
         plan.visit_batches(|_, _, _, emails| largest = largest.max(u64::from(emails)))?;
@@ -68,7 +68,7 @@ impl Timetable {
         Ok(Self { schedule, zone, state: Mutex::new(State { days, waiting: None }) })
     }
 
-    /// Counts a batch whose first attempt is about to start, or returns how long it waits at least.
+    /// Counts a batch whose first attempt is about to start, or returns the minimum time that it has to wait.
     pub(crate) fn admit(&self, intent: &Record) -> std::result::Result<(), Duration> {
         let &Record::Intent { emails, at, .. } = intent else { return Ok(()) };
         let mut state = self.lock();
@@ -105,7 +105,7 @@ impl Timetable {
     }
 }
 
-/// Stores a new schedule in the job's folder; without one, returns the stored schedule of the job or its latest part. Blocks.
+/// Stores a new schedule in the job's folder. Without one, returns the stored schedule of the job or its latest part. Blocks.
 pub(crate) fn kept(plan: &Plan, given: Option<Schedule>) -> Result<Option<Schedule>> {
     let path = plan.dir().join(NAME);
     if let Some(schedule) = given {

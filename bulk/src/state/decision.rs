@@ -1,11 +1,12 @@
-//! What follows from the result of an attempt.
+//! The consequences of an attempt's result.
 //!
-//! An email must not be sent twice, and none may be lost silently. Both follow from three rules:
+//! No email may be sent twice, and none may be silently lost. Both follow from three rules:
 //!
 //! - After an attempt with an uncertain outcome, a batch is only ever attempted with the same key and the same bytes, and only while the service
-//!   remembers the key. No later result makes it `fresh` again: a 429 says that *its* request wasn't processed, and nothing about an earlier one.
-//! - A batch returns to `fresh`, which restarts the life of its key, only if no attempt was uncertain and the service surely processed nothing.
-//! - What can't be settled in this time ends as `unknown`.
+//!   remembers the key. No later result makes it `fresh` again: a 429 says that *its* request wasn't processed, but nothing about an earlier one.
+//! - A batch returns to `fresh`, which restarts the lifetime of its key, only if no attempt was uncertain and the service certainly processed
+//!   nothing.
+//! - If a batch can't be settled within that lifetime, it becomes `unknown`.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub(crate) enum AttemptResult {
         /// The outcome of each email.
         emails: Vec<EmailOutcome>,
     },
-    /// The request wasn't sent: DNS, connecting or the TLS handshake failed. Holds the reason.
+    /// The request wasn't sent: the DNS lookup, connection or TLS handshake failed. Contains the reason.
     NotSent(Box<str>),
     /// 429: the service didn't process the request.
     Throttled {
@@ -39,8 +40,8 @@ pub(crate) enum AttemptResult {
         /// The service's `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The service may have processed the request: a timeout, a reset, a 5xx, a 409 while the first request is in progress, a 200 that can't be
-    /// read. Holds the reason.
+    /// The service may have processed the request: a timeout, a connection reset, a 5xx, a 409 while the first request is in progress, or an
+    /// unreadable 200. Contains the reason.
     Uncertain(Box<str>),
     /// 409: the key was used with another body.
     KeyUsed,
@@ -61,11 +62,11 @@ pub(crate) enum AttemptResult {
 }
 
 impl AttemptResult {
-    /// Evaluates a 200 to a batch of `emails` emails: the accepted IDs in their order, and the rejected emails with their index.
+    /// Evaluates a 200 response to a batch of `emails` emails: the accepted IDs in order, and the rejected emails by index.
     ///
-    /// Without errors, and with one ID per email, the batch is accepted. If the IDs and the errors add up, each ID belongs to the next email
-    /// without an error. Otherwise an ID can't be assigned to an email, and an email without an error is unknown. Errors that contradict
-    /// themselves or the IDs prove nothing.
+    /// Without errors, and with one ID per email, the batch is accepted. If the numbers of IDs and errors add up, each ID belongs to the next email
+    /// without an error. Otherwise IDs can't be assigned to emails, and each email without an error is unknown. Errors that contradict each other or
+    /// the IDs prove nothing.
     pub(crate) fn from_response(emails: u16, ids: Vec<SentId>, errors: Vec<(usize, Box<str>)>) -> Self {
         let emails = usize::from(emails);
         if errors.is_empty() && ids.len() == emails {
@@ -90,10 +91,10 @@ impl AttemptResult {
     }
 }
 
-/// What to do after an attempt: first journal the record, then continue with `next`.
+/// What to do after an attempt: journal the record first, then continue with `next`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decision {
-    /// The record to journal. [`Record::NotSent`] may be a note; every other one must be durable before the batch counts as settled.
+    /// The record to journal. [`Record::NotSent`] may be a note; any other record must be durable before the batch counts as settled.
     pub(crate) record: Option<Record>,
     /// The next step.
     pub(crate) next: Next,
@@ -106,7 +107,7 @@ pub(crate) enum Next {
     Done,
     /// Attempt the batch again with the same key and the same bytes.
     RetrySame {
-        /// The delay that the service asked for.
+        /// The delay that the service requested.
         after: Option<Duration>,
     },
     /// The batch is `fresh` again.
@@ -117,12 +118,12 @@ pub(crate) enum Next {
     PauseJob {
         /// The name of the quota.
         quota: Box<str>,
-        /// When it is available again, if the service said so.
+        /// When it is available again, if the service stated it.
         until: Option<UnixMillis>,
     },
 }
 
-/// Decides what follows from the result of an attempt.
+/// Decides what to do after an attempt.
 pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMillis) -> Decision {
     let &Situation { batch, emails, earlier_uncertain, .. } = situation;
     let not_sent = || (!earlier_uncertain).then_some(Record::NotSent { batch });
@@ -148,7 +149,7 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
             done(Record::Unknown { batch, reason })
         }
         AttemptResult::Rejected { status, message } => {
-            // The batch can have changed from valid to invalid between two attempts: a domain was removed, a template deleted.
+            // The batch may have become invalid between two attempts: a domain was removed, or a template deleted.
             let message = if earlier_uncertain {
                 format!("{message} (the outcome of an earlier attempt is unknown)").into()
             } else {
@@ -157,7 +158,7 @@ pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMill
             done(Record::Rejected { batch, status, message })
         }
         AttemptResult::Unauthorized { status, message } => {
-            // There is no status if the client itself rejected the request.
+            // The status is 0 if the client itself rejected the request.
             let reason = if status == 0 { message.into() } else { format!("HTTP {status}: {message}") };
             Decision { record: not_sent(), next: Next::StopJob(reason) }
         }
@@ -168,7 +169,7 @@ fn done(record: Record) -> Decision {
     Decision { record: Some(record), next: Next::Done }
 }
 
-/// The service surely didn't process this attempt.
+/// Decides what to do after an attempt that the service certainly didn't process.
 fn unsent(situation: &Situation, after: Option<Duration>, reason: &str) -> Decision {
     if situation.earlier_uncertain {
         return retry(situation, after, reason);

@@ -1,9 +1,9 @@
-//! An exhaustive search over sequences of attempts, crashes and resumptions of one batch, against a service that remembers a key for 24 hours,
-//! with the very decisions that are shipped.
+//! An exhaustive search over sequences of attempts, crashes and resumptions of one batch, against a service that remembers a key for 24 hours. It
+//! runs the shipped decision code.
 //!
-//! A process can crash before and after each of its steps, and a crash may lose a note. A request or its response can be lost, and a request can
-//! arrive half an hour late. A rejected batch is sent email by email. Between two processes, the wall clock can be set back or forward, and the content can change. What
-//! the states can't detect, [`clock`](crate::clock) does by asking the service: a clock that was set back and is still ahead of the journal.
+//! A process can crash before and after each step, and a crash may lose a note. A request or its response can be lost, and a request can arrive half
+//! an hour late. A rejected batch is sent email by email. Between two processes, the wall clock can be set back or forward, and the content can
+//! change. One case is left to [`clock`](crate::clock), which asks the service: a clock that was set back but is still ahead of the journal.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Nex
 use crate::journal::{EmailOutcome, Job, Record, SentId, UnixMillis};
 
 const ATTEMPTS: u8 = 5;
-/// The number of attempts if rejected batches are split, which takes the first of them.
+/// The number of attempts if rejected batches are split; the split uses the first one.
 const SPLIT_ATTEMPTS: u8 = 3;
 const EMAILS: usize = 2;
 const HOUR: u64 = 3_600_000;
-/// The time before an attempt. The sums are around the limits of 23 and 24 hours.
+/// The time before an attempt. The sums are close to the limits of 23 and 24 hours.
 const PAUSES: [u64; 3] = [0, 10 * HOUR, 27 * HOUR / 2];
 /// Errors of the wall clock.
 const SKEWS: [i64; 4] =
@@ -25,11 +25,11 @@ const SKEWS: [i64; 4] =
 const KEY_LIFE: u64 = 24 * HOUR;
 const DELAY: u64 = HOUR / 2;
 
-/// The shipped decisions, or a plausible simplification of them.
+/// The shipped decisions, or a plausible simplification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
     Shipped,
-    /// A 429 makes every batch fresh.
+    /// A 429 always makes the batch fresh.
     ThrottledIsFresh,
     /// A batch is resent at any age.
     NoExpiry,
@@ -39,11 +39,11 @@ enum Variant {
     SendBeforeIntent,
     /// The wall clock is never behind the journal.
     TrustedClock,
-    /// Attempts of earlier processes don't count as uncertain.
+    /// Attempts by earlier processes don't count as uncertain.
     ForgottenAttempts,
     /// A rejected batch is split even if an earlier attempt may have been executed.
     SplitInDoubt,
-    /// A process doesn't know that an earlier one has split the batch.
+    /// A process doesn't know that an earlier process split the batch.
     ForgottenSplit,
 }
 
@@ -56,7 +56,7 @@ enum Harm {
     NeverEnds,
 }
 
-/// What happens to one request.
+/// The outcome of one request.
 #[derive(Clone, Copy, Debug)]
 enum Network {
     Answered,
@@ -69,7 +69,7 @@ enum Network {
     Unauthorized,
     Rejected,
     KeyUsed,
-    /// A 200 with too few IDs.
+    /// A 200 response with too few IDs.
     Unclear,
 }
 
@@ -96,12 +96,12 @@ struct Process {
     emails: Option<Emails>,
 }
 
-/// A split batch whose emails a process sends one by one.
+/// A split batch, whose emails a process sends one by one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Emails {
-    /// Whether the first ones were accepted.
+    /// Whether each of the emails sent so far was accepted.
     accepted: Vec<bool>,
-    /// Whether an attempt of the next one may have been executed.
+    /// Whether an attempt of the next email may have been executed.
     uncertain: bool,
     /// Whether an earlier process may have sent any of them.
     resumed: bool,
@@ -113,7 +113,7 @@ impl Emails {
     }
 }
 
-/// What the service remembers the key of: the batch, or an email of it.
+/// The unit that has its own key at the service: the batch, or one of its emails.
 type Request = usize;
 
 #[derive(Clone, Debug)]
@@ -122,22 +122,22 @@ struct World {
     splits: bool,
     /// The true time.
     now: u64,
-    /// The journal as a replay reads it, and whether a NOT_SENT waits to be written.
+    /// The journal as a replay reads it, and whether a NOT_SENT is waiting to be written.
     durable: BatchStates,
     note: bool,
     process: Option<Process>,
-    /// The content that the batch has at present.
+    /// The batch's current content.
     content: u8,
-    /// The number of times the service sent each email, and the last time of each request by content.
+    /// How many times the service sent each email, and when it last executed each request, by content.
     sent: [u8; EMAILS],
     remembered: [[Option<u64>; 1 + EMAILS]; 2],
-    /// A delayed request: when it left, and its content.
+    /// A delayed request: when it was sent, and its content.
     stray: Option<(u64, u8, Request)>,
-    /// The emails of a split batch that its result has as accepted.
+    /// Which emails of a split batch its result records as accepted.
     accepted: Vec<bool>,
 }
 
-/// What distinguishes a world, with times relative to the present.
+/// The identity of a world, with times relative to the present.
 type Key = (
     (u8, (Slot, i64), bool, u8),
     Option<(Slot, i64, Option<Emails>)>,
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// The service receives a request.
+    /// Lets the service receive a request.
     fn receive(&mut self, content: u8, request: Request, at: u64) {
         let remembered = &mut self.remembered[usize::from(content)][request];
         if remembered.is_none_or(|first| at - first >= KEY_LIFE) {
@@ -207,7 +207,7 @@ impl World {
         }
     }
 
-    /// The worlds after a pause: a delayed request arrives or doesn't.
+    /// Returns the worlds after a pause: a delayed request arrives or doesn't.
     fn after(&self, pause: u64) -> Vec<Self> {
         let mut lost = Self { now: self.now + pause, ..self.clone() };
         let Some((left, content, request)) = lost.stray.take() else { return vec![lost] };
@@ -220,7 +220,7 @@ impl World {
         worlds
     }
 
-    /// The worlds in which a process runs.
+    /// Returns the worlds in which a process is running.
     fn running(self, variant: Variant) -> Vec<Self> {
         if self.process.is_some() {
             return vec![self];
@@ -246,7 +246,7 @@ impl World {
         worlds
     }
 
-    /// The worlds after a crash: a note is lost or isn't.
+    /// Adds the worlds after a crash: a note is lost or isn't.
     fn crash(&self, worlds: &mut Vec<Self>) {
         let lost = Self { note: false, process: None, ..self.clone() };
         if self.note {
@@ -270,7 +270,7 @@ impl World {
         self.states().apply(record).unwrap();
     }
 
-    /// Journals the result of a request, or remembers it until all emails of a split batch have one.
+    /// Journals a request's result; for a split batch, once all emails have one.
     fn settle(&mut self, record: &Record) {
         let Some(emails) = &mut self.process.as_mut().unwrap().emails else { return self.write(record) };
         emails.accepted.push(matches!(record, Record::Result { .. }));
@@ -290,7 +290,7 @@ impl World {
         &mut self.process.as_mut().unwrap().states
     }
 
-    /// Decides what follows from a result, as a delivery does.
+    /// Decides what to do after a result, like a delivery.
     fn decide(&mut self, result: AttemptResult, now: UnixMillis) -> (Situation, Decision) {
         let Process { states, emails, .. } = self.process.as_mut().unwrap();
         let mut situation = states.situation(0, now);
@@ -309,7 +309,7 @@ impl World {
         UnixMillis(self.now.saturating_add_signed(self.process.as_ref().unwrap().skew))
     }
 
-    /// The worlds after one more attempt.
+    /// Returns the worlds after one more attempt.
     fn next(&self, variant: Variant) -> Vec<Self> {
         let mut worlds = Vec::new();
         for pause in PAUSES {
@@ -416,7 +416,7 @@ impl World {
         }
     }
 
-    /// Whether the batch has a terminal state after attempts without faults.
+    /// Returns whether the batch reaches a terminal state after attempts without faults.
     fn ends(&self) -> bool {
         let ended = |world: &World| world.durable.state(0).is_some_and(BatchState::is_terminal);
         let mut worlds = self.clone().running(Variant::Shipped);
@@ -433,7 +433,7 @@ impl World {
     }
 }
 
-/// Searches all worlds. Returns the first harm with the number of attempts before it, or the number of worlds.
+/// Searches all worlds. Returns the first harm and the number of attempts before it, or the number of worlds.
 fn search(variant: Variant, splits: bool) -> Result<usize, (Harm, u8)> {
     let attempts = if splits { SPLIT_ATTEMPTS } else { ATTEMPTS };
     let (mut seen, mut open) = (HashSet::new(), vec![(World::new(splits), attempts)]);

@@ -19,7 +19,7 @@ fn intent(at: u64) -> Record {
     Record::Intent { batch: 0, emails: 2, at: UnixMillis(at), hash: HASH }
 }
 
-/// States after these records and the job's record.
+/// Returns the states after the job record and these records.
 fn states(batches: u32, records: &[Record]) -> BatchStates {
     let mut states = BatchStates::new(batches);
     states.apply(&job("j")).unwrap();
@@ -40,7 +40,7 @@ fn terminal() -> [(Record, BatchState); 4] {
 }
 
 impl BatchStates {
-    /// Decides as a delivery does.
+    /// Decides like a delivery.
     pub(super) fn decide(&mut self, batch: u32, result: AttemptResult, now: UnixMillis) -> Decision {
         let situation = self.situation(batch, now);
         if matches!(result, AttemptResult::Uncertain(_)) {
@@ -50,7 +50,7 @@ impl BatchStates {
     }
 }
 
-/// A summary of a decision, for the table.
+/// Summarizes a decision, for the table.
 fn summary(decision: &Decision) -> String {
     let record = match &decision.record {
         None => "-",
@@ -77,7 +77,7 @@ fn every_result_leads_to_the_decision_of_the_table() {
     let later = Some(Duration::from_secs(2));
     let outcomes = vec![EmailOutcome::Unknown; 2];
     let text = || Box::<str>::from("x");
-    // The result; the decision without an earlier uncertain attempt; with one; with one when the key has expired.
+    // The result; the decision without an earlier uncertain attempt; with one; with one after the key has expired.
     let table = [
         (AttemptResult::Accepted { ids: ids(2) }, "RESULT done", "RESULT done", "RESULT done"),
         (AttemptResult::Accepted { ids: ids(1) }, "PARTIAL done", "PARTIAL done", "PARTIAL done"),
@@ -111,7 +111,7 @@ fn every_result_leads_to_the_decision_of_the_table() {
         }
         for age in expired {
             assert_eq!(decision(age, true), too_late, "{result:?} {age:?}");
-            // Nothing was sent before, so the age only matters if this attempt is uncertain.
+            // Nothing was sent before, so the age matters only if this attempt is uncertain.
             let first = if matches!(result, AttemptResult::Uncertain(_)) { too_late } else { first };
             assert_eq!(decision(age, false), first, "{result:?} {age:?}");
         }

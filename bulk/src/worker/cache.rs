@@ -1,4 +1,4 @@
-//! The files of jobs that workers on this machine have copied. They contain recipients, so the last worker of a job deletes them.
+//! The job files that workers on this machine have copied. They contain recipients, so a job's last worker deletes them.
 
 use std::{
     fs::{self, File},
@@ -11,10 +11,10 @@ use crate::{
     journal::private_file,
 };
 
-/// The file that the workers of a job share the lock of.
+/// The file that a job's workers lock in shared mode.
 const LOCK: &str = "lock";
 
-/// Creates the folder of a job's files, which only its owner can read. It isn't deleted before the returned value is dropped.
+/// Creates the folder for a job's files, readable only by the owner. It isn't deleted until the returned value is dropped.
 pub(super) fn open(dir: &Path) -> Result<File> {
     files::create_dir(dir)?;
     let path = dir.join(LOCK);
@@ -23,7 +23,7 @@ pub(super) fn open(dir: &Path) -> Result<File> {
     Ok(lock)
 }
 
-/// Deletes the files of a job, unless a worker uses them.
+/// Deletes a job's files, unless a worker uses them.
 pub(super) fn delete(dir: &Path) {
     if let Ok(lock) = File::open(dir.join(LOCK))
         && lock.try_lock().is_ok()

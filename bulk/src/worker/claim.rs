@@ -1,11 +1,11 @@
-//! A worker's claim on a batch: what the ledger says about earlier attempts, and the version of the intent that this worker wrote.
+//! A worker's claim on a batch: what the ledger says about earlier attempts, and the intent version that this worker wrote.
 //!
-//! The ledger has the first attempt that is uncertain or open. As long as no attempt is uncertain, the claim can be withdrawn or renewed with
-//! a later time; both replace exactly the version that this worker wrote, so they fail if another worker has adopted the intent in the meantime.
-//! From then on, and after any uncertain attempt, the time stays.
+//! The ledger records the first attempt that is uncertain or open. As long as no attempt is uncertain, the claim can be withdrawn or renewed with a
+//! later time; both replace exactly the version that this worker wrote, so they fail if another worker has adopted the intent in the meantime. From
+//! then on, and after any uncertain attempt, the time doesn't change.
 //!
-//! An intent that can't be recorded within the time of a lease is given up. This bounds the time between the loss of a ledger and the last record of a
-//! worker that hasn't noticed it; the margin of an hour in the age of keys covers it.
+//! If an intent can't be recorded within the duration of a lease, the worker gives up. This limits the time between the loss of a ledger and the last
+//! record from a worker that hasn't noticed it; the one-hour margin in the age of keys covers that time.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{
     state::Situation,
 };
 
-/// The pause after a failed attempt to record it.
+/// The pause after a failed attempt to record the claim.
 const RETRY: Duration = Duration::from_millis(250);
 /// A claim without an uncertain attempt is renewed after this time.
 const RENEW_AFTER: Duration = Duration::from_mins(10);
@@ -31,13 +31,13 @@ pub(super) struct Claim {
     batch: u32,
     emails: u16,
     hash: [u8; 16],
-    /// Names this claim in the ledger.
+    /// Identifies this claim in the ledger.
     name: String,
-    /// A batch without an intent may have been attempted at this time, in a ledger that was lost.
+    /// When a batch without an intent may have been attempted, according to a ledger that was lost.
     possibly_attempted: Option<u64>,
     held: Option<Held>,
     attempts: u32,
-    /// The requests that earlier workers may have sent.
+    /// The number of requests that earlier workers may have sent.
     earlier_requests: u32,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Claim {
 struct Held {
     first_attempt: u64,
     revision: u64,
-    /// Whether an attempt may have been executed: one of another worker, or one of this worker with an uncertain outcome.
+    /// Whether an attempt may have been executed: any attempt of another worker, or an attempt of this worker with an uncertain outcome.
     uncertain: bool,
-    /// Whether the emails are sent one by one, since the service rejected the batch.
+    /// Whether the service rejected the batch, so that its emails are sent one by one.
     split: bool,
 }
 
@@ -71,10 +71,10 @@ impl Claim {
         }
     }
 
-    /// Makes sure that the intent is durable, and that another attempt is safe.
+    /// Makes sure that the intent is durable and another attempt is safe.
     ///
     /// # Errors
-    /// The intent can't be recorded, and the batch has to be left.
+    /// The intent can't be recorded, so the batch has to be left.
     pub(super) async fn before_attempt(
         &mut self,
         ledger: &impl Backend,
@@ -83,7 +83,7 @@ impl Claim {
         let deadline = Instant::now() + ledger.lease_time();
         loop {
             let tried = self.try_before_attempt(ledger, clock).await;
-            // In a new ledger, this claim might hide an attempt that only the lost one had.
+            // In a new ledger, this claim might hide an attempt recorded only in the lost one.
             if !matches!(tried, Err(QueueError::Unavailable { .. })) || Instant::now() >= deadline {
                 return tried;
             }
@@ -168,11 +168,11 @@ impl Claim {
         (!clock::can_be_resent(age)).then(|| situation.expired(None))
     }
 
-    /// Records that the emails are sent one by one from here on, unless another worker has taken the batch. `sent` is the number of requests of this
-    /// worker.
+    /// Records that the emails are sent one by one from here on, unless another worker has taken the batch. `sent` is the number of requests from
+    /// this worker.
     ///
     /// # Errors
-    /// It can't be recorded, and the batch has to be left.
+    /// The split can't be recorded, so the batch has to be left.
     pub(super) async fn split(&mut self, ledger: &impl Backend, sent: u32) -> Result<bool, QueueError> {
         let Some(held) = self.held.take() else { return Ok(false) };
         let requests = self.earlier_requests.saturating_add(sent);
@@ -191,7 +191,7 @@ impl Claim {
         }
     }
 
-    /// Describes the claim for the decision on a result.
+    /// Describes the claim, to decide on a result.
     pub(super) fn situation(&self, now: UnixMillis) -> Situation {
         let unheld = (now.0, self.possibly_attempted.is_some());
         let (first, uncertain) =
@@ -204,20 +204,20 @@ impl Claim {
         }
     }
 
-    /// Remembers that the outcome of an attempt is uncertain.
+    /// Records that the outcome of an attempt is uncertain.
     pub(super) fn set_uncertain(&mut self) {
         if let Some(held) = &mut self.held {
             held.uncertain = true;
         }
     }
 
-    /// The requests that earlier workers may have sent.
+    /// Returns the number of requests that earlier workers may have sent.
     pub(super) fn earlier_requests(&self) -> u32 {
         self.earlier_requests
     }
 
-    /// Withdraws the intent if no attempt was executed. If this fails, the batch only ages from its first attempt on. `sent` is the number of requests
-    /// of this worker.
+    /// Withdraws the intent if no attempt was executed. If this fails, the only effect is that the batch's age counts from its first attempt. `sent`
+    /// is the number of requests from this worker.
     pub(super) async fn withdraw(&mut self, ledger: &impl Ledger, sent: u32) {
         let Some(held) = self.held.take().filter(|held| !held.uncertain) else { return };
         let requests = self.earlier_requests.saturating_add(sent);

@@ -24,11 +24,11 @@ use crate::{
 
 /// The pause after a failed attempt to record a result.
 const RETRY: Duration = Duration::from_millis(250);
-/// How long a batch that waits for memory keeps its turn.
+/// How long a batch waiting for memory keeps its permit.
 const KEPT: Duration = Duration::from_secs(1);
 /// How long a stopping worker tries to record a result.
 const GRACE: Duration = Duration::from_secs(10);
-/// The pause for a quota whose end the service didn't name.
+/// The pause for a quota whose end the service didn't state.
 const QUOTA_PAUSE: Duration = Duration::from_mins(15);
 
 /// How a delivery ended.
@@ -36,15 +36,15 @@ const QUOTA_PAUSE: Duration = Duration::from_mins(15);
 pub(super) enum Delivered {
     /// The batch has a result.
     Settled,
-    /// The batch is left to another delivery.
+    /// The batch is left for another delivery.
     Released,
-    /// No request of this worker can succeed.
+    /// None of this worker's requests can succeed.
     Unauthorized(String),
     /// The worker can't continue.
     Failed(BulkError),
 }
 
-/// Delivers a leased batch, with as many attempts as it takes, and extends the lease meanwhile.
+/// Delivers a leased batch in as many attempts as necessary, and extends the lease meanwhile.
 pub(super) async fn deliver<B: Backend, S: Sender>(
     shared: Arc<Shared<B, S>>,
     lease: Lease,
@@ -56,7 +56,7 @@ pub(super) async fn deliver<B: Backend, S: Sender>(
         ticks.tick().await;
         loop {
             ticks.tick().await;
-            // A lease that isn't extended leads to another delivery, which is safe.
+            // If this fails, the lease expires and the batch is delivered again, which is safe.
             let _ = shared.backend.extend(&lease).await;
         }
     };
@@ -137,7 +137,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         }
     }
 
-    /// Returns a batch whose intent the queue couldn't record, which says nothing about the batch.
+    /// Returns a batch whose intent the queue couldn't record, which isn't the batch's fault.
     async fn abandon(&self, lease: &Lease, error: QueueError) -> Delivered {
         tokio::select! {
             () = self.return_lease(lease) => {}
@@ -149,7 +149,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         Delivered::Failed(error.into())
     }
 
-    /// Ends a batch that was delivered too often without a result.
+    /// Ends a batch that was delivered too many times without a result.
     async fn give_up(&self, lease: &Lease) -> Delivered {
         let (batch, workers) = (lease.batch, lease.deliveries - 1);
         match self.backend.result(batch).await {
@@ -201,7 +201,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                     self.tally.batches.fetch_add(1, Ordering::Relaxed);
                     self.report_event(WorkerEvent::Settled { batch: lease.batch });
                 }
-                // Otherwise the queue delivers it again, and the result is found.
+                // If this fails, the queue delivers the batch again, and the result is found.
                 let _ = self.backend.done(lease).await;
                 Delivered::Settled
             }
@@ -210,19 +210,19 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 }
 
-/// A batch that this worker has leased, which is recorded in the queue.
+/// A batch leased by this worker and recorded in the queue.
 struct Leased<'a, B, S> {
     shared: &'a Shared<B, S>,
     lease: &'a Lease,
     claim: Claim,
-    /// The right to the first attempt, with its slot unless that has passed.
+    /// The permit for the first attempt, and its slot unless that has expired.
     turn: Option<(Permit, Option<Duration>)>,
-    /// The slot of the attempt.
+    /// The slot used for the attempt.
     slot: Duration,
     effort: Effort,
     /// Whether the batch has a result.
     settled: bool,
-    /// What the last refusal was about.
+    /// What the last rejection was about.
     about: About,
 }
 
@@ -282,7 +282,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         let throttled = matches!(attempt.observation, Observation::Throttled { .. });
         self.effort.throttled += u32::from(throttled);
         self.shared.tally.throttled.fetch_add(throttled.into(), Ordering::Relaxed);
-        // The rate is learned by all workers together; the gate only counts failures.
+        // All workers learn the rate together; the gate only counts failures.
         permit.finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
         self.shared.pace.saw(RateSignal::new(self.slot, attempt.observation.verdict(), &attempt.headers));
         self.shared.note_response(attempt);
@@ -310,7 +310,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
         self.claim.set_uncertain();
     }
 
-    /// The intent stays until the batch returns to the queue.
+    /// Does nothing: the intent stays until the batch returns to the queue.
     fn withdraw(&mut self) {}
 
     async fn split(&mut self) -> Result<bool, Delivered> {
@@ -352,7 +352,7 @@ impl<B: Backend, S: Sender> Ledger for Leased<'_, B, S> {
     }
 }
 
-/// Waits for a rendered batch, and gives up its turn if that takes long: the batches that hold the memory for requests may wait for a permit.
+/// Waits for a rendered batch, and gives up its turn if that takes long: the batches that occupy the memory may themselves be waiting for a permit.
 async fn yielding<T, U>(render: impl Future<Output = T>, turn: &mut Option<U>) -> T {
     let mut render = pin!(render);
     if let Ok(rendered) = timeout(KEPT, &mut render).await {

@@ -1,4 +1,4 @@
-//! What a worker reports.
+//! Events of a worker.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum WorkerEvent {
     /// The worker waits for the job.
     Waiting {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A batch has a result.
@@ -16,21 +16,21 @@ pub enum WorkerEvent {
         /// The batch.
         batch: u32,
     },
-    /// All workers pause: the service asked for it.
+    /// All workers pause because the service requested it.
     Paused {
         /// The time until the next request.
         remaining: Duration,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The queue doesn't respond. The worker waits, and continues when it does.
+    /// The queue doesn't respond. The worker continues once it does.
     QueueUnavailable {
         /// The last failure.
         reason: String,
     },
     /// The queue responds again.
     QueueAvailable,
-    /// The processing of a batch panicked. Another delivery follows when its lease expires.
+    /// Processing a batch panicked. The queue delivers it again when its lease expires.
     Panicked,
 }
 
@@ -42,7 +42,7 @@ pub enum WorkerEnding {
     Finished,
     /// The job was canceled.
     Canceled,
-    /// There was nothing to send, and the worker should [leave the job then](super::WorkerOptions::leave_when_idle).
+    /// There was nothing to send, and the worker was configured to [leave when idle](super::WorkerOptions::leave_when_idle).
     Idle,
     /// The worker was stopped.
     #[default]
@@ -54,18 +54,18 @@ pub enum WorkerEnding {
     },
 }
 
-/// What a worker did.
+/// The results of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerReport {
-    /// How it ended.
+    /// How the worker ended.
     pub ending: WorkerEnding,
-    /// The batches that it gave a result.
+    /// The batches for which it recorded a result.
     pub batches: u64,
-    /// The requests that it sent.
+    /// The requests that the worker sent.
     pub requests: u64,
     /// The responses with status 429.
     pub throttled: u64,
-    /// The requests that repeated an attempt of another worker under the same key.
+    /// The requests that repeated another worker's attempt under the same key.
     pub replayed: u64,
 }

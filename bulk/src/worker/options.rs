@@ -1,4 +1,4 @@
-//! How a worker sends.
+//! Worker options.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use crate::account::Account;
 
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
-/// The default number of deliveries of a batch without a result.
+/// The default maximum number of deliveries without a result.
 const MAX_DELIVERIES: u32 = 10;
 
-/// How a worker sends.
+/// Worker options.
 #[derive(Clone, Debug)]
 pub struct WorkerOptions {
     pub(super) account: Account,
@@ -37,23 +37,23 @@ impl WorkerOptions {
         self
     }
 
-    /// Describes the account that the worker sends from; by default the one of the client's credential. It has to be the job's.
+    /// Sets the account that the worker sends from; by default, the account of the client's credential. It has to be the job's account.
     #[must_use]
     pub fn account(mut self, account: Account) -> Self {
         self.account = account;
         self
     }
 
-    /// Sets how many workers may fail while they process a batch, at least 1; 10 by default. Then the batch is no longer sent: it becomes
-    /// unknown if it was attempted, and rejected if it wasn't.
+    /// Sets how many workers may fail while processing a batch, at least 1; 10 by default. After that, the batch is no longer sent: it becomes
+    /// unknown if it was attempted, and rejected otherwise.
     #[must_use]
     pub fn max_deliveries(mut self, deliveries: u32) -> Self {
         self.max_deliveries = deliveries.max(1);
         self
     }
 
-    /// Ends the worker when it has been given no batch for this time, or the job is paused, so that it can serve another one. By default it waits
-    /// until the job is over.
+    /// Ends the worker if it receives no batch within this time or the job is paused, so that it can serve another job. By default, it waits until
+    /// the job ends.
     #[must_use]
     pub fn leave_when_idle(mut self, time: Duration) -> Self {
         self.leave_when_idle = Some(time);

@@ -1,4 +1,4 @@
-//! The rate that the workers of a scope share.
+//! The rate shared by the workers of a scope.
 
 use std::{
     collections::VecDeque,
@@ -23,13 +23,13 @@ use crate::{
     queue::{Backend, CellKey, QueueError, Result},
 };
 
-/// After a longer wait for a slot, the shared state is read again: another worker may have paused all.
+/// After waiting longer than this for a slot, the worker reads the shared state again: another worker may have paused all of them.
 const RECHECK: Duration = Duration::from_millis(250);
 /// The pause after a failed call to the queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The longest wait before the shared state is read again.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// From this rate on, in requests per second, each worker updates the shared state so often that what it saw can wait for the next update.
+/// At or above this rate, in requests per second, each worker updates the shared state so often that observations can wait for the next update.
 const OFTEN: f64 = 50.0;
 
 /// A worker's side of the shared pace.
@@ -38,9 +38,9 @@ pub(super) struct Pace<B> {
     clock: Arc<Clock>,
     scope: String,
     local: Mutex<Local>,
-    /// What the next update shares.
+    /// Observations to share with the next update.
     pending: StdMutex<Vec<RateSignal>>,
-    /// Wakes the task that shares what can't wait.
+    /// Wakes the task that shares urgent observations.
     unshared: Notify,
     updates_often: AtomicBool,
     pause: StdMutex<Option<(Duration, String)>>,
@@ -48,7 +48,7 @@ pub(super) struct Pace<B> {
 
 #[derive(Default)]
 struct Local {
-    /// The latest known state and its revision; `None` revision if there is no state yet.
+    /// The latest known state and its revision; the revision is `None` if no state is stored yet.
     cached: Option<(SharedPace, Option<u64>)>,
     /// Reserved slots.
     slots: VecDeque<Duration>,
@@ -68,7 +68,7 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Waits for a slot, and returns it. A dropped call gives up its slot.
+    /// Waits for a slot and returns it. Dropping the call gives up its slot.
     pub(super) async fn acquire(&self, max_rps: Option<f64>) -> Duration {
         loop {
             let reserved = self.reserve(max_rps).await;
@@ -93,7 +93,7 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Records an observation. It is shared with the next update, or at once if other workers should know or updates are rare.
+    /// Records an observation. It is shared with the next update, or immediately if it is urgent for other workers or updates are rare.
     pub(super) fn saw(&self, seen: RateSignal) {
         let urgent = seen.is_throttled();
         self.pending().push(seen);
@@ -102,7 +102,7 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Shares observations as they are made.
+    /// Shares urgent observations as they occur.
     pub(super) async fn share(&self) {
         loop {
             self.unshared.notified().await;
@@ -110,25 +110,25 @@ impl<B: Backend> Pace<B> {
             if self.pending().iter().any(RateSignal::is_throttled) {
                 local.slots.clear();
             }
-            // If the queue doesn't respond, the next update shares it.
+            // If the queue doesn't respond, the next update shares them.
             let _ = self.update(&mut local, |_, _| ()).await;
         }
     }
 
-    /// Pauses all workers of the scope.
+    /// Pauses all workers in the scope.
     pub(super) async fn pause(&self, until: Duration, reason: &str) -> Result<()> {
         let mut local = self.local.lock().await;
         local.slots.clear();
         self.update(&mut local, |pace, _| pace.pause(until, reason)).await
     }
 
-    /// Returns the pause that is in effect, as far as this worker knows.
+    /// Returns the current pause, as far as this worker knows.
     pub(super) fn known_pause(&self) -> Option<(Duration, String)> {
         let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
         pause.clone().filter(|(until, _)| *until > self.clock.now())
     }
 
-    /// Reserves a slot; the inner error is when to try again.
+    /// Reserves a slot. The inner error is when to try again.
     async fn reserve(&self, max_rps: Option<f64>) -> Result<Result<Duration, Duration>> {
         let mut local = self.local.lock().await;
         if self.clock.is_in_doubt() {
@@ -144,7 +144,7 @@ impl<B: Backend> Pace<B> {
         }))
     }
 
-    /// Reads the shared state, for a pause of another worker.
+    /// Reads the shared state, in case another worker has paused the scope.
     async fn refresh(&self) {
         let mut local = self.local.lock().await;
         local.cached = None;
@@ -153,7 +153,7 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Applies a change and the observations to the shared state, by compare-and-set.
+    /// Applies a change and the pending observations to the shared state, by compare-and-set.
     async fn update<T>(
         &self,
         local: &mut Local,
@@ -185,7 +185,7 @@ impl<B: Backend> Pace<B> {
             return Ok(cached);
         }
         let cell = self.backend.load(CellKey::Rate(&self.scope)).await?;
-        // An unreadable state is that of another version: the rate is learned again.
+        // An unreadable state comes from another version: learn the rate again.
         let known = cell.map(|cell| (serde_json::from_slice(&cell.value).ok(), cell.revision));
         let loaded = match known {
             Some((Some(pace), revision)) => (pace, Some(revision)),

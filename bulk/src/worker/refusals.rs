@@ -1,29 +1,29 @@
-//! Whether a refusal of the service is about one batch, such as a sender that it doesn't know, or about everything that this worker sends.
+//! Determines whether the service's rejections concern one batch, such as an unknown sender, or everything that this worker sends.
 //!
-//! The service answers both with 403. A refused batch returns to the end of the queue, so that the batches behind it show which one it is: if one of
-//! them is accepted, the refusal was the batch's.
+//! The service responds with 403 in both cases. A rejected batch returns to the end of the queue, and the batches behind it show which case it is: if
+//! one of them is accepted, the rejection concerned only that batch.
 
 use std::collections::{HashMap, HashSet};
 
-/// So many batches that are refused in a row, or refusals of one batch, decide.
+/// This many consecutive rejected batches, or rejections of one batch, decide.
 const ENOUGH: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     /// The number of accepted batches.
     accepted: u64,
-    /// For each batch that was refused: how often, and the number of accepted batches at the first time.
+    /// For each rejected batch: the number of rejections, and the number of accepted batches at its first one.
     batches: HashMap<u32, (usize, u64)>,
-    /// The batches that were refused since one was accepted.
+    /// The batches rejected since the last accepted one.
     in_a_row: HashSet<u32>,
 }
 
-/// What a refusal is about.
+/// What a rejection concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
-    /// It isn't known yet.
+    /// Not known yet.
     Unclear,
-    /// The batch.
+    /// Only the batch.
     Batch,
     /// Everything that this worker sends.
     Everything,

@@ -1,4 +1,4 @@
-//! The thread that renders the batches of a worker.
+//! The thread that renders a worker's batches.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -13,12 +13,12 @@ use crate::{
     plan::{Plan, Rendered},
 };
 
-/// The number of batches that wait for the thread.
+/// The number of batches waiting for the thread.
 const WAITING: usize = 64;
 
 type Request = (u32, oneshot::Sender<Result<Rendered>>);
 
-/// Renders batches on a thread of its own, in the order of the requests.
+/// Renders batches on a separate thread, in the order of requests.
 #[derive(Debug)]
 pub(super) struct Renderer {
     plan: Arc<Plan>,
@@ -31,7 +31,7 @@ pub(super) struct Renderer {
 pub(super) enum RenderError {
     /// The job's files can't be read or don't match the plan.
     Failed(BulkError),
-    /// The thread panicked. The next request starts another one.
+    /// The thread panicked. The next request starts a new one.
     Panicked,
 }
 
@@ -52,7 +52,7 @@ impl Renderer {
         }
     }
 
-    /// Returns the thread's requests, after starting it if it doesn't run.
+    /// Returns the sender for the thread's requests, starting the thread if it isn't running.
     fn thread(&self) -> Result<mpsc::Sender<Request>> {
         let mut current = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(requests) = current.as_ref().filter(|requests| !requests.is_closed()) {

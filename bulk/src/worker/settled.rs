@@ -1,9 +1,9 @@
-//! The result of a batch as workers record it: what became of its emails, and the requests that it took.
+//! A batch's result as workers record it: the outcomes of its emails, and the number of requests.
 
-/// The requests of a batch.
+/// The number of requests for a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effort {
-    /// The requests, those of earlier workers included.
+    /// The requests, including earlier workers'.
     pub(crate) requests: u32,
     /// The responses with status 429.
     pub(crate) throttled: u32,
@@ -12,14 +12,14 @@ pub(crate) struct Effort {
 }
 
 impl Effort {
-    /// Puts the counts before a record.
+    /// Prepends the counts to a record.
     pub(super) fn before(self, record: &[u8]) -> Vec<u8> {
         let Self { requests, throttled, repeated } = self;
         let parts = [&requests.to_le_bytes()[..], &throttled.to_le_bytes(), &[u8::from(repeated)], record];
         parts.concat()
     }
 
-    /// Splits a result into the counts and the record. One that is too short has neither.
+    /// Splits a result into the counts and the record. If it is too short, both are empty.
     pub(crate) fn split(result: &[u8]) -> (Self, &[u8]) {
         let split = || {
             let (requests, rest) = result.split_first_chunk()?;

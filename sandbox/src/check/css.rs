@@ -1,7 +1,7 @@
 //! Finds the at-rules, selectors, declarations and comments of a style sheet.
 //!
-//! This is a scanner, not a parser: it splits a style sheet into statements as CSS Syntax 3 does (strings, comments, brackets), in one pass and
-//! without recursion. `deny.toml` doesn't allow the license of the established parser, `cssparser`.
+//! This is a scanner, not a parser: it splits a style sheet into statements according to CSS Syntax 3 (strings, comments, brackets), in one pass and
+//! without recursion. The established parser, `cssparser`, has a license that `deny.toml` doesn't allow.
 
 /// A part of a style sheet, without its comments.
 #[derive(Debug, PartialEq, Eq)]
@@ -9,9 +9,9 @@ pub(super) enum Item<'a> {
     /// The name in lower case, and the text before the block or the semicolon.
     AtRule(&'a str, &'a str),
     Selector(&'a str),
-    /// A style rule inside another one.
+    /// A style rule nested in another rule.
     Nested,
-    /// The property in lower case (custom ones unchanged), and the value.
+    /// The property in lower case (custom properties unchanged), and the value.
     Declaration(&'a str, &'a str),
     Comment,
 }
@@ -87,7 +87,7 @@ fn scan(css: &str, outermost: Block, on: &mut impl FnMut(usize, Item<'_>)) {
                 blocks.push(statement.opens(block, on));
                 1
             }
-            // Also closes unclosed brackets: browsers would ignore the rest, but its findings matter.
+            // Also closes open brackets: browsers would ignore the rest, but its findings matter.
             b'}' => {
                 open = 0;
                 statement.end(block, on);
@@ -134,7 +134,7 @@ impl Statement {
         self.text.get(end..).is_some_and(|end| end.eq_ignore_ascii_case("url"))
     }
 
-    /// A declaration, or an at-rule without a block.
+    /// Ends a declaration, or an at-rule without a block.
     fn end(&mut self, block: Block, on: &mut impl FnMut(usize, Item<'_>)) {
         let text = self.text.trim();
         if text.starts_with('@') {
@@ -154,7 +154,7 @@ impl Statement {
         self.text.clear();
     }
 
-    /// What precedes a block; returns the kind of the block.
+    /// Processes the text before a block. Returns the kind of block.
     fn opens(&mut self, outer: Block, on: &mut impl FnMut(usize, Item<'_>)) -> Block {
         let text = self.text.trim();
         let block = if text.starts_with('@') {
@@ -179,7 +179,7 @@ impl Statement {
     }
 }
 
-/// Returns the name of the at-rule.
+/// Reports an at-rule, and returns its name.
 fn at_rule(start: usize, text: &str, on: &mut impl FnMut(usize, Item<'_>)) -> String {
     let rest = &text[1..];
     let end = rest.find(|char: char| !char.is_ascii_alphanumeric() && char != '-').unwrap_or(rest.len());
@@ -188,7 +188,7 @@ fn at_rule(start: usize, text: &str, on: &mut impl FnMut(usize, Item<'_>)) -> St
     name
 }
 
-/// The length of a string with its quotes. A line end terminates it, since it lacks its closing quote.
+/// Returns the length of a string including its quotes. A line end terminates a string without a closing quote.
 fn string(text: &[u8], quote: u8) -> usize {
     let mut at = 1;
     while at < text.len() {
@@ -215,7 +215,7 @@ pub(super) enum Token<'a> {
     Unit(&'a str),
 }
 
-/// The functions, words and units of a value, in the order of the text.
+/// Calls `on` with the functions, words and units of a value, in source order.
 pub(super) fn tokens<'a>(value: &'a str, on: &mut impl FnMut(Token<'a>)) {
     let bytes = value.as_bytes();
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || !byte.is_ascii();
@@ -282,7 +282,7 @@ pub(super) enum Simple<'a> {
     PseudoElement(&'a str),
 }
 
-/// The parts of a selector list. Counts those inside `:not(…)` and the like, but not the arguments of `:nth-child(…)` and the like.
+/// Calls `on` with the parts of a selector list, including those inside `:not(…)` and similar, but not the arguments of `:nth-child(…)` and similar.
 pub(super) fn selectors<'a>(text: &'a str, on: &mut impl FnMut(Simple<'a>)) {
     let bytes = text.as_bytes();
     let is_name =

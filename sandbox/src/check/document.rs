@@ -5,7 +5,7 @@ use idempost_reference_server::content::html::{self, Tag};
 /// The maximum length of a link's text, in bytes.
 const MAX_LINK_TEXT: usize = 1_000;
 
-/// An item of the walk.
+/// An item found by `walk`.
 pub(super) enum Event<'a> {
     Doctype(usize),
     Comment(usize),
@@ -13,7 +13,7 @@ pub(super) enum Event<'a> {
     Text(Text<'a>),
     /// The content of a `style` element, and its offset.
     Style(&'a str, usize),
-    /// A link with its text, at its end.
+    /// A link with its text, reported at its end.
     Link(&'a Link),
 }
 
@@ -21,35 +21,35 @@ pub(super) enum Event<'a> {
 pub(super) struct Text<'a> {
     pub(super) decoded: &'a str,
     pub(super) offset: usize,
-    /// The source, which differs from the text by character references.
+    /// The source, which differs from the text if it contains character references.
     pub(super) source: &'a str,
     /// Whether it is in `code`, `pre`, `kbd` or `samp`.
     pub(super) is_code: bool,
 }
 
 impl Text<'_> {
-    /// The offset of a position in the text, or of the text itself if the source is encoded.
+    /// Returns the source offset of a position in the text; the offset of the text itself if the source contains character references.
     pub(super) fn offset_of(&self, at: usize) -> usize {
         if self.decoded == self.source { self.offset + at } else { self.offset }
     }
 }
 
-/// An `a` element with `href`.
+/// An `a` element with an `href`.
 pub(super) struct Link {
     pub(super) href: String,
     pub(super) offset: usize,
     pub(super) source: String,
-    /// The beginning of its text.
+    /// The beginning of the link's text.
     pub(super) text: String,
     /// Whether it has a label other than text: an image, `aria-label` or `title`.
     pub(super) is_labeled: bool,
-    /// The beginning of these labels.
+    /// The beginning of those labels.
     pub(super) labels: String,
 }
 
 const CODE: [&str; 4] = ["code", "pre", "kbd", "samp"];
 
-/// Calls `on` with everything in the HTML.
+/// Calls `on` with every item in the HTML.
 pub(super) fn walk(html: &str, on: &mut dyn FnMut(Event<'_>)) {
     let mut code = 0_usize;
     let mut link: Option<Link> = None;

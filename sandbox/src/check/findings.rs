@@ -1,4 +1,4 @@
-//! Collects findings: one per rule (or feature), with the number of positions and the first ones.
+//! Collects findings: one per rule or feature, with the number of positions and the first few of them.
 
 use std::collections::HashMap;
 
@@ -16,23 +16,23 @@ const MAX_EXCERPT: usize = 120;
 pub struct Finding {
     /// The stable code of its rule.
     pub code: &'static str,
-    /// How severe it is.
+    /// The severity.
     pub severity: Severity,
     /// The problem, as a sentence.
     pub message: String,
     /// The number of positions.
     pub count: usize,
-    /// The first places.
+    /// The first positions.
     pub places: Vec<Place>,
     /// The name of the feature, as in [`Report::features`](super::Report::features).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feature: Option<&'static str>,
 }
 
-/// The position of a finding.
+/// A position of a finding.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
-    /// Where it is.
+    /// The part of the message.
     pub part: Part,
     /// The line in the HTML or text, from 1.
     pub line: Option<usize>,
@@ -58,7 +58,7 @@ pub enum Part {
     Attachment,
 }
 
-/// A found position, by its offset in the part.
+/// A position, as an offset into a part.
 #[derive(Clone)]
 pub(super) struct Spot {
     part: Part,
@@ -75,18 +75,18 @@ impl Spot {
         Self { part, offset: None, excerpt: shortened(excerpt) }
     }
 
-    /// The same position with another excerpt.
+    /// Returns the same position with another excerpt.
     pub(super) fn with(self, excerpt: &str) -> Self {
         Self { excerpt: shortened(excerpt), ..self }
     }
 }
 
-/// One line without repeated white space, of limited length.
+/// Returns a text as one line of limited length, with white space collapsed.
 pub(super) fn shortened(text: &str) -> String {
     let mut excerpt = String::new();
     let mut length = 0;
     let mut space = false;
-    // Limited, since a text of white space only must not be read to its end each time.
+    // Limited, so that a long run of white space isn't read to its end each time.
     for char in text.chars().take(4 * MAX_EXCERPT) {
         if char.is_whitespace() {
             space = !excerpt.is_empty();
@@ -124,7 +124,7 @@ impl Findings {
         }
     }
 
-    /// Adds a finding about the whole message, with its own sentence.
+    /// Adds a finding about the whole message, with a custom sentence.
     pub(super) fn say(&mut self, rule: &Rule, message: String) {
         let index = self.index(rule);
         let (finding, _) = &mut self.found[index];
@@ -152,7 +152,7 @@ impl Findings {
         })
     }
 
-    /// Sorts the findings by severity, and finds the lines of their positions.
+    /// Sorts the findings by severity, and determines the line numbers of their positions.
     pub(super) fn finish(self, html: &str, text: &str) -> Vec<Finding> {
         let offsets = |part| {
             let spots = self.found.iter().flat_map(|(_, spots)| spots);
@@ -171,7 +171,7 @@ impl Findings {
                 Finding { places: places.collect(), ..finding }
             })
             .collect();
-        // Stable, so that the order of the rules remains.
+        // The sort is stable, which preserves the order of rules.
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         findings
     }
@@ -182,7 +182,7 @@ fn finding(rule: &Rule) -> Finding {
     Finding { code, severity, message, count: 0, places: Vec::new(), feature: None }
 }
 
-/// The lines and columns of these offsets, in one pass over the text.
+/// Returns the lines and columns of these offsets, in one pass over the text.
 fn lines(text: &str, mut offsets: Vec<usize>) -> HashMap<usize, (usize, usize)> {
     offsets.sort_unstable();
     offsets.dedup();

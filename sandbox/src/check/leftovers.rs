@@ -1,4 +1,4 @@
-//! Leftovers of a template engine: unreplaced placeholders, missing values, and dummy text.
+//! Finds leftovers of template engines: unreplaced placeholders, missing values, and dummy text.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     for segment in url[start..].split(['/', '?', '&', '=', '#']) {
         let is_host = at == start && start > 0;
         let names = ["undefined", "null", "NaN", "[object Object]", "%5Bobject%20Object%5D"];
-        // A host of this name is also unreachable, but a query may contain it as a name.
+        // A host with this name is unreachable as well, but a query may contain it as a name.
         if names.contains(&segment) && !is_host {
             on(Leftover::EmptyValue, at..at + segment.len());
         }
@@ -57,14 +57,14 @@ pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     }
 }
 
-/// Whether a URL contains a placeholder, which makes it uncheckable.
+/// Returns whether a URL contains a placeholder, so that it can't be checked.
 pub(super) fn is_template(url: &str) -> bool {
     let mut found = false;
     in_url(url, &mut |kind, _| found |= kind == Leftover::Placeholder);
     found
 }
 
-/// `{{name}}`, `{{{name}}}`, `{% tag %}`, `<% code %>`, `[[name]]`, `%NAME%`, `*|NAME|*`, `${name}` and `#{name}`.
+/// Finds `{{name}}`, `{{{name}}}`, `{% tag %}`, `<% code %>`, `[[name]]`, `%NAME%`, `*|NAME|*`, `${name}` and `#{name}`.
 fn placeholders(text: &str, is_url: bool, on: &mut impl FnMut(Leftover, Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -80,7 +80,7 @@ fn placeholders(text: &str, is_url: bool, on: &mut impl FnMut(Leftover, Range<us
     }
 }
 
-/// The length of the placeholder that starts here, or 0.
+/// Returns the length of the placeholder that starts here, or 0.
 fn placeholder(text: &[u8], is_url: bool) -> usize {
     let until = |open: usize, close: &[u8], fits: &dyn Fn(&[u8]) -> bool| {
         let window = &text[..text.len().min(MAX_PLACEHOLDER)];
@@ -118,11 +118,11 @@ fn placeholder(text: &[u8], is_url: bool) -> usize {
     found.unwrap_or(0)
 }
 
-/// Words that precede a value.
+/// Words that often precede a value.
 const GREETINGS: [&str; 9] = ["hi", "hello", "hey", "dear", "welcome", "thanks", "hallo", "bonjour", "hola"];
 
-/// `undefined`, `null` and `NaN` where a value belongs: alone, after a greeting, or after `:`, `=`, `#` or a currency sign. Elsewhere, they can
-/// be ordinary words. `[object Object]` can't.
+/// Finds `undefined`, `null` and `NaN` where a value belongs: alone, after a greeting, or after `:`, `=`, `#` or a currency sign. Elsewhere, they may
+/// be ordinary words; `[object Object]` never is.
 fn empty_values(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
     let trimmed = text.trim();
     let mut before = "";

@@ -42,7 +42,7 @@ const BLOCKS: [&str; 24] = [
 /// The purpose of a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose<'a> {
-    /// A link and its text.
+    /// A link with this text.
     Link(&'a str),
     Image,
 }
@@ -51,7 +51,7 @@ enum Purpose<'a> {
 #[derive(Default)]
 pub(super) struct Links {
     ids: HashSet<String>,
-    /// Links to an ID of the HTML, with their positions.
+    /// Links to IDs within the HTML, with their positions.
     anchors: Vec<(String, Spot)>,
     has_base: bool,
     has_unsubscribe: bool,
@@ -65,7 +65,7 @@ impl Links {
         Self { targets, ..Self::default() }
     }
 
-    /// Whether the mail has a link to unsubscribe.
+    /// Returns whether the mail contains an unsubscribe link.
     pub(super) fn has_unsubscribe(&self) -> bool {
         self.has_unsubscribe
     }
@@ -132,7 +132,7 @@ impl Links {
         }
     }
 
-    /// Checks the URLs in the text part. If HTML contains the same links, they are only requested.
+    /// Checks the URLs in the text part. If the HTML contains the same links, they are only requested.
     pub(super) fn text(&mut self, text: &str, is_alone: bool, findings: &mut Findings) {
         self.targets.end_block();
         let mut next = 0;
@@ -157,7 +157,7 @@ impl Links {
         self.has_unsubscribe |= is_alone && text.to_ascii_lowercase().contains("unsubscribe");
     }
 
-    /// Checks one URL; returns it if it is `http:` or `https:`.
+    /// Checks one URL. Returns it if it is `http:` or `https:`.
     fn url(
         &mut self,
         url: &str,
@@ -178,7 +178,7 @@ impl Links {
             return None;
         }
         if let Some(id) = url.strip_prefix('#').filter(|_| is_link) {
-            // In the HTML standard, `#top` is the beginning of the document.
+            // According to the HTML standard, `#top` is the beginning of the document.
             if !id.eq_ignore_ascii_case("top") && self.anchors.len() < 1_000 {
                 self.anchors.push((id.to_owned(), spot()));
             }
@@ -215,7 +215,7 @@ impl Links {
         None
     }
 
-    /// Adds the findings that need the complete HTML; returns the links to request.
+    /// Adds the findings that require the complete HTML. Returns the links to request.
     pub(super) fn finish(self, findings: &mut Findings) -> Targets {
         for (id, spot) in self.anchors {
             let decoded = percent_encoding::percent_decode_str(&id).decode_utf8_lossy();
@@ -227,7 +227,7 @@ impl Links {
     }
 }
 
-/// The line of a link in a text, and the line before, up to a limit.
+/// Returns the line of a link in a text and the line before it, up to a limit.
 fn around(text: &str, start: usize, end: usize) -> &str {
     let near = text.floor_char_boundary(start.saturating_sub(200));
     let line = text[near..start].rmatch_indices('\n').nth(1).map_or(near, |(at, _)| near + at);
@@ -270,7 +270,7 @@ fn web(url: &str, scheme: &str, rest: &str, findings: &mut Findings, spot: impl 
     Some(parsed)
 }
 
-/// The scheme in lower case, and what follows its colon. `example.com:80` and `localhost:80` have none.
+/// Returns the scheme in lower case, and the text after its colon. `example.com:80` and `localhost:80` have no scheme.
 fn scheme(url: &str) -> Option<(String, &str)> {
     let (scheme, rest) = url.split_once(':')?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-');
@@ -282,7 +282,7 @@ fn strip_scheme<'a>(url: &'a str, scheme: &str) -> Option<&'a str> {
     url.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme)).map(|_| &url[scheme.len()..])
 }
 
-/// Whether each recipient of a `mailto:` URL has an address; it needs no recipients (RFC 6068).
+/// Returns whether each recipient in a `mailto:` URL has an address. Recipients are optional (RFC 6068).
 fn is_mailto(rest: &str) -> bool {
     let to = rest.split('?').next().unwrap_or_default();
     let to = percent_encoding::percent_decode_str(to).decode_utf8_lossy();
@@ -303,11 +303,11 @@ fn is_private_v6(ip: Ipv6Addr) -> bool {
     ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local() || mapped
 }
 
-/// Top-level domains that make a word a domain name even without `www.`; others are file extensions too.
+/// Top-level domains that mark a word as a domain name even without `www.`; others are also file extensions.
 const TOP_LEVEL: [&str; 16] =
     ["com", "org", "net", "io", "dev", "app", "co", "de", "uk", "fr", "eu", "ai", "us", "info", "shop", "ch"];
 
-/// The domain that a link's text shows, if it is a URL or a domain name.
+/// Returns the domain shown in a link's text, if the text is a URL or a domain name.
 fn shown_domain(text: &str) -> Option<String> {
     let text = text.trim();
     if text.len() > 500 || text.contains(char::is_whitespace) || text.contains('@') {
@@ -319,13 +319,13 @@ fn shown_domain(text: &str) -> Option<String> {
     let is_url = after.is_some() || host.starts_with("www.") || TOP_LEVEL.contains(&top);
     let fits = |char: char| char.is_alphanumeric() || matches!(char, '-' | '.');
     let is_host = host.contains('.') && !host.starts_with('.') && host.chars().all(fits);
-    // As the host of a URL, for international names.
+    // Parsed as a URL's host, to handle internationalized names.
     (is_url && is_host)
         .then(|| Url::parse(&format!("https://{host}/")).ok()?.host_str().map(str::to_owned))
         .flatten()
 }
 
-/// The registered part of a host name, estimated without the list of public suffixes.
+/// Returns the registered part of a host name, estimated without the public suffix list.
 fn domain(host: &str) -> String {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     if host.parse::<Ipv4Addr>().is_ok() {
@@ -338,7 +338,7 @@ fn domain(host: &str) -> String {
     labels.into_iter().take(count).collect::<Vec<_>>().join(".")
 }
 
-/// The beginning of a URL; a `data:` URL can be very long.
+/// Returns the beginning of a URL; a `data:` URL can be very long.
 fn shortest(url: &str) -> &str {
     url.char_indices().nth(2_000).map_or(url, |(end, _)| &url[..end])
 }

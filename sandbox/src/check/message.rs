@@ -1,4 +1,4 @@
-//! The checked parts of a message, and the rules about its headers, sizes and character sets.
+//! The parts of a message to check, and the rules about its headers, sizes and character sets.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,9 +12,9 @@ use super::{Sizes, rules};
 use idempost_reference_server::mime;
 use idempost_reference_server::model::received::parts;
 
-/// Gmail's limit, in bytes.
+/// The size at which Gmail clips HTML, in bytes.
 const MAX_HTML: usize = 102_000;
-/// Postfix' default `message_size_limit`, in bytes.
+/// Postfix's default `message_size_limit`, in bytes.
 const MAX_MESSAGE: usize = 10_240_000;
 const MAX_IMAGES: usize = 1_000_000;
 const MAX_SUBJECT: usize = 120;
@@ -23,7 +23,7 @@ const MAX_SUBJECT: usize = 120;
 const BLOCKED: &str = " ade adp apk appx appxbundle bat cab chm cmd com cpl diagcab diagcfg diagpkg dll dmg ex ex_ exe hta img ins iso isp jar jnlp \
     js jse lib lnk mde mjs msc msi msix msixbundle msp mst nsh pif ps1 scr sct shb sys vb vbe vbs vhd vxd wsc wsf wsh xll ";
 
-/// The checked parts of a mail. Lines end with a line feed.
+/// The parts of a mail to check. Lines end with a line feed.
 #[derive(Clone, Default)]
 pub(super) struct Parts {
     pub(super) subject: String,
@@ -32,7 +32,7 @@ pub(super) struct Parts {
     /// The content IDs of the other parts.
     pub(super) content_ids: HashSet<String>,
     pub(super) sizes: Sizes,
-    /// The character set of the HTML, if its bytes depend on it.
+    /// The character set of the HTML, if its bytes depend on one.
     pub(super) charset: Option<&'static Encoding>,
     unsubscribe: Option<String>,
     one_click: Option<String>,
@@ -41,12 +41,12 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The parts of an unparsable message.
+    /// Returns the parts of an unparsable message.
     pub(super) fn unreadable(raw: &[u8]) -> Self {
         Self { sizes: Sizes { message: Some(raw.len()), ..Sizes::default() }, ..Self::default() }
     }
 
-    /// The parts of a mail that isn't a message yet.
+    /// Returns the parts of a mail that isn't a message yet.
     pub(super) fn of_bodies(
         subject: &str,
         html: Option<&str>,
@@ -64,7 +64,7 @@ impl Parts {
         parts
     }
 
-    /// The parts of a message, with the findings of its MIME structure.
+    /// Returns the parts of a message, and adds the findings about its MIME structure.
     pub(super) fn of_message(raw: &[u8], message: &Message<'_>, findings: &mut Findings) -> Self {
         let mut charset = None;
         let html =
@@ -118,7 +118,7 @@ impl Parts {
         self.sizes.text = self.text.as_ref().map(String::len);
     }
 
-    /// The rules that need no HTML.
+    /// Applies the rules that don't need HTML.
     pub(super) fn check(&self, findings: &mut Findings) {
         if self.subject.trim().is_empty() {
             findings.add(&rules::SUBJECT_MISSING, || Spot::of(Part::Subject, ""));
@@ -157,13 +157,13 @@ impl Parts {
         }
     }
 
-    /// The URLs of `List-Unsubscribe`.
+    /// Returns the URLs in `List-Unsubscribe`.
     pub(super) fn unsubscribe_urls(&self) -> impl Iterator<Item = Url> {
         let urls = self.unsubscribe.as_deref().unwrap_or_default().split('<').skip(1);
         urls.filter_map(|rest| Url::parse(rest.split_once('>')?.0).ok())
     }
 
-    /// The rules about unsubscribing (RFC 2369, RFC 8058).
+    /// Applies the rules about unsubscribing (RFC 2369, RFC 8058).
     pub(super) fn check_unsubscribe(&self, has_link: bool, findings: &mut Findings) {
         let Some(header) = self.unsubscribe.as_ref().filter(|_| self.is_message) else {
             if self.is_message && (has_link || self.is_list) {
@@ -174,7 +174,7 @@ impl Parts {
         let spot = || Spot::of(Part::Header, &format!("List-Unsubscribe: {header}"));
         let is_usable = |url: &Url| matches!(url.scheme(), "https" | "http" | "mailto");
         let urls: Vec<_> = self.unsubscribe_urls().filter(is_usable).take(20).collect();
-        // The sandbox itself has no certificate.
+        // The sandbox itself has no certificate, so its own links may use `http:`.
         let is_post = |url: &Url| {
             url.scheme() == "https" || (url.scheme() == "http" && url.path().starts_with("/_/unsubscribe/"))
         };
@@ -194,7 +194,7 @@ impl Parts {
     }
 }
 
-/// A body in its character set. The parser doesn't report the bytes that it replaced.
+/// Decodes a body from its character set. The parser doesn't report which bytes it replaced.
 fn decoded(
     part: &MessagePart<'_>,
     message: &Message<'_>,
@@ -237,14 +237,14 @@ fn lines(text: &str) -> String {
     text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// The offset of the first sign that a text was decoded with a wrong character set: U+FFFD, or UTF-8 read as Latin-1 (`Ã©`, `â€™`).
+/// Returns the offset of the first sign that a text was decoded with the wrong character set: U+FFFD, or UTF-8 read as Latin-1 (`Ã©`, `â€™`).
 pub(super) fn garbled(text: &str) -> Option<usize> {
     let mut chars = text.char_indices().peekable();
     while let Some((at, char)) = chars.next() {
         let next = chars.peek().map(|(_, next)| *next);
         let is_garbled = match char {
             '\u{fffd}' => true,
-            // Not the quotation marks, which can follow the letter at the end of a word.
+            // Excludes quotation marks, which can follow the letter at the end of a word.
             'Ã' => next.is_some_and(|next| {
                 matches!(next, '\u{80}'..='\u{bf}') && !matches!(next, '«' | '»' | '\u{a0}')
             }),

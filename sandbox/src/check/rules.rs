@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-/// How severe a finding is.
+/// A finding's severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Informational: occurs in correct mails.
+    /// Informational: also occurs in correct mails.
     Note,
     /// Some recipients are affected, or it is probably a mistake.
     Warning,
-    /// A mistake.
+    /// An error.
     Error,
 }
 
 impl Severity {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -32,7 +32,7 @@ pub struct Rule {
     pub code: &'static str,
     /// The severity of its findings.
     pub severity: Severity,
-    /// The problem, as a sentence; some findings show a sentence with figures instead.
+    /// The problem, as a sentence. Some findings use a sentence with figures instead.
     pub sentence: &'static str,
 }
 

@@ -1,6 +1,6 @@
-//! Mail clients' support of the HTML and CSS of a mail, from the data of Can I email (`support/caniemail.tsv`, with its license).
+//! Mail clients' support for the HTML and CSS in a mail, based on data from Can I email (`support/caniemail.tsv`, with its license).
 //!
-//! Each client counts once, with its newest tested version. Features are counted in the source, whether or not an element matches the rule.
+//! Each client counts once, in its newest tested version. Features are counted in the source, whether or not an element matches the rule.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -33,33 +33,33 @@ pub struct FeatureSupport {
     pub url: String,
     /// How often the mail uses it.
     pub count: usize,
-    /// The number of clients that support it.
+    /// The number of clients with full support.
     pub supported: usize,
-    /// The number of clients that support a part of it.
+    /// The number of clients with partial support.
     pub partial: usize,
-    /// The number of clients that don't support it.
+    /// The number of clients without support.
     pub unsupported: usize,
     /// The clients by family.
     pub families: Vec<Family>,
 }
 
-/// The clients of one vendor, by platform.
+/// A vendor's clients, by platform.
 #[derive(Clone, Debug, Serialize)]
 pub struct Family {
-    /// Such as `Gmail`.
+    /// The name, such as `Gmail`.
     pub name: &'static str,
-    /// The platforms on which it supports the feature, such as `iOS`.
+    /// The platforms with full support, such as `iOS`.
     pub supported: Vec<&'static str>,
-    /// Those with partial support.
+    /// The platforms with partial support.
     pub partial: Vec<&'static str>,
-    /// Those without support.
+    /// The platforms without support.
     pub unsupported: Vec<&'static str>,
 }
 
 struct Feature {
     name: &'static str,
     title: &'static str,
-    /// A letter per client.
+    /// One letter per client.
     support: &'static [u8],
 }
 
@@ -91,7 +91,7 @@ static SUPPORT: LazyLock<Data> = LazyLock::new(|| {
     Data { clients, features, by_source }
 });
 
-/// The names of all features.
+/// Returns the names of all features.
 pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
     SUPPORT.features.iter().map(|feature| feature.name)
 }
@@ -99,7 +99,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// Counts the features of a mail.
 #[derive(Default)]
 pub(super) struct Support {
-    /// By index of the feature: its count and first positions.
+    /// The count and first positions of each used feature, by index.
     used: HashMap<usize, (usize, Vec<Spot>)>,
 }
 
@@ -165,7 +165,7 @@ impl Support {
                 _ => {}
             }
         }
-        // Without a type a button submits, and an input takes text.
+        // By default, a button submits and an input takes text.
         match tag.name {
             "button" if tag.get("type").is_none() => self.uses(Kind::Type, "button submit", &spot),
             "input" if tag.get("type").is_none() => self.uses(Kind::Type, "input text", &spot),
@@ -173,7 +173,7 @@ impl Support {
         }
     }
 
-    /// An image, by its media type or file extension.
+    /// Counts an image by its media type or file extension.
     fn image(&mut self, url: &str, spot: &dyn Fn() -> Spot) {
         let url = url.trim();
         if let Some(data) =
@@ -242,7 +242,7 @@ impl Support {
         }
     }
 
-    /// All features, least supported first, and the findings about them.
+    /// Returns all features, least supported first, and adds the findings about them.
     pub(super) fn finish(self, findings: &mut Findings) -> Vec<FeatureSupport> {
         let mut features: Vec<_> = self
             .used
@@ -250,13 +250,13 @@ impl Support {
             .map(|(index, (count, spots))| (SUPPORT.features[index].with_count(count), spots))
             .filter(|(feature, _)| feature.tested() > 0)
             .collect();
-        // In per mille, so that equal shares compare as equal.
+        // In per mille, so that equal shares compare equal.
         let share = |feature: &FeatureSupport| {
             (feature.helped() * 1_000 / feature.tested(), feature.supported * 1_000 / feature.tested())
         };
         features.sort_by(|(a, _), (b, _)| share(a).cmp(&share(b)).then(a.name.cmp(b.name)));
         let all = features.into_iter().map(|(feature, spots)| {
-            // A tenth of the clients are rarely used.
+            // Lack of support in up to a tenth of the clients is ignored, since these are rarely used.
             if feature.helped() * 10 < feature.tested() * 9 && !detect::is_recommended(feature.name) {
                 let is_content = detect::is_content(feature.name) && feature.helped() * 2 < feature.tested();
                 let rule = if is_content { &rules::CONTENT_UNSUPPORTED } else { &rules::FEATURE_UNSUPPORTED };
@@ -313,7 +313,7 @@ impl FeatureSupport {
         self.supported + self.partial
     }
 
-    /// `…: 12 of 41 mail clients support it, 3 in part; not Gmail, Outlook`.
+    /// Returns a sentence such as `…: 12 of 41 mail clients support it, 3 in part; not Gmail, Outlook`.
     fn sentence(&self) -> String {
         let mut sentence =
             format!("{}: {} of {} mail clients support it", self.title, self.supported, self.tested());
@@ -379,14 +379,14 @@ mod tests {
         for feature in &SUPPORT.features {
             assert_eq!(feature.support.len(), SUPPORT.clients.len(), "{}", feature.name);
             assert!(feature.support.iter().all(|letter| b"ypn-".contains(letter)), "{}", feature.name);
-            // It is a DNS record.
+            // `bimi` is a DNS record.
             assert_eq!(detected_by(feature.name).is_empty(), feature.name == "bimi", "{}", feature.name);
         }
         assert!(DATA.contains("Rémi Parmentier") && DATA.contains("The above copyright notice"));
         assert!(DATA.len() < 30_000);
     }
 
-    /// The table in the test `mailpit` lists what Mailpit's check also finds.
+    /// The table in the test `mailpit` lists the features that Mailpit's check also finds.
     #[test]
     fn each_kind_of_source_is_detected() {
         for (html, names) in [

@@ -1,7 +1,7 @@
-//! The requestable links of a mail, and the findings about requested ones.
+//! The links of a mail that may be requested, and the findings about requested links.
 //!
-//! A link that may unsubscribe the recipient is never requested, even if only the surrounding paragraph mentions it: the request can't be
-//! undone, while a wrongly skipped link costs only a finding.
+//! A link that may unsubscribe the recipient is never requested, even if only the surrounding paragraph says so: the request couldn't be undone,
+//! while wrongly skipping a link costs only a finding.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -14,15 +14,15 @@ use url::Url;
 use super::findings::{Findings, Spot};
 use super::rules::{self, Rule};
 
-/// The number of links that are requested.
+/// The maximum number of links to request.
 const MAX_REQUESTED: usize = 100;
-/// The maximum number of counted links, which limits memory for hostile mails.
+/// The maximum number of links to count, which limits the memory used for hostile mails.
 const MAX_COUNTED: usize = 10_000;
 
 /// The path of the sandbox's own links.
 pub(super) const OWN_PATH: &str = "/_/unsubscribe/";
 
-/// Parts of words in unsubscribe links, in the most common languages, in lower case. A wrong hit only omits a request.
+/// Parts of words in unsubscribe links, in the most common languages, in lower case. A false match only omits a request.
 const UNSUBSCRIBING: [&str; 36] = [
     "unsub",
     "opt-out",
@@ -62,19 +62,19 @@ const UNSUBSCRIBING: [&str; 36] = [
     "수신거부",
 ];
 
-/// Whether a text or URL seems to be about unsubscribing.
+/// Returns whether a text or URL seems to be about unsubscribing.
 pub(super) fn says_unsubscribe(text: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(UNSUBSCRIBING).ok());
-    // Without the words, no link is requested.
+    // Without the word list, no link is requested.
     WORDS.as_ref().is_none_or(|words| words.is_match(&text.to_lowercase()))
 }
 
-/// The result of the request of a link.
+/// The outcome of requesting a link.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     Response {
         status: StatusCode,
-        /// Behind all redirects.
+        /// The URL after all redirects.
         location: Url,
         /// Whether a redirect led to an `http:` URL.
         is_insecure: bool,
@@ -82,18 +82,18 @@ pub(crate) enum Outcome {
     /// An invalid redirect, or too many.
     Broken(String),
     Unreachable(String),
-    /// It wasn't (fully) requested, since its URL or a redirect's isn't public.
+    /// The link wasn't (fully) requested, since its URL or a redirect's isn't public.
     NotPublic(String),
-    /// It wasn't requested for another reason.
+    /// The link wasn't requested for another reason.
     Skipped(String),
 }
 
-/// The links of a mail after the requests.
+/// A mail's links and the results of requesting them.
 #[derive(Debug, Serialize)]
 pub struct LinkReport {
-    /// The number of distinct links, at most 10,000. The first 100 are requested.
+    /// The number of distinct links, at most 10,000. Only the first 100 are requested.
     pub total: usize,
-    /// The requested links, and the first ones skipped because they may unsubscribe the recipient.
+    /// The requested links, followed by the first ones skipped because they may unsubscribe the recipient.
     pub data: Vec<RequestedLink>,
 }
 
@@ -108,7 +108,7 @@ pub struct RequestedLink {
     pub status: Option<u16>,
     /// The URL after all redirects, if any.
     pub location: Option<String>,
-    /// Why it isn't `ok`.
+    /// Why the state isn't `ok`.
     pub reason: Option<String>,
 }
 
@@ -126,7 +126,7 @@ pub enum LinkState {
     Unreachable,
     /// The URL, or a redirect's, isn't public.
     NotPublic,
-    /// It wasn't requested, and there is no finding about it.
+    /// The link wasn't requested; there is no finding about it.
     Skipped,
 }
 
@@ -134,7 +134,7 @@ pub enum LinkState {
 struct Target {
     url: Url,
     unsubscribes: bool,
-    /// Its first place.
+    /// The link's first position.
     spot: Spot,
 }
 
@@ -145,9 +145,9 @@ pub(super) struct Targets {
     indices: HashMap<String, usize>,
     /// The URLs of `List-Unsubscribe`.
     header: HashSet<String>,
-    /// The links of the current block of text.
+    /// The links in the current block of text.
     block: Vec<usize>,
-    /// Whether its text outside the links is about unsubscribing: their own text may be `here`.
+    /// Whether the block's text outside its links is about unsubscribing: a link's own text may just be `here`.
     block_unsubscribes: bool,
 }
 
@@ -156,7 +156,7 @@ impl Targets {
         Self { header: header.map(without_fragment).map(String::from).collect(), ..Self::default() }
     }
 
-    /// Adds a link, or another occurrence of it.
+    /// Adds a link, or counts another occurrence of it.
     pub(super) fn add(&mut self, url: Url, unsubscribes: bool, spot: impl FnOnce() -> Spot) {
         let url = without_fragment(url);
         let index = match self.indices.get(url.as_str()) {
@@ -174,7 +174,7 @@ impl Targets {
         self.block.push(index);
     }
 
-    /// Examines a text outside of links.
+    /// Examines text outside of links.
     pub(super) fn text(&mut self, text: &str) {
         self.block_unsubscribes = self.block_unsubscribes || says_unsubscribe(text);
     }
@@ -187,7 +187,7 @@ impl Targets {
         }
     }
 
-    /// The links to request.
+    /// Returns the links to request.
     pub(super) fn urls(&self) -> Vec<Url> {
         let requested = self.list.iter().filter(|target| !target.unsubscribes);
         requested.take(MAX_REQUESTED).map(|target| target.url.clone()).collect()
@@ -207,7 +207,7 @@ impl Targets {
             };
             let Some(outcome) = outcome else { continue };
             if let Some((rule, reason)) = outcome.finding() {
-                // Some reasons contain the URL, possibly a redirect's.
+                // Some reasons already contain a URL, possibly a redirect's.
                 let has_url = reason.starts_with(url.as_str());
                 findings.add(rule, || spot.with(&if has_url { reason } else { format!("{reason}: {url}") }));
             }
@@ -232,7 +232,7 @@ impl Outcome {
         }
     }
 
-    /// Why the link isn't as it should be.
+    /// Returns the reason for a finding about the link, if there is one.
     fn reason(&self) -> Option<String> {
         match self {
             Self::Response { status, .. } if status.as_u16() >= 400 => {

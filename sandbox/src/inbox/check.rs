@@ -1,5 +1,5 @@
-//! The check of an email: `GET /_/messages|received/{id}/check`. `POST` requests its links, too: never by itself, and as
-//! [`remote`](crate::inbox::remote) restricts it.
+//! The check of an email: `GET /_/messages|received/{id}/check`. `POST` also requests its links: only on a user's request, and restricted as
+//! described in [`remote`](crate::inbox::remote).
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -12,12 +12,12 @@ use idempost_reference_server::reply::Reply;
 use idempost_reference_server::state::State;
 use idempost_reference_server::wire::problem::{self, Problem};
 
-/// The findings about an email, sent or not. Computed on each request, since most emails are never checked.
+/// Returns the findings about an email, sent or not. They are computed for each request, since most emails are never checked.
 pub(super) fn answer(mail: &MailView) -> Response<Bytes> {
     checked(mail.id(), examined(mail).finish())
 }
 
-/// The same after its links were requested. Mounts that can't wait respond without requesting them.
+/// As above, after requesting the email's links. Mounts that can't wait respond without requesting them.
 pub(super) fn request_links(state: &State, mail: &MailView) -> Result<Reply, Problem> {
     if !state.settings.fetch_remote {
         let message = "Links can't be requested, since fetching is disabled (`--no-fetch`).";

@@ -1,8 +1,8 @@
-//! Captured emails as one file: `GET /_/export?format=mbox|json`, oldest first, with the search of `GET /_/messages`, or those that
-//! repeated `id` parameters name.
+//! Exports captured emails as one file: `GET /_/export?format=mbox|json`, oldest first. Selects emails like `GET /_/messages`, or by repeated `id`
+//! parameters.
 //!
-//! A large export is streamed, a few mails at a time, so that it takes little memory whatever its size. If it can't be completed, its
-//! connection is closed.
+//! A large export is streamed a few mails at a time, so it takes little memory regardless of its size. If it can't be completed, the connection is
+//! closed.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::problem::Problem;
 
-/// Larger exports, in bytes, are streamed in parts of at least this size.
+/// Exports larger than this, in bytes, are streamed in parts of at least this size.
 const PART: usize = 256 << 10;
-/// The timeout for other responses to free memory for this one.
+/// How long to wait for other responses to free memory.
 const TIMEOUT: Duration = Duration::from_mins(10);
 /// The maximum number of IDs per request.
 const MAX_IDS: usize = 1_000;
@@ -43,7 +43,7 @@ enum Format {
 struct Export {
     tenant: Arc<Tenant>,
     format: Format,
-    /// The unwritten mails, and whether the end is written.
+    /// The mails still to be written, and whether the end has been written.
     mails: std::vec::IntoIter<Arc<Mail>>,
     ended: bool,
     written: usize,
@@ -71,7 +71,7 @@ pub(super) fn answer(call: &AccountCall<'_>) -> Result<Reply, Problem> {
 }
 
 impl Export {
-    /// Writes the next mails, or the end. Empty after the end.
+    /// Writes the next mails, or the end. Returns an empty part after the end.
     fn part(&mut self) -> Result<Vec<u8>, Problem> {
         let mut body = Vec::new();
         while body.len() < PART && !self.ended {
@@ -115,7 +115,7 @@ impl Export {
         receiver
     }
 
-    /// Returns `None` if the export isn't complete.
+    /// Sends the parts. Returns `None` if the export is incomplete.
     async fn send(
         mut self,
         mut part: Vec<u8>,
@@ -154,7 +154,7 @@ fn mails(call: &AccountCall<'_>) -> Result<Vec<Arc<Mail>>, Problem> {
     let mut mails: Vec<_> = if ids.is_empty() {
         captured.oldest_first().cloned().collect()
     } else {
-        // Skips evicted emails, so that a client with a long list needn't start again.
+        // Skip evicted emails, so that a client with a long list doesn't have to start over.
         ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect()
     };
     drop(captured);
@@ -181,7 +181,7 @@ fn mbox(written: &mut Vec<u8>, mail: &Mail, raw: &[u8]) {
     written.push(b'\n');
 }
 
-/// The sender's address for the separator: without a name or spaces.
+/// Returns the sender's address for the separator line, without a name or spaces.
 fn sender(from: &str) -> String {
     let address = Mailbox::parse(from).map(|mailbox| mailbox.address).unwrap_or_default();
     let one_piece =
@@ -189,7 +189,7 @@ fn sender(from: &str) -> String {
     if one_piece { address } else { "MAILER-DAEMON".to_owned() }
 }
 
-/// Appends an email to a JSON array that is still open.
+/// Appends an email to an open JSON array.
 fn json(written: &mut Vec<u8>, place: usize, mail: &Detail<'_>) -> Result<(), Problem> {
     written.extend_from_slice(if place == 0 { b"[\n" } else { b",\n" });
     serde_json::to_writer(written, mail).map_err(|error| Problem::application(error.to_string()))

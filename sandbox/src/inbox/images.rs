@@ -14,7 +14,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::images::{ImageJob, LoadedImages};
 use idempost_reference_server::wire::problem::{self, Problem};
 
-/// The maximum number of loaded images of an email.
+/// The maximum number of images loaded per email.
 const MAX_IMAGES: usize = 100;
 
 /// `GET /_/messages/{id}/images`
@@ -42,7 +42,7 @@ fn of(mail: &MailView) -> RemoteImages {
     remote_images::list(&mail.html().unwrap_or_default(), MAX_IMAGES)
 }
 
-/// The images of an email, each with its state.
+/// Returns an email's images with their states.
 pub(super) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let loaded = state.images.get(job.mail, state.clock.now());
     let images = job.urls.iter().map(|url| Item::of(url, loaded.as_deref())).collect();
@@ -55,9 +55,9 @@ pub(super) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
 #[derive(Serialize)]
 struct ImageList<'a> {
     object: &'static str,
-    /// Whether the sandbox may load them.
+    /// Whether the sandbox may load images.
     can_load: bool,
-    /// The number of all images; the first 100 are listed and loaded.
+    /// The total number of images; the first 100 are listed and loaded.
     total: usize,
     images: Vec<Item<'a>>,
 }
@@ -70,7 +70,7 @@ struct Item<'a> {
     state: &'static str,
     content_type: Option<&'static str>,
     size: Option<usize>,
-    /// Why it failed.
+    /// Why loading failed.
     reason: Option<&'a str>,
 }
 

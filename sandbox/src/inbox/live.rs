@@ -1,7 +1,7 @@
 //! Live events: `GET /_/stream`, server-sent events for the page.
 //!
-//! The stream starts with `hello`, upon which the page loads the current state; everything later is in the stream. So nothing is missed
-//! between the two, and a page that reconnects or was too slow receives another `hello` and reloads.
+//! The stream starts with `hello`, upon which the page loads the current state; all later changes are in the stream. Nothing is missed in between,
+//! and a page that reconnects or was too slow receives another `hello` and reloads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::{Mails, StoredMail};
 use idempost_reference_server::wire::timestamp::database;
 
-/// The minimum delay between two messages: a sandbox that captures thousands of emails per second reports them in batches.
+/// The minimum delay between two messages: if thousands of emails per second are captured, they are reported in batches.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
 /// The interval of keep-alive messages, which detect closed connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -41,12 +41,12 @@ struct Live {
     tenant: Arc<str>,
 }
 
-/// The response with its initial message. On mounts that can't stream, it ends there, and the page reconnects.
+/// Returns the stream with its initial message. On mounts that can't stream, the response ends there, and the page reconnects.
 pub(super) fn answer(state: &State, tenant: &str) -> Reply {
     let mut response = Response::new(hello(state, tenant).0);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    // Reverse proxies must neither compress the stream, for which some buffer it, nor buffer it, as nginx does by default.
+    // Reverse proxies must neither compress the stream, which makes some of them buffer it, nor buffer it anyway, as nginx does by default.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform"));
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     let live = Live { tenant: tenant.into() };
@@ -57,7 +57,7 @@ impl Live {
     /// Streams events until the client disconnects or the mount stops.
     fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> Parts {
         let (sender, receiver) = mpsc::channel(4);
-        // Subscribes before the first message is written, so that no event is lost in between.
+        // Subscribe before the first message is written, so that no event is lost in between.
         let events = state.event_bus.subscribe();
         tokio::spawn(async move {
             let mut stopped = stopped;
@@ -96,7 +96,7 @@ impl Live {
         }
     }
 
-    /// Waits for an event, and takes all others that are available. Returns `None` after the last one.
+    /// Waits for an event, then takes all other available events. Returns `None` after the last one.
     async fn collect(&self, events: &mut Receiver<BusEvent>) -> Option<Collected> {
         let mut gathered = Collected::default();
         match events.recv().await {
@@ -114,7 +114,7 @@ impl Live {
     }
 }
 
-/// Some events of one tenant.
+/// Some of a tenant's events.
 #[derive(Default)]
 struct Collected {
     mails: Vec<Uuid>,
@@ -125,7 +125,7 @@ struct Collected {
     deliveries: Vec<(Uuid, Uuid)>,
     requests: bool,
     clock: bool,
-    /// Too many events to report individually.
+    /// Whether there are too many events to report individually.
     reload: bool,
 }
 
@@ -155,7 +155,7 @@ impl Collected {
         mails + self.emails.len() + self.deliveries.len() > 0 || self.requests || self.clock
     }
 
-    /// The message to the page. `unsent` contains the unsent emails of the previous message, and is updated.
+    /// Returns the message to the page. `unsent` contains the unsent emails of the previous message, and is updated.
     fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
         if self.reload
             || self.mails.len() + self.received.len() > MAX_MAILS
@@ -234,25 +234,25 @@ impl Collected {
 #[derive(Serialize)]
 struct Message<'a> {
     now: String,
-    /// Oldest first, in the order of their capture.
+    /// Oldest first, in the order of capture.
     mails: Vec<messages::Item<'a>>,
     received: Vec<ReceivedItem<'a>>,
     /// The IDs of deleted mails.
     deleted: Vec<String>,
-    /// Those that were marked as read or unread.
+    /// The mails that were marked as read or unread.
     marked: Vec<Value>,
     counts: Counts,
-    /// Those with new events or delivery attempts.
+    /// The emails with new events or delivery attempts.
     emails: Vec<Value>,
-    /// The unsent ones, in the order of acceptance.
+    /// The unsent emails, in the order of acceptance.
     unsent: Vec<unsent::Item<'a>>,
-    /// The number of all unsent emails.
+    /// The total number of unsent emails.
     unsent_count: usize,
     requests: bool,
     clock: bool,
 }
 
-/// The numbers of mails.
+/// Counts of mails.
 #[derive(Default, Serialize)]
 struct Counts {
     sent: usize,
@@ -275,7 +275,7 @@ impl Counts {
     }
 }
 
-/// The number of mails, and of the unread ones.
+/// Returns the number of mails, and how many are unread.
 fn counted<T: StoredMail>(mails: &Mails<T>) -> (usize, usize) {
     (mails.len(), mails.unread())
 }
@@ -290,7 +290,7 @@ struct Hello {
     unsent: usize,
 }
 
-/// The current state, and the unsent emails.
+/// Returns the initial message with the current state, and the unsent emails.
 fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let tenant = state.tenants.find(name);
     let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
@@ -306,7 +306,7 @@ fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     (bytes.into(), unsent)
 }
 
-/// The current time of an account.
+/// Returns the current time of an account.
 fn now(state: &State, tenant: Option<&Tenant>) -> String {
     database(tenant.map_or_else(|| state.clock.now(), |tenant| tenant.clock.now()))
 }

@@ -35,7 +35,7 @@ use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 use idempost_reference_server::wire::timestamp::database;
 
-/// An email on the page.
+/// An email shown on the page.
 pub(super) enum MailView {
     Sent(Arc<Mail>),
     /// An unsent email: it has bodies, but neither source nor files.
@@ -44,7 +44,7 @@ pub(super) enum MailView {
 }
 
 impl MailView {
-    /// The email in a path with folder and ID.
+    /// Finds the email for a path with a folder and an ID.
     pub(super) fn of(call: &AccountCall<'_>) -> Result<Self, Problem> {
         Self::find(&call.tenant, folder(call), call.parameter(1))
     }
@@ -67,7 +67,7 @@ impl MailView {
         self.view_id().to_string()
     }
 
-    /// The ID of the email of a mail, even of a deleted captured mail: then by the email's ID.
+    /// Returns the ID of a mail's email. For a captured mail that was deleted, `id` must be the email's own ID.
     pub(super) fn find_email(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
         Self::find(tenant, folder, id).map(|mail| mail.email_id()).or_else(|missing| {
             let email = Uuid::try_parse(id).ok().filter(|id| lock(&tenant.emails).contains(*id));
@@ -75,7 +75,7 @@ impl MailView {
         })
     }
 
-    /// The ID of its email; for a received email, its own.
+    /// Returns the ID of the mail's email; for a received email, its own ID.
     pub(super) fn email_id(&self) -> Uuid {
         match self {
             Self::Sent(mail) => mail.email_id,
@@ -84,7 +84,7 @@ impl MailView {
         }
     }
 
-    /// Its own ID, the key of its remote images.
+    /// Returns the view's own ID, which is the key of its remote images.
     pub(super) fn view_id(&self) -> Uuid {
         match self {
             Self::Sent(mail) => mail.id,
@@ -93,7 +93,7 @@ impl MailView {
         }
     }
 
-    /// The envelope sender; `None` if the message names none.
+    /// Returns the envelope sender; `None` if the message has none.
     pub(super) fn sender(&self) -> Option<&str> {
         match self {
             Self::Sent(mail) => Some(mail.sender()),
@@ -110,7 +110,7 @@ impl MailView {
         }
     }
 
-    /// The files in the order of the message, each with its name and size. A message that can't be parsed has none.
+    /// Returns the files in message order, each with its name and size. An unparsable message has none.
     pub(super) fn file_list(&self) -> Vec<(String, usize)> {
         let files = self.source().map(|source| attachments(&source).unwrap_or_default()).unwrap_or_default();
         files.into_iter().map(|file| (file.filename, file.size)).collect()
@@ -132,7 +132,7 @@ impl MailView {
         }
     }
 
-    /// Its one-time codes and links.
+    /// Returns the email's one-time codes and links.
     fn extracted(&self) -> Extracted {
         match self {
             Self::Sent(mail) => mail.extracted(mail.html().as_deref()),
@@ -144,12 +144,12 @@ impl MailView {
         }
     }
 
-    /// The HTML body as an isolated document: without scripts and external resources; the message's own inline images are embedded.
+    /// Returns the HTML body as an isolated document: without scripts and external resources, but with the message's own inline images embedded.
     pub(super) fn html_document(&self, canceled: &Cancellation) -> Answer {
         self.document(&self.html_body()?, Colors::Own, canceled)
     }
 
-    /// The same for the page. `?images=loaded` embeds the remote images that were loaded, and `?colors=inverted` inverts the colors.
+    /// As above, for the page. `?images=loaded` embeds the remote images that have been loaded, and `?colors=inverted` inverts the colors.
     pub(super) fn html_page(&self, state: &State, query: Option<&str>, canceled: &Cancellation) -> Answer {
         let html = self.html_body()?;
         let loaded = state.images.get(self.view_id(), state.clock.now());
@@ -169,12 +169,12 @@ impl MailView {
         page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
     }
 
-    /// The inline images of the HTML. A message that can't be parsed has none.
+    /// Returns the inline images of the HTML. An unparsable message has none.
     fn pictures(&self) -> Pictures {
         self.source().map(|source| pictures(&source)).unwrap_or_default()
     }
 
-    /// The text body.
+    /// Returns the text body.
     pub(super) fn text_page(&self) -> Answer {
         let text = self.text().ok_or_else(|| Problem::not_found("The email has no text body."))?;
         Ok(inert(
@@ -183,12 +183,12 @@ impl MailView {
         ))
     }
 
-    /// The raw message, as a download.
+    /// Returns the raw message as a download.
     pub(super) fn download(&self) -> Answer {
         Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
-    /// One of its files, as a download, or with `?as=pdf` to be shown as a PDF document.
+    /// Returns one of the files as a download, or with `?as=pdf` for display as a PDF document.
     pub(super) fn file(&self, place: &str, query: Option<&str>) -> Answer {
         let source = self.source()?;
         let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
@@ -198,14 +198,14 @@ impl MailView {
         if Parameters::of(query).text("as") != Some("pdf") {
             return Ok(download_response(bytes, &file.content_type, &file.filename));
         }
-        // As the type can't be sniffed, a browser passes it to its PDF viewer and nothing else.
+        // Since the type can't be sniffed, a browser passes the file to its PDF viewer only.
         if !bytes.starts_with(b"%PDF-") {
             return Err(Problem::validation("The content of the file isn't PDF."));
         }
         Ok(inert(bytes, HeaderValue::from_static("application/pdf")))
     }
 
-    /// All details except the bodies.
+    /// Returns all details except the bodies.
     pub(super) fn details(&self, tenant: &Tenant) -> Response<Bytes> {
         // An unsent email has neither headers nor files.
         let source = self.source().unwrap_or_default();
@@ -236,7 +236,7 @@ impl MailView {
     }
 }
 
-/// The content is untrusted, so a browser must save it instead of showing it.
+/// Responds with untrusted content, which a browser has to save instead of showing it.
 fn download_response(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
     let content_type = HeaderValue::try_from(content_type)
         .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
@@ -249,13 +249,13 @@ fn download_response(bytes: Bytes, content_type: &str, filename: &str) -> Respon
     response
 }
 
-/// Whether a character can disguise a file name: controls, and direction marks.
+/// Returns whether a character can disguise a file name: control characters and direction marks.
 fn misleads(char: char) -> bool {
     char.is_control()
         || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A response that is inert in a browser, whatever its content.
+/// Creates a response that is inert in a browser, whatever its content.
 pub(super) fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
     let mut response = Response::new(bytes);
     let headers = response.headers_mut();
@@ -274,11 +274,11 @@ struct Details<'a> {
     html_size: Option<usize>,
     text_size: Option<usize>,
     headers: Vec<Header<'a>>,
-    /// In the order of the message; the index is `n` in `files/{n}`.
+    /// In message order; the index is `n` in `files/{n}`.
     files: Vec<File<'a>>,
     #[serde(flatten)]
     extracted: Extracted,
-    /// The reason why an unparsable message has none.
+    /// Why an unparsable message isn't shown.
     not_shown: Option<String>,
 }
 
@@ -317,7 +317,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// A received email in a list, with the applicable fields of a captured one.
+/// A received email in a list, with the fields of a captured one that apply.
 #[derive(Serialize)]
 pub(super) struct ReceivedItem<'a> {
     id: String,
@@ -333,7 +333,7 @@ pub(super) struct ReceivedItem<'a> {
     size: usize,
     unread: bool,
     message_id: &'a str,
-    /// The results of the checks of its sender.
+    /// The results of authenticating the sender.
     authentication: Option<Authentication>,
     attachments: Vec<File<'a>>,
     #[serde(flatten)]
@@ -375,7 +375,7 @@ mod tests {
 
     const KEY: &str = "sb_test";
 
-    /// Stores a message like an earlier version without a limit.
+    /// Stores a message as an earlier version without the limit would have.
     fn stored(service: &Service) -> Uuid {
         let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
         let _change = service.state().snapshot_lock.enter();

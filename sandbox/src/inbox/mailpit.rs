@@ -1,14 +1,14 @@
-//! Mailpit's API under `/api/v1`, so that test helpers written for it work with the sandbox unchanged. Its messages are an account's captured
+//! Mailpit's API under `/api/v1`, so that test helpers written for Mailpit work with the sandbox unchanged. Its messages are an account's captured
 //! and received mails together, newest first.
 //!
-//! Mailpit knows no accounts: a request without an API key is for the account that the inbox page shows by default. A key names another one: as
-//! a bearer token, as `?key=`, or as the user or password of HTTP Basic authentication, which its clients support. Responses have Mailpit's
-//! shapes, and errors are plain text, as there.
+//! Mailpit has no accounts: a request without an API key is for the account that the inbox page shows by default. A key selects another account. It
+//! can be a bearer token, `?key=`, or the user or password of HTTP Basic authentication, which Mailpit's clients support. As in Mailpit, responses
+//! have its format, and errors are plain text.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `routes` | the route table |
-//! | `summary` | what lists, details and events show of a message |
+//! | `summary` | a message in lists, details and events |
 //! | `messages` | lists, searches, marks, deletions, and statistics |
 //! | `message` | one message: its details, headers, source and parts |
 //! | `send` | `POST /api/v1/send` |
@@ -44,7 +44,7 @@ fn json(value: &Value) -> Response<Bytes> {
     problem::json(StatusCode::OK, value)
 }
 
-/// Mailpit returns 400 for all invalid requests.
+/// Converts an error. Mailpit returns 400 for all invalid requests.
 fn refused(Problem { status, message, .. }: Problem) -> Response<Bytes> {
     match status {
         StatusCode::UNPROCESSABLE_ENTITY => text(StatusCode::BAD_REQUEST, &message),

@@ -1,5 +1,5 @@
-//! Captured emails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`. With `state` the list
-//! contains unsent emails (see [`unsent`]).
+//! Captured emails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`. With `state`, the list contains unsent emails (see
+//! [`unsent`]).
 
 use std::sync::Arc;
 
@@ -35,14 +35,14 @@ pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {
     Ok(details(tenant, &*mails::find(tenant, id)?))
 }
 
-/// All details of an email.
+/// Returns all details of an email.
 pub(super) fn details(tenant: &Tenant, mail: &Mail) -> Response<Bytes> {
     let bodies = mail.bodies();
     let raw = mail.render(&bodies);
     problem::json(StatusCode::OK, &detail_of(tenant, mail, bodies, &raw))
 }
 
-/// The details of a mail, for a caller that has the bodies and the source.
+/// Returns the details of a mail, for callers that already have the bodies and the source.
 pub(super) fn detail_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
     let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);

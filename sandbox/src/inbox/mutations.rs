@@ -1,5 +1,5 @@
-//! Changes of captured and received mails: `PATCH` marks them as read or unread, `DELETE` deletes them. Both take one mail by its path, several
-//! by `{"ids": […]}`, those that match the filters of the query, or all.
+//! Changes to captured and received mails: `PATCH` marks them as read or unread, `DELETE` deletes them. Both take one mail by its path, several by
+//! `{"ids": […]}`, those matching the filters in the query, or all.
 
 use std::sync::Mutex;
 
@@ -67,7 +67,7 @@ fn changed(number: usize) -> http::Response<Bytes> {
     problem::json(StatusCode::OK, &json!({ "changed": number }))
 }
 
-/// The ID of the mail in the path.
+/// Returns the ID of the mail in the path.
 fn one(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
     match MailView::find(tenant, folder, id)? {
         MailView::Sent(mail) => Ok(mail.id),
@@ -93,7 +93,7 @@ fn ids(fields: &mut Fields<'_>) -> Checked<Option<Vec<Uuid>>> {
     })
 }
 
-/// `GET /_/messages/ids` and `GET /_/received/ids`: all mails that the query selects, so that exactly these can be deleted later.
+/// `GET /_/messages/ids` and `GET /_/received/ids`: the IDs of all mails selected by the query, so that exactly these can be deleted later.
 pub(super) fn list(call: &AccountCall<'_>, folder: Folder) -> Answer {
     let (tenant, canceled) = (&*call.tenant, call.canceled());
     let search = Search::read(call)?;
@@ -118,7 +118,7 @@ fn marked<T: StoredMail + Searchable>(
     Ok(found.into_iter().map(|(id, unread)| json!({"id": id.to_string(), "unread": unread})).collect())
 }
 
-/// The IDs of the mails that `ids` or the query select; without either, of all. A search runs without the lock of the mails.
+/// Returns the IDs of the mails selected by `ids` or the query; without either, of all mails. A search runs without the lock of the mails.
 fn selected(
     tenant: &Tenant,
     folder: Folder,
@@ -145,7 +145,7 @@ fn selected(
     })
 }
 
-/// The IDs of the mails that match.
+/// Returns the IDs of the matching mails.
 pub(super) fn matching<T: StoredMail + Searchable>(
     tenant: &Tenant,
     mails: &Mutex<Mails<T>>,

@@ -1,9 +1,9 @@
 //! `GET /openapi.json` and `GET /openapi.yaml`: the contract, with this sandbox as its server.
 //!
-//! The file in `openapi/` is `openapi.yaml` as published, without `x-source`. A test in `tests/conformance` compares them, and writes the file
+//! The file in `openapi/` is `openapi.yaml` as published, without `x-source`. A test in `tests/conformance` compares the two, and updates the file
 //! with `SNAPSHOTS=overwrite`. JSON is valid YAML (YAML 1.2, 1.3), so both paths return the same text.
 //!
-//! `GET /_/openapi.json` describes the sandbox's own routes, as their tables declare them.
+//! `GET /_/openapi.json` describes the sandbox's own routes, as declared in their tables.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 use idempost_reference_server::route::{Access, Area, Call, Effect, Route};
 use idempost_reference_server::state::State;
 
-/// One member of the document per line.
+/// The document, with one member per line.
 const DOCUMENT: &str = include_str!("openapi/openapi.json");
 /// The default address of a sandbox.
 const DEFAULT_ADDRESS: &str = "http://127.0.0.1:4010";
-/// The beginning of the line with the servers.
+/// The beginning of the line that contains the servers.
 const SERVERS: &str = "\n\"servers\":";
 
 pub(super) fn json(state: &State) -> Response<Bytes> {
@@ -31,12 +31,12 @@ fn response(document: String, media_type: &'static str) -> Response<Bytes> {
     let mut response = Response::new(document.into());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    // A later version of the program may serve the same URL.
+    // A later version of the sandbox may be served at the same URL.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 
-/// The document with one server, whose address replaces the default one in links and examples.
+/// Returns the document with one server, whose address replaces the default address in links and examples.
 fn served_at(address: &str) -> String {
     let servers = json!([{ "url": address, "description": "This sandbox." }]);
     let (before, after) = DOCUMENT.split_once(SERVERS).unwrap_or((DOCUMENT, ""));
@@ -45,7 +45,7 @@ fn served_at(address: &str) -> String {
     format!("{before}{SERVERS}{servers},\n{after}")
 }
 
-/// The contract of the sandbox's own routes.
+/// Returns the contract of the sandbox's own routes.
 pub(super) fn of_own_routes(call: &Call<'_>) -> Response<Bytes> {
     let mut paths = Map::new();
     for route in call.routes.of(Area::Own) {

@@ -1,7 +1,7 @@
 //! The inbox page: `GET /_/`, and its files under `/_/assets/`.
 //!
-//! The files are part of the program and are sent unchanged; all data is loaded later as JSON, and inserted as text. So the page may run only
-//! its own scripts, and an email's HTML is shown in a frame with its own policy.
+//! The files are part of the program and are sent unchanged; all data is loaded later as JSON and inserted as text. The page can therefore be
+//! restricted to its own scripts, and an email's HTML is shown in a frame with a separate policy.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
@@ -61,7 +61,7 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "welcome.js" SCRIPT,
 ];
 
-/// `GET /`: leads browsers to the page. There is nothing for programs.
+/// `GET /`: redirects browsers to the page. Other clients find nothing here.
 pub(super) fn lead(request: &Request<Bytes>) -> Answer {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let is_browser =
@@ -71,16 +71,16 @@ pub(super) fn lead(request: &Request<Bytes>) -> Answer {
     }
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::SEE_OTHER;
-    // Relative, since a proxy may have put the sandbox below a path.
+    // Relative, since a proxy may serve the sandbox under a path.
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("_/"));
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
     Ok(response)
 }
 
-/// `GET /_/`. Without a key in its URL the page shows the account `sb_local`, or if the service has a password, is redirected to the account whose
-/// key is the password. The page refers to its files by relative URLs, so `/_` is redirected to `/_/`.
+/// `GET /_/`. Without a key in the URL, the page shows the account `sb_local`; if the service has a password, it redirects to the account whose key
+/// is the password. The page refers to its files by relative URLs, so `/_` is redirected to `/_/`.
 ///
-/// Redirects are also relative: behind a reverse proxy, the browser's path can have a prefix.
+/// Redirects are relative as well: behind a reverse proxy, the browser's path can have a prefix.
 pub(super) fn show(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let (path, query) = (request.uri().path(), request.uri().query());
     let here = if path.ends_with('/') { "./" } else { "_/" };
@@ -98,7 +98,7 @@ pub(super) fn show(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
 fn redirect(location: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::SEE_OTHER;
-    // A query that was received as part of a URI is a valid header value.
+    // A query received as part of a URI is a valid header value.
     let location = HeaderValue::try_from(location).unwrap_or_else(|_| HeaderValue::from_static("_/"));
     response.headers_mut().insert(header::LOCATION, location);
     response
@@ -118,7 +118,7 @@ fn file(kind: &'static str, text: &'static str) -> Response<Bytes> {
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::REFERRER_POLICY, "no-referrer"),
-        // A later version of the program may serve the same URL.
+        // A later version of the sandbox may be served at the same URL.
         (header::CACHE_CONTROL, "no-cache"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ] {

@@ -1,4 +1,4 @@
-//! Reception of emails: `POST /_/received` receives one.
+//! Receiving emails: `POST /_/received`.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::query::Parameters;
 
-/// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients; by
-/// default they are those of the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of the sender's authentication.
+/// Receives an email as `message/rfc822`, or as JSON with the fields of `POST /emails`. `?to=`, repeatable, sets the envelope recipients; by default
+/// they are taken from the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of authenticating the sender.
 pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -46,7 +46,7 @@ fn not_received(reason: NotReceived) -> Problem {
     }
 }
 
-/// Reads the results of the sender's authentication, by default unknown.
+/// Reads the results of authenticating the sender; the default is unknown.
 fn authentication(parameters: &Parameters<'_>) -> Result<Authentication, Problem> {
     let check = |name| {
         let result = parameters.one_of(name, CheckResult::WORDS)?;
@@ -55,7 +55,7 @@ fn authentication(parameters: &Parameters<'_>) -> Result<Authentication, Problem
     Ok(Authentication { spf: check("spf")?, dkim: check("dkim")?, dmarc: check("dmarc")? })
 }
 
-/// Renders the message that a JSON body describes, and returns its recipients.
+/// Renders the message described by a JSON body, and returns its recipients.
 fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
     let now = tenant.clock.now();
     let draft = Draft::parse(state, body, tenant, now)?;
@@ -69,7 +69,7 @@ fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<St
     Ok((mail.mime(), recipients))
 }
 
-/// The recipients in a message's headers.
+/// Returns the recipients in a message's headers.
 fn named(raw: &[u8]) -> Result<Vec<String>, NotReceived> {
     let message = mime::read_headers(raw).map_err(|reason| NotReceived::TooComplex(reason.text()))?;
     let Some(message) = message else { return Ok(Vec::new()) };

@@ -1,6 +1,6 @@
-//! Release of one email to a real server: `POST /_/messages/{id}/release`, `POST /_/received/{id}/release`, and `GET /_/relay`, the server.
+//! Releases an email to a real server: `POST /_/messages/{id}/release` and `POST /_/received/{id}/release`. `GET /_/relay` returns the server.
 //!
-//! Only the request's recipients get the mail, not those of its headers or envelope.
+//! Only the recipients in the request receive the mail, not those in its headers or envelope.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn server(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &body)
 }
 
-/// Checks the request, and sends the mail. The result is recorded even if the client disconnects.
+/// Checks the request and sends the mail. The result is recorded even if the client disconnects.
 pub(super) fn ask(
     state: &State,
     tenant: &Tenant,
@@ -63,7 +63,7 @@ pub(super) fn ask(
     Ok(Reply::perform(otherwise, move |state| release(state, email, outgoing)))
 }
 
-/// Sends a released mail, and responds with the server's reply.
+/// Sends a released mail and responds with the server's reply.
 async fn release(state: Arc<State>, email: Uuid, outgoing: Outgoing) -> Response<Bytes> {
     let Some(relay) = state.relay.get() else {
         return Problem::application("The server is missing.").into_response();

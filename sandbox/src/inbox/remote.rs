@@ -1,4 +1,4 @@
-//! Requests an email's remote images and links: only when a user asks for it, and only at public addresses.
+//! Requests an email's remote images and links, only on a user's request and only from public addresses.
 
 pub(super) mod images;
 pub(super) mod links;
@@ -15,7 +15,7 @@ use idempost_reference_server::state::State;
 use idempost_reference_server::state::http_clients::public::{self, Networks, NotPublic};
 use idempost_reference_server::state::http_clients::reasons;
 
-/// The number of concurrent requests for an email.
+/// The number of concurrent requests per email.
 const CONCURRENT: usize = 6;
 const MAX_REDIRECTS: usize = 5;
 
@@ -26,14 +26,14 @@ struct Remote {
     servers: Arc<[SocketAddr]>,
 }
 
-/// A response that is no redirect.
+/// A final response, after all redirects.
 struct Found {
     response: reqwest::Response,
     /// Whether a redirect led to an `http:` URL.
     is_insecure: bool,
 }
 
-/// Why there is no result.
+/// The reason why there is no response.
 #[derive(Debug)]
 struct Failure {
     kind: FailureKind,
@@ -42,17 +42,17 @@ struct Failure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FailureKind {
-    /// The URL or a redirect isn't public.
+    /// The URL or a redirect's isn't public.
     NotPublic,
     Unreachable,
-    /// The response is wrong: its redirect or its content.
+    /// The response is invalid: its redirect or its content.
     Broken,
-    /// The requests of this or other emails used up the time.
+    /// Requests for this or other emails have used up the time.
     NoTime,
 }
 
 impl Failure {
-    /// A reason with its URL, possibly a redirect's.
+    /// Creates a failure with its URL, possibly a redirect's.
     fn at(url: &Url, kind: FailureKind, reason: &dyn std::fmt::Display) -> Self {
         Self { kind, reason: format!("{:.200}: {reason}", url.as_str()) }
     }
@@ -66,7 +66,7 @@ impl Failure {
     }
 }
 
-/// Runs a task for each URL, some at the same time, each with a timeout, and all with another one. Dropping the result cancels them.
+/// Runs a task for each URL, several concurrently. Each task has a timeout, and so do all together. Dropping the result cancels them.
 async fn all<T: Send + 'static, F>(
     state: &State,
     urls: &[Url],
@@ -103,7 +103,7 @@ where
             };
             let timed_out =
                 || Err(Failure { kind, reason: format!("timed out after {} s", most.as_secs_f64()) });
-            // A task without remaining time must not start.
+            // A task must not start without time remaining.
             let result = if Instant::now() < limit { timeout_at(limit, task).await.ok() } else { None };
             (url, result.unwrap_or_else(timed_out))
         });
@@ -115,7 +115,7 @@ where
 }
 
 impl Remote {
-    /// Requests a URL with the first method, or the next one if the server doesn't support it. Every redirect is checked like the first URL.
+    /// Requests a URL with the first method, or the next one if the server doesn't support it. Every redirect is checked like the original URL.
     async fn follow(&self, mut url: Url, methods: &[Method], accept: HeaderValue) -> Result<Found, Failure> {
         let mut is_insecure = false;
         for _ in 0..=MAX_REDIRECTS {

@@ -1,7 +1,7 @@
 //! Recorded requests on the page: `GET /_/requests`, `GET /_/requests/{number}`, and the request of an email.
 //!
-//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant of its key; one with an invalid key is
-//! shown to all, to help find out why it failed.
+//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant of its key; a request with an invalid key is shown
+//! to all tenants, to help find out why it failed.
 
 mod curl;
 
@@ -23,7 +23,7 @@ use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::problem::{self, Problem};
 use idempost_reference_server::wire::timestamp::database;
 
-/// The maximum size of a shown body, in bytes.
+/// The maximum number of bytes shown of a body.
 const MAX_BODY: usize = 256 << 10;
 /// The maximum and default number of requests per page.
 const MAX_PAGE: usize = 100;
@@ -31,7 +31,7 @@ const HIDDEN: &str = "[hidden]";
 /// Headers with credentials.
 const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
-/// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is complete or its first digits.
+/// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is a status code or its first digits.
 pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Answer {
     let filter = Filter::read(query.unwrap_or_default())?;
     let mut whose = OwnerFilter::new(state, tenant);
@@ -51,7 +51,7 @@ pub(super) fn show(state: &State, tenant: &str, number: &str) -> Answer {
     Ok(problem::json(StatusCode::OK, &Detail::of(state, &request)))
 }
 
-/// `GET /_/messages/{id}/request`: the request that created this email.
+/// `GET /_/messages/{id}/request`: the request that created the email.
 pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Answer {
     let mut whose = OwnerFilter::new(state, tenant);
     let id = email.to_string();
@@ -148,11 +148,11 @@ struct Item<'a> {
     path: &'a str,
     query: Option<&'a str>,
     status: u16,
-    /// The service's processing time in microseconds of real time, without a scripted delay.
+    /// The service's processing time in microseconds of real time, excluding scripted delays.
     duration_us: u64,
     /// The additional scripted delay, in milliseconds.
     delay_ms: u64,
-    /// The size of the request's body, in bytes.
+    /// The size of the request body, in bytes.
     size: usize,
 }
 
@@ -180,7 +180,7 @@ struct Detail<'a> {
     body: Body,
     answer_headers: Vec<Header<'a>>,
     answer_body: Body,
-    /// The exchange was recorded without its bodies because of their size.
+    /// Whether the exchange was recorded without its bodies because of their size.
     bodies_dropped: bool,
     /// A shell command that repeats the request; `None` if its body wasn't recorded completely.
     curl: Option<String>,
@@ -232,7 +232,7 @@ fn is_oauth(path: &str) -> bool {
     path.starts_with("/oauth/")
 }
 
-/// Whether the complete body is hidden.
+/// Returns whether the whole body is hidden.
 fn is_secret(request: &KeptRequest) -> bool {
     is_oauth(&request.path) && !request.body.is_empty()
 }

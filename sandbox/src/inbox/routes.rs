@@ -1,4 +1,4 @@
-//! The table of the routes of the inbox page, with every column that [`route`](idempost_reference_server::route) declares: one line per route.
+//! The route table of the inbox page, with every column that [`route`](idempost_reference_server::route) declares: one line per route.
 
 use crate::inbox::mail::MailView;
 use crate::inbox::{
@@ -22,7 +22,7 @@ pub(crate) const TABLE: Table = Table {
     routes: ROUTES,
 };
 
-#[rustfmt::skip] // A line a route.
+#[rustfmt::skip] // One line per route.
 const ROUTES: &[Route] = &[
     own(GET, "/", OPEN, READS, QUICK, JSON, "Leads browsers to the inbox page; for programs, 404", Open(|call| page::lead(call.request))),
     own(GET, "/_", PASSWORD, READS, SLOW, JSON, "The inbox page", Open(|call| Ok(page::show(call.state, call.request)))),

@@ -1,6 +1,6 @@
-//! The search language of the lists of emails, on the page, in `GET /_/messages?query=…` and in the program. docs/sandbox.md describes it.
+//! The search language for lists of emails, used on the page, in `GET /_/messages?query=…` and in the CLI. It is described in docs/sandbox.md.
 //!
-//! A search is a list of terms that must all apply. The other parameters (`to`, `from`, `subject`, `tag`, `unread`) are shorthand for terms.
+//! A search is a list of terms that must all match. The other parameters (`to`, `from`, `subject`, `tag`, `unread`) are shorthand for terms.
 
 mod mails;
 mod matches;
@@ -20,27 +20,27 @@ use idempost_reference_server::wire::query::{BOOLEANS, word};
 
 pub(super) use self::mails::Searchable;
 
-/// The maximum number of terms, each of which is searched in every email.
+/// The maximum number of terms, each of which is evaluated for every email.
 const MAX_TERMS: usize = 32;
 /// The maximum length of a query or another parameter, in characters.
 const MAX_LENGTH: usize = 1_024;
 
-/// The parameters that are shorthand for a term with their name.
+/// The parameters that are shorthand for the term of the same name.
 const SHORTHAND: [Operator; 4] = [Operator::To, Operator::From, Operator::Subject, Operator::Tag];
 
-/// A parsed search; without terms it matches all emails.
+/// A parsed search. Without terms, it matches all emails.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     terms: Vec<Term>,
 }
 
 impl Search {
-    /// Reads `query` and its shorthand from the parameters of a request; empty ones are ignored.
+    /// Reads `query` and its shorthand from a request's parameters. Empty parameters are ignored.
     pub(super) fn read(call: &AccountCall<'_>) -> Result<Self, Problem> {
         Self::parse(call.query().unwrap_or_default(), call.now())
     }
 
-    /// Durations are relative to `now`.
+    /// Parses the parameters. Durations are relative to `now`.
     fn parse(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
         let mut terms = Vec::new();
         let mut given = [0; SHORTHAND.len()];
@@ -69,12 +69,12 @@ impl Search {
         Ok(Self { terms })
     }
 
-    /// Reads a search of Mailpit's API.
+    /// Parses a search from Mailpit's API.
     pub(super) fn of_mailpit(query: &str, now: Timestamp) -> Result<Self, Problem> {
         Ok(Self { terms: parse::query(query, Dialect::Mailpit, now)? })
     }
 
-    /// Reads the search of a change, where an ignored parameter or an empty value would change more emails than intended.
+    /// Parses the search of a change, in which ignoring a parameter or an empty value would change more emails than intended.
     pub(super) fn of_change(parameters: &str, now: Timestamp) -> Result<Self, Problem> {
         let names = || SHORTHAND.iter().map(|one| one.as_str()).chain(["query", "unread"]);
         for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {

@@ -1,7 +1,6 @@
-//! The page of a shared email: `GET /_/shared/{token}`, its HTML in a frame, and its files as downloads.
+//! The page of a shared email: `GET /_/shared/{token}`, with its HTML in a frame and its files as downloads.
 //!
-//! The email is untrusted, and so are those who follow the link: the page has no scripts and reveals neither Bcc recipients nor other data of
-//! the account.
+//! Neither the email nor the visitors are trusted: the page has no scripts and reveals neither Bcc recipients nor other data of the account.
 
 use std::fmt::Write as _;
 
@@ -38,7 +37,7 @@ pub(super) fn page(state: &State, token: &str) -> Answer {
     for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
         let _ = write!(page, "<dt>{name}</dt><dd>{}</dd>", escaped(value));
     }
-    // Relative, since the service's public URL can have a path.
+    // Relative, since the service's public URL may include a path.
     for (index, (name, size)) in mail.file_list().iter().enumerate() {
         let name = escaped(name);
         let _ =
@@ -56,12 +55,12 @@ pub(super) fn page(state: &State, token: &str) -> Answer {
     Ok(response(page))
 }
 
-/// The HTML body, as an isolated document.
+/// Returns the HTML body as an isolated document.
 pub(super) fn html(state: &State, token: &str, canceled: &Cancellation) -> Answer {
     open(state, token)?.html_document(canceled)
 }
 
-/// A file, by its index in the message.
+/// Returns a file by its index in the message.
 pub(super) fn file(state: &State, token: &str, index: &str) -> Answer {
     open(state, token)?.file(index, None)
 }

@@ -1,8 +1,8 @@
 //! Previews of templates with values: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and the HTML alone under
 //! `/_/templates/{id_or_alias}/preview.html`.
 //!
-//! `?variables=` is a JSON object of strings and numbers, `?to=` an address whose contact fills in the recipient placeholders, and
-//! `?version=published` requests the published version instead of the latest.
+//! `?variables=` is a JSON object of strings and numbers, `?to=` is an address whose contact fills in the recipient placeholders, and
+//! `?version=published` selects the published version instead of the latest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ struct Preview<'a> {
     subject: Option<String>,
     text: Option<Arc<str>>,
     html_size: usize,
-    /// The variables for which a send must provide a value.
+    /// The variables for which a send has to provide a value.
     missing: Vec<String>,
 }
 
@@ -143,9 +143,9 @@ struct Item<'a> {
     id: String,
     name: &'a str,
     alias: Option<&'a str>,
-    /// Whether it has a published version.
+    /// Whether the template has a published version.
     published: bool,
-    /// Whether it has a newer version.
+    /// Whether the template has a newer version.
     edited: bool,
     variables: Vec<Variable<'a>>,
 }

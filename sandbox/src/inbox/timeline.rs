@@ -34,7 +34,7 @@ struct Entry {
     /// Why the email was not sent, or the reply of the real server that it was forwarded or released to.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Arc<str>>,
-    /// The recipients to whom it was forwarded or released.
+    /// The recipients that it was forwarded or released to.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<Arc<[String]>>,
 }
@@ -45,7 +45,7 @@ impl Entry {
     }
 }
 
-/// The delivery of an event to one webhook.
+/// An event's delivery to one webhook.
 #[derive(Serialize)]
 struct Delivery {
     id: String,
@@ -65,7 +65,7 @@ struct Try {
     response: String,
 }
 
-/// The timeline of an email; for a sent one, even after its mail was deleted.
+/// Returns an email's timeline; for a sent email, even after its mail was deleted.
 pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
     let email = MailView::find_email(tenant, folder, id)?;
     let events = match folder {
@@ -92,7 +92,7 @@ fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
     with_relayed(std::iter::once(accepted).chain(later).collect(), &email.relayed)
 }
 
-/// Adds the attempts to forward or release an email to its events, by time.
+/// Merges the attempts to forward or release an email into its events, by time.
 fn with_relayed(mut events: Vec<Entry>, log: &RelayLog) -> Vec<Entry> {
     events.extend(log.all().into_iter().map(|one| Entry {
         reason: Some(one.reason),
@@ -136,7 +136,7 @@ mod tests {
 
     use crate::cpu_time::cpu_time;
 
-    /// The cost of an email's timeline among other emails, each with a delivery to a webhook.
+    /// Measures the cost of an email's timeline among other emails, each with a webhook delivery.
     fn cost(others: usize) -> Duration {
         let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
         let service = crate::service(Settings { clock, ..Settings::default() });
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn cost_is_independent_of_the_number_of_emails() {
-        // Noise only adds, and seldom each time.
+        // Noise only adds time, and rarely in every attempt.
         assert!((0..3).any(|_| cost(4_000) <= cost(500).mul_f64(1.5)));
     }
 }

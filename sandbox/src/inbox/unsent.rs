@@ -1,6 +1,6 @@
-//! Unsent emails: waiting, failed or canceled. `GET /_/messages?state=…` lists them.
+//! Unsent emails: scheduled, queued, failed or canceled. `GET /_/messages?state=…` lists them.
 //!
-//! An email is listed here from its acceptance until it is sent. Then its URL (`/_/messages/{email_id}/…`) leads to the captured email.
+//! An email is listed here from acceptance until it is sent. After that, its URL (`/_/messages/{email_id}/…`) leads to the captured email.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ use idempost_reference_server::wire::timestamp::database;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// It waits for its schedule.
+    /// It is waiting for its scheduled time.
     Scheduled,
-    /// It waits for its hosted attachments.
+    /// It is waiting for its hosted attachments.
     Queued,
     Failed,
     Suppressed,
@@ -35,7 +35,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// `None` if the email was sent.
+    /// Returns the state of an email; `None` if it was sent.
     pub(super) fn of(email: &Email) -> Option<Self> {
         match email.last_event() {
             _ if email.captured().is_some() => None,
@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-/// The unsent emails that `state` selects.
+/// The unsent emails selected by `state`.
 #[derive(Clone, Copy)]
 pub(super) enum Selection {
     All,
@@ -69,7 +69,7 @@ const STATES: [(&str, Option<Selection>); 7] = [
 ];
 
 impl Selection {
-    /// Reads `state` from a query; absent, it selects captured emails.
+    /// Reads `state` from the query. If absent, captured emails are selected.
     pub(super) fn read(call: &AccountCall<'_>) -> Result<Option<Self>, Problem> {
         Ok(call.parameters().one_of("state", &STATES)?.flatten())
     }
@@ -82,7 +82,7 @@ impl Selection {
     }
 }
 
-/// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
+/// `GET /_/messages?state=unsent`, mode A, most recently accepted first. The search runs without the lock of the emails.
 pub(super) fn index(call: &AccountCall<'_>, wanted: Selection) -> Answer {
     let (search, canceled) = (Search::read(call)?, call.canceled());
     let mut matcher = search.matcher(&call.tenant);
@@ -94,7 +94,7 @@ pub(super) fn index(call: &AccountCall<'_>, wanted: Selection) -> Answer {
     Ok(list(&page.show(Item::of)))
 }
 
-/// The IDs of all unsent emails.
+/// Returns the IDs of all unsent emails.
 pub(super) fn ids(tenant: &Tenant) -> impl Iterator<Item = Uuid> + use<> {
     let emails: Vec<_> = lock(&tenant.emails).newest_first().cloned().collect();
     emails.into_iter().filter(|email| State::of(email).is_some()).map(|email| email.id)
@@ -104,7 +104,7 @@ pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> 
     emails.get(id).filter(|email| State::of(email).is_some()).cloned()
 }
 
-/// An unsent email in a list, with the applicable fields of a captured one.
+/// An unsent email in a list, with the fields of a captured one that apply.
 #[derive(Serialize)]
 pub(super) struct Item<'a> {
     id: String,
@@ -117,7 +117,7 @@ pub(super) struct Item<'a> {
     created_at: String,
     /// `None` if it has been sent.
     state: Option<State>,
-    /// The reason of its failure, as in webhook events.
+    /// The reason for the failure, as in webhook events.
     reason: Option<Arc<str>>,
     scheduled_at: Option<String>,
     last_event: &'static str,

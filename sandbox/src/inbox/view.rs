@@ -1,4 +1,4 @@
-//! The list of accounts, received emails, and the newest captured one.
+//! The list of accounts, received emails, and the newest captured email.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -14,8 +14,8 @@ use idempost_reference_server::wire::answers::Answer;
 use idempost_reference_server::wire::paging::{Window, list};
 use idempost_reference_server::wire::problem::{self, Problem};
 
-/// `GET /_/tenants`: all accounts, most recently used first. Without a password it needs no credential, so it shows no keys; with a
-/// credential it marks that account as current.
+/// `GET /_/tenants`: all accounts, most recently used first. Without a password, the route needs no credential, so it shows no keys; with a
+/// credential, it marks that account as current.
 pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let current = access::name_or_query(state, request).ok();
     let tenants = state.tenants.all();
@@ -40,7 +40,7 @@ pub(super) fn received(call: &AccountCall<'_>) -> Answer {
     Ok(list(&matching_page(call, &call.tenant.received, &window(call)?)?.show(ReceivedItem::of)))
 }
 
-/// `GET /_/latest.html?to=…`: the newest matching captured email, for a test that has only a browser.
+/// `GET /_/latest.html?to=…`: the newest matching captured email, for tests that have only a browser.
 pub(super) fn latest(call: &AccountCall<'_>, name: &str) -> Answer {
     let page = matching_page(call, &call.tenant.captured, &Window { limit: Some(1), cursor: None })?;
     let mail = page.items.into_iter().next();

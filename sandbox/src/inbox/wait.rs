@@ -1,8 +1,7 @@
 //! `GET /_/messages/wait`: the details of the newest matching captured email, immediately or as soon as one is captured.
 //!
-//! The handler looks once. If it finds nothing, [`Waiting`] looks again, without a thread: a waiter
-//! needs a connection and a timer. It subscribes before it looks again, and remembers which emails it has seen, so that no email
-//! is missed and none is compared twice.
+//! The handler checks once. If it finds nothing, [`Waiting`] continues to check without a thread: a waiter needs only a connection and a timer. It
+//! subscribes before it checks again, and remembers which emails it has seen, so that no email is missed or compared twice.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +30,7 @@ use idempost_reference_server::wire::query::Parameters;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// A request that waits for an email.
+/// A request waiting for an email.
 struct Waiting {
     tenant: Arc<str>,
     wanted: Arc<Wanted>,
@@ -42,7 +41,7 @@ struct Waiting {
 #[derive(Debug)]
 struct Wanted {
     search: Search,
-    /// Only emails that were captured later, by the sandbox's clock.
+    /// Matches only emails captured after this time, by the sandbox's clock.
     after: Option<Timestamp>,
     timeout: Duration,
     /// The conditions, for messages.
@@ -129,7 +128,7 @@ impl Wanted {
         canceled.check().is_ok().then(|| messages::details(&tenant, &mail))
     }
 
-    /// 408
+    /// Returns the 408 error.
     fn timed_out(&self) -> Problem {
         let seconds = self.timeout.as_secs_f64();
         let conditions =
@@ -142,7 +141,7 @@ impl Wanted {
     }
 }
 
-/// The resolution of times in responses.
+/// Returns a time in the resolution used in responses.
 fn micros(time: Timestamp) -> i64 {
     time.as_microsecond()
 }
@@ -159,10 +158,10 @@ fn timeout(parameters: &Parameters<'_>) -> Result<Duration, Problem> {
     })
 }
 
-/// Reads `after`: the ID of a captured email or of its sent email, whose older ones count as seen, or a time.
+/// Reads `after`: a time, or the ID of a captured email or its sent email. Older emails then count as seen.
 fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<Option<Timestamp>, Problem> {
     let Ok(id) = Uuid::try_parse(text) else {
-        // In queries, the plus sign of an offset is often not escaped, and a form decodes it as a space.
+        // In queries, the plus sign of an offset is often left unescaped, and form decoding turns it into a space.
         let with_sign = || text.rsplit_once(' ').map(|(time, offset)| format!("{time}+{offset}"));
         let time = text.parse().or_else(|error| with_sign().ok_or(error)?.parse());
         return time.map(Some).map_err(|_: jiff::Error| {
@@ -189,7 +188,7 @@ fn read_after(state: &State, name: &str, text: &str, seen: &mut Seen) -> Result<
     }
 }
 
-/// The conditions of a query, as text.
+/// Returns the conditions of a query as text.
 fn conditions(query: &str) -> String {
     let all = form_urlencoded::parse(query.as_bytes());
     let all =

@@ -17,7 +17,7 @@ use idempost_reference_server::service::Service;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::ledger::Persist;
 
-/// A record that is encoded when it is written.
+/// A record that is encoded only when it is written.
 pub(super) trait Encode: Send {
     /// Appends the record.
     fn encode(&self, to: &mut Vec<u8>) -> Result<(), PersistenceError>;
@@ -29,10 +29,10 @@ impl<T: Serialize + Send> Encode for T {
     }
 }
 
-/// The tenants in the file.
+/// The tenants as written to the file.
 #[derive(Default)]
 pub(super) struct Known {
-    /// By name, the number in the file and the last use as written.
+    /// The number in the file and the last use, by name.
     tenants: BTreeMap<String, (u32, u64)>,
     last: u32,
 }
@@ -44,18 +44,18 @@ impl Known {
     }
 }
 
-/// The changes of one write. In any order: only the last state of each record counts.
+/// The changes in one write, in any order: only the last state of each record counts.
 #[derive(Default)]
 pub(super) struct Batch {
     /// Deleted tenants.
     pub(super) gone: BTreeSet<u32>,
     /// New and used tenants: the name, and the number of the last use.
     pub(super) tenants: BTreeMap<u32, (String, u64)>,
-    /// Replaced tables, whose previous content is deleted.
+    /// Replaced tables, whose previous content has to be deleted.
     pub(super) emptied: BTreeSet<(u32, u8)>,
     /// Records to write, or to delete.
     pub(super) records: BTreeMap<Place, Option<Box<dyn Encode>>>,
-    /// The key of OAuth tokens, and the clients.
+    /// The key for OAuth tokens, and the clients.
     pub(super) logins: Option<Box<dyn Encode>>,
     pub(super) clock: Option<Vec<u8>>,
 }
@@ -70,7 +70,8 @@ impl Batch {
             && self.clock.is_none()
     }
 
-    /// Collects the changes since the last call. The snapshot lock must be closed, so this clones references and encodes nothing.
+    /// Collects the changes since the last call. The caller holds the snapshot lock exclusively, so this only clones references and doesn't encode
+    /// anything.
     pub(super) fn collect(service: &Service, known: &mut Known) -> Self {
         let mut batch = Self::default();
         let tenants = service.state().tenants.all();
@@ -125,14 +126,14 @@ impl Batch {
         }
     }
 
-    /// Whether this batch replaces or deletes the record at a position.
+    /// Returns whether this batch replaces or deletes the record at a position.
     pub(super) fn replaces(&self, place: Place) -> bool {
         self.records.contains_key(&place)
             || self.emptied.contains(&(place.tenant, place.table))
             || self.gone.contains(&place.tenant)
     }
 
-    /// Adds the changes since a failed write.
+    /// Adds the changes made since a failed write.
     pub(super) fn then(&mut self, later: Self) {
         if self.is_empty() {
             *self = later;

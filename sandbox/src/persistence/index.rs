@@ -1,15 +1,15 @@
-//! The segment of each record, and the bytes in use of each segment.
+//! The segment of each record, and the number of bytes in use in each segment.
 
 use std::collections::BTreeMap;
 
 use crate::persistence::segment::Place;
 
-/// The number of neighboring positions that share an entry: positions are dense, since each table counts them.
+/// The number of adjacent positions that share an entry: positions are dense, since each table numbers them consecutively.
 const CHUNK: usize = 16;
-/// The bytes of segments allowed in addition to twice the bytes in use.
+/// The bytes that segments may take beyond twice the bytes in use.
 const SLACK: usize = 4 << 20;
 
-/// The segment and the length of each of some records. Segments are counted from 1; 0 stands for no record.
+/// The segment and length of each record in a range of positions. Segments are numbered from 1; 0 means no record.
 type Chunk = [(u32, u32); CHUNK];
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Index {
     used: usize,
 }
 
-/// The bytes of a segment, and those of its records in use.
+/// The size of a segment, and of its records in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) bytes: usize,
@@ -28,20 +28,20 @@ pub(super) struct Segment {
 }
 
 impl Index {
-    /// The segment of a record.
+    /// Returns the segment of a record.
     pub(super) fn segment(&self, place: Place) -> Option<u32> {
         let (number, slot) = chunk(place.position);
         let (segment, _) = self.tables.get(&(place.tenant, place.table))?.get(&number)?[slot];
         (segment > 0).then_some(segment)
     }
 
-    /// Adds a segment, which has the highest number. Its records follow.
+    /// Adds a segment, which gets the highest number. Its records follow.
     pub(super) fn add_segment(&mut self, number: u32, bytes: usize) {
         self.segments.insert(number, Segment { bytes, used: 0 });
         self.bytes += bytes;
     }
 
-    /// Sets the segment and length of a record; none if it is deleted.
+    /// Sets the segment and length of a record, or deletes it.
     pub(super) fn set(&mut self, place: Place, found: Option<(u32, u32)>) {
         let key = (place.tenant, place.table);
         let (number, slot) = chunk(place.position);
@@ -71,14 +71,14 @@ impl Index {
         }
     }
 
-    /// The positions of a table with a record.
+    /// Returns the positions in a table that have a record.
     pub(super) fn positions(&self, tenant: u32, table: u8) -> Vec<u64> {
         let chunks = self.tables.get(&(tenant, table)).into_iter().flatten();
         let slots = chunks.flat_map(|(number, chunk)| (number * CHUNK as u64..).zip(chunk.iter()));
         slots.filter(|(_, (segment, _))| *segment > 0).map(|(position, _)| position).collect()
     }
 
-    /// The segments with a record, newest first.
+    /// Returns the segments that contain a record in use, newest first.
     pub(super) fn segments_in_use(&self) -> Vec<u32> {
         let used = self.segments.iter().rev().filter(|(_, segment)| segment.used > 0);
         used.map(|(number, _)| *number).collect()
@@ -93,8 +93,8 @@ impl Index {
         }
     }
 
-    /// The oldest segments, if all of them take more than twice the bytes of their records in use: so many that copying their records takes
-    /// about `slice` bytes. Nothing is older, so their deletions can be forgotten.
+    /// Returns the oldest segments if all segments together take more than twice the bytes in use: as many as can be copied with about `slice` bytes.
+    /// Nothing is older, so their deletions can be forgotten.
     pub(super) fn to_compact(&self, slice: usize) -> Vec<(u32, Segment)> {
         let (mut unused, mut copied) = (self.bytes.saturating_sub(2 * self.used + SLACK), 0);
         let oldest = self.segments.iter().take_while(|(_, segment)| {
@@ -106,7 +106,7 @@ impl Index {
         oldest.map(|(number, segment)| (*number, *segment)).collect()
     }
 
-    /// Removes the oldest segment. Removes a segment whose records were copied.
+    /// Removes the oldest segment, whose records have been copied.
     pub(super) fn remove_segment(&mut self, number: u32) {
         if let Some(segment) = self.segments.remove(&number) {
             self.bytes -= segment.bytes;
@@ -114,13 +114,13 @@ impl Index {
         }
     }
 
-    /// The number of the newest segment.
+    /// Returns the number of the newest segment.
     pub(super) fn last_segment(&self) -> u32 {
         self.segments.last_key_value().map_or(0, |(number, _)| *number)
     }
 }
 
-/// The number of a position's chunk, and its slot there.
+/// Returns the chunk number of a position, and its slot in the chunk.
 fn chunk(position: u64) -> (u64, usize) {
     (position / CHUNK as u64, usize::try_from(position % CHUNK as u64).unwrap_or_default())
 }

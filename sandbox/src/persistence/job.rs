@@ -1,4 +1,4 @@
-//! Persisted jobs, with names in place of references.
+//! Persisted jobs, which contain names instead of references.
 
 use std::sync::{Arc, Weak};
 
@@ -31,8 +31,8 @@ enum StoredJobKind {
 }
 
 impl StoredJob {
-    /// `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), for contact imports,
-    /// whose files aren't persisted, and for mails that reach the maximum age, which may be another one after a restart.
+    /// Converts a job. `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), for contact
+    /// imports, whose files aren't persisted, and for mails reaching the maximum age, which may differ after a restart.
     pub(super) fn of(job: &Job) -> Option<Self> {
         let (tenant, what) = match job {
             Job::SendEmail { tenant, email } => {
@@ -72,7 +72,7 @@ impl StoredJob {
         Some(Self { tenant: tenant?.name.clone(), what })
     }
 
-    /// `None` if the tenant or email no longer exists.
+    /// Restores the job; `None` if its tenant or email no longer exists.
     pub(super) fn restore(self, tenants: &Tenants) -> Option<Job> {
         let owner = tenants.find(&self.tenant)?;
         let tenant = Arc::downgrade(&owner);

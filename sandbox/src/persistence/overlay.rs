@@ -1,6 +1,6 @@
-//! A read-only file with writes in memory.
+//! A read-only file whose writes stay in memory.
 //!
-//! Opening a database repairs it if possible. Used to check the integrity of a file before anything in it changes.
+//! Opening a database repairs it if possible. This makes it possible to check a file's integrity before anything in it changes.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,7 +20,7 @@ pub(super) struct Overlay(Mutex<Inner>);
 #[derive(Debug)]
 struct Inner {
     file: File,
-    /// The length of the part of the file that is still visible, and the current length.
+    /// The length of the file's part that is still visible, and the current length.
     on_disk: u64,
     length: u64,
     written: HashMap<u64, Box<[u8]>>,
@@ -34,7 +34,7 @@ impl Overlay {
 }
 
 impl Inner {
-    /// The current content of a block.
+    /// Returns the current content of a block.
     fn block(&mut self, number: u64) -> io::Result<Box<[u8]>> {
         if let Some(block) = self.written.get(&number) {
             return Ok(block.clone());
@@ -47,7 +47,7 @@ impl Inner {
         Ok(block)
     }
 
-    /// The blocks of a range: the number of each, the offset of the range in it, and the length of the part.
+    /// Returns the blocks of a range: each block's number, the range's offset in it, and the length of that part.
     fn blocks(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
         let mut at = offset;
         let end = offset + length as u64;

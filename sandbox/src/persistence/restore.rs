@@ -31,7 +31,7 @@ use idempost_reference_server::store::ledger::Persist;
 use idempost_reference_server::store::size;
 use idempost_reference_server::store::table::Record as _;
 
-/// Restores a service with everything in the file.
+/// Restores a service from everything in the file.
 pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
     let mut links = Links::new(settings.seed);
     match store.metadata("links")? {
@@ -65,7 +65,7 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     Ok(service)
 }
 
-/// Restores the tenants; returns the jobs, which refer to them.
+/// Restores the tenants. Returns the jobs, which refer to them.
 fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
     let state = service.state();
     let stored = store.tenants()?.into_iter();
@@ -115,7 +115,7 @@ impl Visit for Fill<'_> {
         R: DerefMut<Target: Persist<T>>,
     {
         let Some(records) = self.records.remove(&number) else { return Ok(()) };
-        // Decoded without the lock, so that threads decode at the same time.
+        // Decoded without the lock, so that threads can decode in parallel.
         let decoded = records.into_iter().map(|(position, bytes)| {
             let (id, record): (Uuid, T) = decode(bytes)?;
             Ok((position, id, Arc::new(record)))
@@ -129,7 +129,7 @@ impl Visit for Fill<'_> {
     }
 }
 
-/// Counts the emails of all tenants, so that the oldest are evicted beyond the limits.
+/// Counts all tenants' emails, so that the oldest are evicted beyond the limits.
 fn count_mails(service: &Service) {
     let mut mails: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
     for tenant in service.state().tenants.all() {
@@ -149,7 +149,7 @@ fn count_mails(service: &Service) {
     }
 }
 
-/// Counts the webhook events of all tenants, so that the oldest are evicted beyond the limit.
+/// Counts all tenants' webhook events, so that the oldest are evicted beyond the limit.
 fn count_events(service: &Service) {
     let mut events: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
     for tenant in service.state().tenants.all() {

@@ -1,20 +1,21 @@
-//! Segments: sequences of records, each with its position.
+//! Segments: sequences of records with their positions.
 //!
-//! A write appends segments, and never changes one. The last entry of a position counts. An entry is the tenant's number, the table's number,
-//! the position, the length of the record, all little-endian, and the record; [`DELETED`] in place of a length says that there is none.
+//! Writing appends segments and never changes existing ones. The last entry for a position applies. An entry consists of the tenant's number, the
+//! table's number, the position and the length of the record, all little-endian, followed by the record. [`DELETED`] in place of the length means
+//! that there is no record.
 
 use crate::persistence::PersistenceError;
 
-/// The bytes of an entry before its record.
+/// The number of bytes before an entry's record.
 const HEAD: usize = 17;
 const DELETED: u32 = u32::MAX;
-/// Higher than any table's number.
+/// Higher than any position that a table assigns.
 const MAX_POSITION: u64 = 1 << 60;
 
 /// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// The number of the tenant in the file; [`ALL`](Self::ALL) for what belongs to all of them.
+    /// The number of the tenant in the file; [`ALL`](Self::ALL) for records shared by all tenants.
     pub(super) tenant: u32,
     pub(super) table: u8,
     pub(super) position: u64,
@@ -27,10 +28,10 @@ impl Place {
 /// Appends a record.
 pub(super) type Write<'a> = &'a dyn Fn(&mut Vec<u8>) -> Result<(), PersistenceError>;
 
-/// A position, and its record unless it is deleted.
+/// A position and its record, or `None` if it is deleted.
 type Entry<'a> = (Place, Option<&'a [u8]>);
 
-/// Appends an entry whose record `write` appends; without one, the entry deletes. Returns the length of the record.
+/// Appends an entry with the record that `write` appends; without `write`, the entry is a deletion. Returns the length of the record.
 pub(super) fn append(
     segment: &mut Vec<u8>,
     place: Place,
@@ -62,7 +63,7 @@ pub(super) fn entries(mut segment: &[u8]) -> impl Iterator<Item = Result<Entry<'
     })
 }
 
-/// The first entry, and the rest.
+/// Splits off the first entry.
 fn split(segment: &[u8]) -> Option<(Entry<'_>, &[u8])> {
     let (tenant, rest) = segment.split_first_chunk()?;
     let (table, rest) = rest.split_first()?;

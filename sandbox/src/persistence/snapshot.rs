@@ -32,20 +32,20 @@ use idempost_reference_server::model::webhook_delivery::WebhookDelivery;
 
 /// A record whose snapshot can be written later.
 pub(super) trait Snapshot: Serialize + Send + Sync + Sized + 'static {
-    /// A snapshot of the record. Most records never change: an update replaces them.
+    /// Returns a snapshot of the record. Most records never change, since updates replace them.
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {
         Arc::clone(record)
     }
 }
 
-/// Its events are added in place.
+/// An email's events are added in place, so it has to be copied.
 impl Snapshot for Email {
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self::clone(record))
     }
 }
 
-/// Its attempts are added in place.
+/// A delivery's attempts are added in place, so it has to be copied.
 impl Snapshot for WebhookDelivery {
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self::clone(record))

@@ -23,24 +23,24 @@ use crate::persistence::overlay::Overlay;
 use crate::persistence::segment::{self, Place, Write};
 use idempost_reference_server::lock::lock;
 
-/// The format that this version reads and writes: since 5, records are in segments.
+/// The file format that this version reads and writes. Since format 5, records are in segments.
 const FORMAT: u64 = 5;
-/// The timeout for opening a folder that is in use, and the delay between two attempts.
+/// How long to retry opening a folder that is in use.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// The size of the database's cache, in bytes; the records themselves are in memory anyway.
 const CACHE: usize = 4 << 20;
-/// The usual size of a segment, in bytes: with its key and the head of its page just below a power of two, which a page has.
+/// The usual size of a segment, in bytes: with its key and page header, just below a power of two, the size of a page.
 const SEGMENT: usize = (256 << 10) - 64;
 /// The bytes that compaction copies per write, in addition to the write's own size.
 const SLICE: usize = 1 << 20;
-/// The maximum number of threads that read the records at a start.
+/// The maximum number of threads that read records at startup.
 const MAX_THREADS: usize = 4;
-/// By name.
+/// Metadata by name.
 const METADATA: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
-/// The name of each tenant, and the number of its last use, by its number in the segments.
+/// Each tenant's name and the number of its last use, by its number in the segments.
 const TENANTS: TableDefinition<'_, u32, (&str, u64)> = TableDefinition::new("tenants");
-/// By number.
+/// Segments by number.
 const SEGMENTS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("segments");
 
 #[derive(Debug)]
@@ -54,8 +54,8 @@ pub(super) struct Store {
 pub(super) type Records<'a> = BTreeMap<u8, Vec<(u64, &'a [u8])>>;
 
 impl Store {
-    /// Opens or creates the file of a folder. A folder in use is retried for [`LOCK_TIMEOUT`]: an exiting process releases its locks with a
-    /// delay, and a forked child holds those of its parent until it calls `exec`.
+    /// Opens or creates the file in a folder. If the folder is in use, retries for [`LOCK_TIMEOUT`]: an exiting process releases its locks with a
+    /// delay, and a forked child holds its parent's locks until it calls `exec`.
     pub(super) fn open(folder: &Path) -> Result<Self, PersistenceError> {
         let started = Instant::now();
         loop {
@@ -94,7 +94,7 @@ impl Store {
                     return Err(PersistenceError::Older { found, known: FORMAT });
                 }
             }
-            // Stopped before the first write; another program's database isn't empty.
+            // The process was stopped before the first write; another program's database isn't empty.
             None if fresh || store.is_empty()? => store.set_metadata("format", &FORMAT.to_be_bytes())?,
             None => return Err(PersistenceError::Damaged("it has no format version".to_owned())),
         }
@@ -106,7 +106,7 @@ impl Store {
         Ok(self.database.begin_read()?.list_tables()?.next().is_none())
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn metadata(&self, name: &str) -> Result<Option<Vec<u8>>, PersistenceError> {
         let reading = self.database.begin_read()?;
         let table = match reading.open_table(METADATA) {
@@ -122,12 +122,12 @@ impl Store {
         Ok(writing.commit()?)
     }
 
-    /// The name of each tenant and the number of its last use, by its number.
+    /// Returns each tenant's name and the number of its last use, by its number.
     pub(super) fn tenants(&self) -> Result<BTreeMap<u32, (String, u64)>, PersistenceError> {
         tenants(&self.database)
     }
 
-    /// Visits every record, grouped by segment and tenant, on several threads. A table's records aren't in the order of their positions.
+    /// Visits every record, grouped by segment and tenant, on several threads. A table's records aren't ordered by position.
     pub(super) fn records(
         &self,
         show: impl Fn(u32, Records<'_>) -> Result<(), PersistenceError> + Sync,
@@ -202,7 +202,7 @@ impl Store {
             for (place, record) in &batch.records {
                 match record {
                     Some(record) => appender.append(*place, Some(&|segment| record.encode(segment)))?,
-                    // Most were never written, such as jobs that ran immediately.
+                    // Most deleted records were never written, such as jobs that ran immediately.
                     None if self.index.segment(*place).is_some() => appender.append(*place, None)?,
                     None => {}
                 }
@@ -299,13 +299,13 @@ fn length(record: &[u8]) -> u32 {
     u32::try_from(record.len()).unwrap_or(u32::MAX)
 }
 
-/// The segment and the length of each record that isn't deleted.
+/// The segment and the length of each changed record; `None` if it was deleted.
 type Changed = Vec<(Place, Option<(u32, u32)>)>;
 
 /// Appends entries to new segments.
 struct Appender<'a, 't> {
     table: &'a mut Table<'t, u32, &'static [u8]>,
-    /// The number of the last segment, and the bytes of each added one.
+    /// The number of the last segment, and the size of each added one.
     last: u32,
     added: Vec<(u32, usize)>,
     changed: Changed,
@@ -334,7 +334,7 @@ impl<'a, 't> Appender<'a, 't> {
         self.last.checked_add(1).ok_or_else(full)
     }
 
-    /// Adds a segment with the first bytes of the buffer.
+    /// Adds a segment with the first `length` bytes of the buffer.
     fn add_segment(&mut self, length: usize) -> Result<(), PersistenceError> {
         self.last = self.next()?;
         self.table.insert(self.last, &self.buffer[..length])?;
@@ -356,8 +356,8 @@ impl<'a, 't> Appender<'a, 't> {
     }
 }
 
-/// Checks the integrity of a file without changing it. After a crash it is intact: its last transaction is complete. Meanwhile, another thread reads the
-/// index, which can fail if the file has another format.
+/// Checks a file's integrity without changing it. After a crash, the file is intact: its last transaction is complete. Another thread reads the index
+/// in the meantime, which can fail if the file has another format.
 fn check(path: &Path) -> Result<Result<Index, PersistenceError>, PersistenceError> {
     let open = || -> Result<Database, PersistenceError> {
         let overlay = Overlay::over(File::open(path)?)?;
@@ -372,7 +372,7 @@ fn check(path: &Path) -> Result<Result<Index, PersistenceError>, PersistenceErro
     })
 }
 
-/// Damage may also cause a panic in the crate.
+/// Runs `read`, treating a panic as damage: the database crate may panic on a damaged file.
 fn without_panic<T>(read: impl FnOnce() -> Result<T, PersistenceError>) -> Result<T, PersistenceError> {
     let unreadable = |_| Err(PersistenceError::Damaged("the database can't be read".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(unreadable)
@@ -399,7 +399,7 @@ impl From<DatabaseError> for PersistenceError {
 impl From<StorageError> for PersistenceError {
     fn from(error: StorageError) -> Self {
         match error {
-            // The crate's error for files of another type.
+            // The error that the crate returns for files of another type.
             StorageError::Io(error)
                 if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) =>
             {

@@ -1,4 +1,4 @@
-//! The tables of a tenant, each with its number on disk.
+//! A tenant's tables, with their numbers on disk.
 
 use std::ops::DerefMut;
 
@@ -20,7 +20,7 @@ pub(super) const JOBS: u8 = 101;
 pub(super) const GRANTS: u8 = 102;
 
 pub(super) trait Visit {
-    /// `lock` locks the records.
+    /// Visits a table. `lock` locks its records.
     fn table<T, R>(&mut self, number: u8, lock: impl FnOnce() -> R) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,

@@ -1,7 +1,7 @@
-//! Parses the content of `DATA`: its end, and dot-stuffing (RFC 5321, 4.1.1.4 and 4.5.2).
+//! Parses the content of `DATA`: end detection and dot-stuffing (RFC 5321, 4.1.1.4 and 4.5.2).
 //!
-//! Only CRLF, dot, CRLF ends a message. A server that also accepts a bare CR or LF there reads commands where a previous server read text,
-//! and delivers a second message that its client never sent (SMTP smuggling).
+//! Only CRLF, dot, CRLF ends a message. If a server also accepted a bare CR or LF there, it would read commands where another server had read text,
+//! and deliver a second message that the client never sent (SMTP smuggling).
 
 use bytes::{Buf as _, BytesMut};
 
@@ -28,8 +28,7 @@ pub(super) struct DataReader {
 }
 
 impl DataReader {
-    /// Creates a reader for at most `limit` bytes. The end of the `DATA` command's line counts as a line end: a dot may be alone on the
-    /// first line.
+    /// Creates a reader for at most `limit` bytes. The end of the `DATA` command's line counts as a line end, so the first line may be a single dot.
     pub(super) fn new(limit: usize) -> Self {
         Self { state: State::LineStart, text: Some(Vec::new()), limit }
     }
@@ -39,7 +38,7 @@ impl DataReader {
         let mut at = 0;
         while at < input.len() {
             if self.state == State::Text {
-                // Only a CR starts the sequence.
+                // Only a CR can start the sequence.
                 let rest = &input[at..];
                 let plain = rest.iter().position(|byte| *byte == b'\r').unwrap_or(rest.len());
                 self.keep(&rest[..plain]);
@@ -59,17 +58,17 @@ impl DataReader {
         false
     }
 
-    /// The number of bytes collected.
+    /// Returns the number of collected bytes.
     pub(super) fn len(&self) -> usize {
         self.text.as_ref().map_or(0, Vec::len)
     }
 
-    /// Drops the content and the rest.
+    /// Drops the content and ignores the rest.
     pub(super) fn discard(&mut self) {
         self.text = None;
     }
 
-    /// The content without dot-stuffing, or `None` if it was too large.
+    /// Returns the content without dot-stuffing, or `None` if it was too large.
     pub(super) fn into_text(self) -> Option<Vec<u8>> {
         self.text
     }
@@ -80,7 +79,7 @@ impl DataReader {
             // A dot at the start of a line is removed.
             (State::LineStart, b'.') => return self.state = State::Dot,
             (State::Dot, b'\r') => return self.state = State::DotCr,
-            // Not the end, so the CR is content.
+            // The message doesn't end here, so the CR is content.
             (State::DotCr, _) => self.keep(b"\r"),
             _ => {}
         }

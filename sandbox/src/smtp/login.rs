@@ -4,21 +4,21 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN};
 
-/// The input that is expected next.
+/// The next expected input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Login {
     Plain,
     UserName,
-    /// With the received user name.
+    /// The password; the user name has been received.
     Password(String),
 }
 
-/// The result of a line.
+/// The result of processing a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LoginStep {
-    /// The prompt for the next input, already in Base64.
+    /// Send this Base64-encoded prompt, and expect this input.
     Ask(&'static str, Login),
-    /// Both were given.
+    /// User name and password were received.
     Complete {
         user: String,
         password: String,
@@ -31,7 +31,7 @@ const USER_NAME: &str = "VXNlcm5hbWU6";
 const PASSWORD: &str = "UGFzc3dvcmQ6";
 
 impl Login {
-    /// The command `AUTH`, possibly with an initial response.
+    /// Starts `AUTH`, possibly with an initial response.
     pub(super) fn begin(mechanism: u64, first: &str) -> LoginStep {
         match (mechanism, first) {
             (AUTH_PLAIN, "") => LoginStep::Ask("", Self::Plain),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A reply of one line.
+/// A single-line reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) code: u16,
@@ -77,7 +77,7 @@ impl Reply {
         Self { code, text: text.into() }
     }
 
-    /// The reply to a message that can't be parsed, with the reason.
+    /// Returns the reply to an unparsable message, with the reason.
     pub(super) fn too_complex(reason: &str) -> Self {
         Self::new(554, format!("5.6.0 The mail {reason}"))
     }

@@ -31,7 +31,7 @@ const PROCESSING: usize = 2;
 /// The number of rejected commands after which a client counts as broken.
 const MAX_REFUSALS: usize = 50;
 
-/// The next action of the connection.
+/// What the connection should do next.
 pub(super) enum Step {
     /// Call [`Session::advance`] again.
     Go,
@@ -39,11 +39,11 @@ pub(super) enum Step {
     Read,
     /// Deliver this message, and report the outcome with [`Session::delivered`].
     Mail(Mail),
-    /// Send the pending output, start TLS, and continue with [`Session::secured`]. Input that was read already is discarded.
+    /// Send the pending output, start TLS, and continue with [`Session::secured`]. Input that has already been read is discarded.
     StartTls,
     /// Send the pending output after this time, and continue.
     Delay(Duration),
-    /// Send the pending output, and respond to nothing until the client gives up.
+    /// Send the pending output, and don't respond until the client gives up.
     Stall,
     /// Send the pending output, and close the connection.
     Bye,
@@ -80,14 +80,14 @@ pub(super) struct Mail {
     raw: Vec<u8>,
     /// How a scripted fault changes the transmission of the reply.
     wire: Wire,
-    /// The memory of the message and its processing.
+    /// The memory for the message and its processing.
     _held: Reserved,
 }
 
 /// The state of a session.
 pub(super) struct Session {
     service: Arc<Service>,
-    /// The API key of the tenant that sends or receives; initially the one for messages without `AUTH`.
+    /// The API key of the tenant that sends or receives; initially the key for messages without `AUTH`.
     key: Arc<str>,
     purpose: Purpose,
     security: Security,
@@ -95,9 +95,9 @@ pub(super) struct Session {
     authenticated: bool,
     envelope: Option<Envelope>,
     listening: Listening,
-    /// The memory of the message that is being read.
+    /// The memory for the message being read.
     held: Reserved,
-    /// Whether there was too little memory for it.
+    /// Whether there was too little memory for the message.
     lacks_memory: bool,
     refusals: usize,
 }
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// The start of the session. A fault in place of the greeting ends it.
+    /// Starts the session. A fault may replace the greeting and end the session.
     pub(super) fn greet(&mut self, out: &mut Vec<u8>) -> Step {
         let step = self.meet_fault(SmtpStage::Connect, out, |_, out| {
             Reply::GREETING.write(out);
@@ -142,7 +142,7 @@ impl Session {
         if out.starts_with(b"220 ") { step } else { end(step) }
     }
 
-    /// Runs a stage of the session, or applies the scripted fault in its place.
+    /// Runs a stage of the session, or applies the scripted fault for it instead.
     fn meet_fault(
         &mut self,
         stage: SmtpStage,
@@ -156,7 +156,7 @@ impl Session {
         };
         let (fault, delay) = self.service.faults().apply_smtp(account, stage);
         if fault.is_some() || !delay.is_zero() {
-            // Makes open pages reload the faults.
+            // Makes open inbox pages reload the faults.
             self.service.state().event_bus.publish_to_all(BusEventKind::Request);
         }
         let step = match fault {
@@ -175,7 +175,7 @@ impl Session {
                 Reply { code, text }.write(out);
                 if code == 421 { Step::Bye } else { Step::Go }
             }
-            // The other faults are for HTTP.
+            // All other faults apply to HTTP.
             _ => run(self, out),
         };
         match step {
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// The session after the TLS handshake: the client starts over, and an earlier `AUTH` is discarded (RFC 3207, 4.2).
+    /// Returns the session after the TLS handshake. The client starts over, and an earlier `AUTH` is discarded (RFC 3207, 4.2).
     pub(super) fn secured(self, key: Arc<str>) -> Self {
         Self { refusals: self.refusals, ..Self::new(self.service, key, Security::Encrypted) }
     }
@@ -218,7 +218,7 @@ impl Session {
         }
     }
 
-    /// Reports the outcome of the message that [`Step::Mail`] returned.
+    /// Reports the outcome of the message in [`Step::Mail`].
     pub(super) fn delivered(&mut self, outcome: &Reply, out: &mut Vec<u8>) {
         self.envelope = None;
         self.reply_with(outcome, out);
@@ -321,7 +321,7 @@ impl Session {
         self.envelope = None;
     }
 
-    /// The reply to EHLO.
+    /// Writes the reply to EHLO.
     fn offer(&self, out: &mut Vec<u8>) {
         let size = self.service.settings().body_limit;
         let start_tls = if self.security == Security::StartTls { "250-STARTTLS\r\n" } else { "" };
@@ -341,7 +341,7 @@ impl Session {
         }
     }
 
-    /// Whether the password is an API key for this purpose. If the sandbox has a password, receiving mail needs full access.
+    /// Returns whether the password is an API key for this purpose. If the sandbox has a password, receiving mail requires full access.
     fn may_log_in_as(&self, user: &str, key: &str) -> bool {
         let needs_full = self.service.settings().password.is_some() && user.eq_ignore_ascii_case(INBOUND);
         keys::credential(key, &self.service.state().tenants.api_key_index)
@@ -381,7 +381,7 @@ impl Session {
         if self.envelope.is_some() {
             return Err(Reply::MAIL_IN_PROGRESS);
         }
-        // An empty reverse path marks a delivery report, which must not be answered with another.
+        // An empty reverse path marks a delivery report, which must not be answered with another one.
         let utf8 = from.flags & MAIL_SMTPUTF8 != 0;
         if !from.address.is_empty() {
             check_address(&from.address, utf8)?;
@@ -428,7 +428,7 @@ impl Session {
         }
     }
 
-    /// Completes a message; `None` means that it was too large.
+    /// Completes a message. `None` means that it was too large.
     fn complete(&mut self, text: Option<Vec<u8>>, out: &mut Vec<u8>) -> Step {
         let held = std::mem::take(&mut self.held);
         let Some(raw) = text else {
@@ -438,7 +438,7 @@ impl Session {
             return Step::Go;
         };
         let recipients = self.envelope.take().map(|envelope| envelope.recipients).unwrap_or_default();
-        // Servers that disagree about line ends disagree about the end of a message, and content for one is a command for another.
+        // Servers that disagree about line ends disagree about where a message ends, so one server's content would be another's command.
         if has_bare_line_end(&raw) {
             self.delivered(&Reply::BARE_LINE_END, out);
             return Step::Go;
@@ -497,15 +497,15 @@ impl Mail {
             Ok(id) => Reply::new(250, format!("2.0.0 Received as {id}")),
             Err(NotReceived::Unreadable) => Reply::NOT_A_MAIL,
             Err(NotReceived::TooComplex(reason)) => Reply::too_complex(reason),
-            // The key was deleted after it was accepted.
+            // The key was deleted after the session had accepted it.
             Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
-            // No recipient, or none whose domain is verified.
+            // There is no recipient, or no recipient's domain is verified.
             Err(reason) => Reply::new(550, format!("5.1.2 The message was not received: {reason}")),
         }
     }
 }
 
-/// The stage that begins with a command.
+/// Returns the stage that begins with a command.
 fn stage_of<T>(request: &Request<T>) -> Option<SmtpStage> {
     Some(match request {
         Request::Ehlo { .. } | Request::Helo { .. } => SmtpStage::Ehlo,
@@ -517,7 +517,7 @@ fn stage_of<T>(request: &Request<T>) -> Option<SmtpStage> {
     })
 }
 
-/// The step that ends the session instead of continuing it.
+/// Returns the step that ends the session instead of continuing it.
 fn end(step: Step) -> Step {
     if matches!(step, Step::Stall) { step } else { Step::Bye }
 }

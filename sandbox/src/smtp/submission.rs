@@ -1,7 +1,7 @@
 //! Converts a submitted message to the equivalent `POST /emails` request.
 //!
-//! The request passes through the service like any other: the same validation, rate limit, idempotency, events and log. Resend
-//! does the same (its page on SMTP); the specification doesn't define it. The envelope determines the recipients:
+//! The request passes through the service like any other, with the same validation, rate limit, idempotency, events and log. Resend does the same
+//! (see its page on SMTP); the specification doesn't define it. The envelope determines the recipients:
 //!
 //! | field | source |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `bcc` | the other envelope recipients |
 //! | `html`, `text` | the parts of the body that aren't files, in order |
 //! | `attachments` | the files, with their content IDs |
-//! | `headers` | all other headers, except those that servers write |
+//! | `headers` | all other headers, except those added by servers |
 //!
 //! The header `Resend-Idempotency-Key` becomes the request's `Idempotency-Key`.
 
@@ -26,9 +26,9 @@ use crate::smtp::reply::Reply;
 use idempost_reference_server::mime;
 use idempost_reference_server::model::received::{addresses, contents, mailbox, parts};
 
-/// In lower case, like the following lists.
+/// In lower case, like the lists below.
 const IDEMPOTENCY_KEY: &str = "resend-idempotency-key";
-/// Headers that are fields of the request, or that servers write.
+/// Headers that correspond to request fields or are added by servers.
 const NOT_CUSTOM: [&str; 13] = [
     "from",
     "to",
@@ -45,10 +45,10 @@ const NOT_CUSTOM: [&str; 13] = [
     IDEMPOTENCY_KEY,
 ];
 
-/// The maximum length of an API message in a reply, in characters; its line has at most 512 (RFC 5321, 4.5.3.1.5).
+/// The maximum length of an API message in a reply, in characters; a reply line has at most 512 (RFC 5321, 4.5.3.1.5).
 const MAX_MESSAGE: usize = 400;
 
-/// The request that sends this message to these recipients. The error is the reply to an invalid message.
+/// Returns the request that sends this message to these recipients. The error is the reply to an invalid message.
 pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
     let message = mime::parse(raw).map_err(|error| Reply::too_complex(error.text()))?;
     let message = message.filter(|message| !message.headers().is_empty()).ok_or(Reply::NOT_A_MAIL)?;
@@ -65,7 +65,7 @@ pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Re
     Ok(request)
 }
 
-/// The SMTP reply for the response to that request.
+/// Returns the SMTP reply for the response to that request.
 pub(super) fn reply(response: &Response<Bytes>) -> Reply {
     let body: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
@@ -108,12 +108,12 @@ fn some_of<T: Into<Value>>(list: Vec<T>) -> Option<Value> {
     (!list.is_empty()).then(|| list.into_iter().map(Into::into).collect())
 }
 
-/// The sender: the first of several, as mail clients show it.
+/// Returns the sender: the first of several, as mail clients show it.
 fn sender(message: &Message<'_>) -> Option<String> {
     as_addresses(message, "from", message.from()).into_iter().next()
 }
 
-/// The addresses in a header; if it can't be parsed, its text, for the error message.
+/// Returns the addresses in a header. If it can't be parsed, returns its text, for the error message.
 fn as_addresses(message: &Message<'_>, name: &str, parsed: Option<&Address<'_>>) -> Vec<String> {
     let found = addresses(parsed);
     if !found.is_empty() {
@@ -122,7 +122,7 @@ fn as_addresses(message: &Message<'_>, name: &str, parsed: Option<&Address<'_>>)
     custom(message).filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }
 
-/// All headers, unfolded.
+/// Returns all headers, unfolded.
 fn custom<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String)> {
     message.headers_raw().map(|(name, value)| {
         let lines: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -130,7 +130,7 @@ fn custom<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String
     })
 }
 
-/// The headers that aren't fields of the request. Repeated values are joined with `, `.
+/// Returns the headers that aren't request fields. Repeated values are joined with `, `.
 fn headers(message: &Message<'_>) -> Option<Value> {
     let mut headers = Map::new();
     for (name, value) in custom(message) {
@@ -164,10 +164,10 @@ fn attachments(message: &Message<'_>) -> Vec<Value> {
     files.collect()
 }
 
-/// The envelope recipients not yet named by a header, without duplicates.
+/// The distinct envelope recipients that no header has listed yet.
 struct Envelope<'a> {
     left: Vec<Option<&'a str>>,
-    /// By address in lower case.
+    /// Positions by address in lower case.
     places: HashMap<String, usize>,
 }
 
@@ -184,7 +184,7 @@ impl<'a> Envelope<'a> {
         envelope
     }
 
-    /// Takes the recipients in this header, as written there.
+    /// Takes the recipients that this header lists, as written there.
     fn take(&mut self, header: Option<&Address<'_>>) -> Vec<String> {
         let named = header.into_iter().flat_map(Address::iter);
         let taken = named.filter_map(|one| {

@@ -17,7 +17,7 @@ use crate::{
     types::{AccessToken, ApiKey, TokenClaims},
 };
 
-/// Without sessions, no credential can be refreshed.
+/// An uninhabited type: without sessions, no credential can be refreshed.
 #[cfg(not(feature = "oauth"))]
 #[derive(Clone)]
 pub(crate) enum Token {}
@@ -34,9 +34,9 @@ pub(crate) enum Credentials {
 
 /// The authorization of one attempt.
 pub(crate) struct Authorized {
-    /// The value of `Authorization`.
+    /// The value of the `Authorization` header.
     pub(crate) header: HeaderValue,
-    /// The access token in it, if a 401 should lead to a refresh.
+    /// The header's access token, if a 401 should lead to a refresh.
     pub(crate) token: Option<Token>,
 }
 
@@ -62,7 +62,7 @@ impl Credentials {
         Self::Session(session, String::new())
     }
 
-    /// Binds a session to the origin of the base URL, and gives it the client's transport unless it has one.
+    /// Binds a session to the origin of the base URL, and provides it with the client's transport unless it has its own.
     pub(crate) fn for_client_of(self, base_url: &Url, transport: &Arc<dyn Transport>) -> Self {
         #[cfg(feature = "oauth")]
         if let Self::Session(session, _) = self {
@@ -73,7 +73,8 @@ impl Credentials {
         self
     }
 
-    /// Returns the credential for the next attempt. Waits for a refresh until `deadline` at the latest; the refresh itself continues.
+    /// Returns the credential for the next attempt. Waits for a refresh until `deadline` at the latest; the refresh itself continues in the
+    /// background.
     ///
     /// After the first 401 of a call, `rejected` is the rejected token; the result is then a different token, or an error with the response.
     #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]

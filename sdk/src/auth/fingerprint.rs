@@ -1,11 +1,11 @@
-//! Fingerprints of accounts: which account a credential belongs to, without the credential.
+//! Account fingerprints: they identify the account of a credential without revealing the credential.
 
 use std::fmt::Write as _;
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
-/// Hashes what identifies an account with a salt, so that the result reveals nothing and can't be compared with one from another salt.
+/// Hashes an account's identity with a salt. The result reveals nothing, and results with different salts can't be compared.
 pub(crate) fn of(salt: &[u8], kind: &str, identity: &str) -> String {
     // HMAC accepts keys of any length.
     let Ok(mut hash) = Hmac::<Sha256>::new_from_slice(salt) else { return String::new() };

@@ -14,18 +14,18 @@ use crate::{
     },
 };
 
-/// The longest delay that a token endpoint can request.
+/// The longest delay that a token endpoint can impose.
 const MAX_THROTTLE: Duration = Duration::from_secs(60 * 60);
-/// The largest step by which a synchronized clock is set back.
+/// The largest step by which clock synchronization sets a clock back.
 const MAX_CORRECTION: Duration = Duration::from_secs(60);
 
-/// The version of the record format. A record of a later version is rejected and left unchanged.
+/// The record format version. A record in a later format is rejected and left unchanged.
 const FORMAT: u32 = 1;
 
-/// A login as a [`TokenStore`](super::TokenStore) stores it: its tokens, the origin they are bound to, and the state of the refresh.
+/// A login as stored in a [`TokenStore`](super::TokenStore): its tokens, the origin they are bound to, and the state of its refresh.
 ///
 /// Each refresh creates the next *generation*: the service issues a new refresh token, and the old one must never be sent again
-/// (`docs/specification.md`, Authentication 4). Processes compare generations to find out whether another one has refreshed already.
+/// (`docs/specification.md`, Authentication 4). Processes compare generations to find out whether another process has already refreshed.
 ///
 /// Serializing a record exposes its tokens; `Debug` redacts them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,22 +50,22 @@ pub struct TokenRecord {
     /// The access token; `None` if a refresh returned only a refresh token.
     #[serde(serialize_with = "exposed::access_token")]
     pub access_token: Option<AccessToken>,
-    /// When these tokens were requested. The lifetime is measured from before the request, so that it is never overestimated.
+    /// When these tokens were requested. The lifetime counts from before the request, so that it is never overestimated.
     #[serde(with = "instant")]
     pub obtained_at: SystemTime,
-    /// The same moment according to the server's clock (`Date`), if its response stated it. It is used if the clock that wrote `obtained_at` was ahead.
+    /// The same time by the server's clock (`Date`), if its response stated it. Used if the clock that wrote `obtained_at` was ahead.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "served")]
     pub served_at: Option<SystemTime>,
-    /// The lifetime of the access token, from `obtained_at`. The service's is 900 s.
+    /// The lifetime of the access token, counted from `obtained_at`; 900 s for Resend.
     #[serde(with = "seconds")]
     pub expires_in: Duration,
     /// The only valid refresh token; `None` if the server issued none, so that the login ends with its access token (RFC 6749, 5.1).
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed::refresh_token")]
     pub refresh_token: Option<RefreshToken>,
-    /// A refresh that was started and whose outcome is not recorded.
+    /// A refresh that was started but whose outcome hasn't been recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<RefreshPending>,
-    /// The token endpoint asked the client to wait before the next request.
+    /// Set if the token endpoint asked the client to wait before the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) throttled: Option<Throttled>,
     /// Set when the grant has ended. Its tokens are never sent again.
@@ -84,7 +84,7 @@ pub struct RefreshPending {
     pub attempts: u32,
 }
 
-/// A token endpoint that is overloaded, and its `Retry-After`.
+/// A throttling response of the token endpoint.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Throttled {
     pub(crate) status: u16,
@@ -95,14 +95,14 @@ pub(crate) struct Throttled {
 }
 
 impl Throttled {
-    /// The remaining delay. A clock that was set back proves nothing, and no server's delay is honored for longer than [`MAX_THROTTLE`].
+    /// Returns the remaining delay. A clock that was set back proves nothing, and no server's delay is honored for longer than [`MAX_THROTTLE`].
     pub(crate) fn left(&self, now: SystemTime) -> Option<Duration> {
         let elapsed = now.duration_since(self.since).ok()?;
         self.pause.min(MAX_THROTTLE).checked_sub(elapsed).filter(|left| !left.is_zero())
     }
 }
 
-/// Serializes an optional time.
+/// Serialization of an optional time.
 mod served {
     use std::time::SystemTime;
 
@@ -131,7 +131,7 @@ mod served {
     }
 }
 
-/// The serialized form of tokens in a record, the only place where they are serialized.
+/// Serialization of tokens in a record, the only code that serializes them.
 mod exposed {
     use serde::{Serialize as _, Serializer};
 
@@ -155,7 +155,7 @@ mod exposed {
 }
 
 impl TokenRecord {
-    /// Creates the record of a new login, or of tokens from another source, with generation 1.
+    /// Creates the record of a new login, or of tokens from another source, as generation 1.
     pub fn new(
         origin: impl Into<String>,
         token_endpoint: impl Into<String>,
@@ -199,7 +199,7 @@ impl TokenRecord {
     /// Parses the output of [`to_json`](Self::to_json). Ignores fields that a later version added.
     ///
     /// # Errors
-    /// The bytes are not a record, or are one of a later format. The message names the field, never a token.
+    /// The bytes aren't a record, or are a record in a later format. The message names the field but never contains a token.
     pub fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
         let record: Self = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
             .map_err(|error| {
@@ -209,7 +209,7 @@ impl TokenRecord {
                         "it isn't an object with all fields of a login".to_owned()
                     }
                     Category::Data => format!("`{path}` is invalid"),
-                    // The path can end in a name from the damaged JSON, which can be part of a token.
+                    // The path may end in a name from the damaged JSON, which may be part of a token.
                     _ => format!("its JSON is malformed at line {}, column {}", cause.line(), cause.column()),
                 })
             })?;
@@ -226,8 +226,8 @@ impl TokenRecord {
         self.expires_at_by(clock::wall())
     }
 
-    /// Returns the same for a clock that reads `now`. If it is behind `obtained_at` by more than a correction, it isn't the clock that wrote that
-    /// time, so the server's time is used.
+    /// As above, by a clock that reads `now`. If that is behind `obtained_at` by more than a correction, another clock wrote `obtained_at`, so the
+    /// server's time is used.
     pub(crate) fn expires_at_by(&self, now: SystemTime) -> SystemTime {
         let is_another = self.obtained_at.duration_since(now).is_ok_and(|behind| behind > MAX_CORRECTION);
         let begun = self.served_at.filter(|_| is_another).unwrap_or(self.obtained_at);

@@ -1,4 +1,4 @@
-//! Token storage: the contract of every store, a store in memory, and one in a file.
+//! Token storage: the contract for stores, an in-memory store, and a file store.
 
 mod contract;
 #[cfg(not(target_family = "wasm"))]

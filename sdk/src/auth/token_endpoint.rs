@@ -15,7 +15,7 @@ use super::record::TokenRecord;
 /// An implementation sends at most one request over a new connection, follows no redirect, retries nothing, takes at most 30 s and reads
 /// at most 64 KiB.
 pub(crate) trait TokenEndpoint: Send + Sync {
-    /// Requests `scope`, or that of the grant.
+    /// Requests `scope`, or the grant's scope.
     fn refresh<'a>(
         &'a self,
         record: &'a TokenRecord,
@@ -26,24 +26,24 @@ pub(crate) trait TokenEndpoint: Send + Sync {
     fn revoke<'a>(&'a self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), AuthError>>;
 }
 
-/// The outcome of a refresh. The first question is whether the refresh token was spent.
+/// The outcome of a refresh. The first question is whether the refresh token was used up.
 #[derive(Debug)]
 pub(crate) enum RefreshOutcome {
-    /// 200 with a new refresh token: the old one is spent, whatever else is wrong with the response. To a code, also 200 without one.
+    /// 200 with a new refresh token: the old one is used up, whatever else is wrong with the response. In response to a code, also 200 without one.
     Tokens(Tokens),
     /// 200 with an access token and no new refresh token: the old one remains valid (RFC 6749, section 6).
     Kept { access_token: AccessToken, expires_in: Duration, served_at: Option<SystemTime> },
-    /// Nothing reached the service (name resolution, connection, TLS, proxy): not spent.
+    /// Nothing reached the service (name resolution, connection, TLS, proxy): not used up.
     NotSent(TransportError),
-    /// 429, or 503 with an OAuth error: rejected before any work, not spent.
+    /// 429, or 503 with an OAuth error: rejected before any work, not used up.
     Throttled { status: u16, retry_after: Option<Duration> },
-    /// A client error other than 401 without an OAuth error: another server responded, not spent.
+    /// A client error other than 401 without an OAuth error: another server responded, not used up.
     NotOAuthEndpoint { status: u16, path: String },
-    /// An error that doesn't concern the token (`invalid_request`, `invalid_client`, `unauthorized_client`, `invalid_scope`, other names): not spent.
+    /// An error not about the token (`invalid_request`, `invalid_client`, `unauthorized_client`, `invalid_scope`, other names): not used up.
     Rejected(OAuthError),
     /// `invalid_grant`: this refresh token is no longer valid.
     InvalidGrant(OAuthError),
-    /// The request was sent and it is unknown whether the token was spent: no response, an incomplete one, another 5xx, a 401 without an OAuth
+    /// The request was sent, and it is unknown whether the token was used up: no response, an incomplete one, another 5xx, a 401 without an OAuth
     /// error, a redirect, or a success without any token.
     Unknown { reason: String },
 }
@@ -51,16 +51,16 @@ pub(crate) enum RefreshOutcome {
 /// The usable contents of a token response (`docs/specification.md`, POST /oauth/token).
 #[derive(Clone, Debug)]
 pub(crate) struct Tokens {
-    /// `None` only in the response to a code.
+    /// `None` only in response to a code.
     pub(crate) refresh_token: Option<RefreshToken>,
     /// `None`: missing or unusable (another `token_type`, unreadable).
     pub(crate) access_token: Option<AccessToken>,
-    /// The response's value if it is valid; else 60 s.
+    /// The response's value if it is valid; otherwise 60 s.
     pub(crate) expires_in: Duration,
     /// When they were requested, according to the server's clock.
     pub(crate) served_at: Option<SystemTime>,
     /// `None`: unchanged (RFC 6749, 5.1).
     pub(crate) scope: Option<String>,
-    /// Deviations in the rest of the response, for a warning.
+    /// Deviations in the rest of the response, reported as a warning.
     pub(crate) deviations: Vec<String>,
 }

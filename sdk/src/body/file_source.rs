@@ -1,4 +1,4 @@
-//! Files, as parts of a body.
+//! Files as parts of a body.
 
 use std::{fs::Metadata, io, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -7,7 +7,7 @@ use tokio::{fs::File, io::AsyncReadExt as _};
 
 use super::CHUNK;
 
-/// A file as of the time when it was attached.
+/// A file in its state when it was attached.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileSource {
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct FileSource {
 struct FileVersion {
     len: u64,
     modified: Option<SystemTime>,
-    /// Device and inode: a file that replaces another one can have the same length and modification time.
+    /// Device and inode: a replacement file can have the same length and modification time.
     inode: Option<(u64, u64)>,
 }
 
@@ -91,7 +91,7 @@ impl OpenFile {
             return Err(if shrunk { self.source.changed() } else { self.source.named(&error) });
         }
         self.left -= wanted as u64;
-        // Checked before the last chunk is sent: the service can't mistake an incomplete body for a complete one.
+        // Checked before the last chunk is sent, so that the service can't mistake an incomplete body for a complete one.
         if self.left == 0 {
             let now = self.file.metadata().await.map_err(|error| self.source.named(&error))?;
             if FileVersion::of(&now) != self.source.version {

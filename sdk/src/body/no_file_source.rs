@@ -1,4 +1,4 @@
-//! Files in WebAssembly: there are none.
+//! Files in WebAssembly, where none exist.
 
 use std::{io, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Streams of a known length, as parts of a body.
+//! Streams of known length as parts of a body.
 
 use std::{fmt, io, pin::Pin};
 
@@ -37,7 +37,7 @@ impl fmt::Debug for StreamSource {
     }
 }
 
-/// The content is only known once it is read, so no other stream is equal.
+/// The content is only known once it has been read, so no other stream is equal.
 impl PartialEq for StreamSource {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
@@ -52,7 +52,7 @@ pub(super) struct OpenStream {
 }
 
 impl OpenStream {
-    /// Returns the next piece, of at most `most` bytes: a multiple of `unit`, except for the last.
+    /// Returns the next piece, of at most `most` bytes. Its length is a multiple of `unit`, except for the last piece.
     pub(super) async fn next(&mut self, unit: usize, most: usize) -> io::Result<Option<Bytes>> {
         let mut ended = false;
         while self.unsent.len() < unit && !ended {
@@ -67,7 +67,8 @@ impl OpenStream {
         Ok((!piece.is_empty()).then_some(piece))
     }
 
-    /// Receives the next bytes. The stream must yield as many as promised: the service can't mistake an incomplete body for a complete one.
+    /// Receives the next bytes. The stream must yield exactly the stated length, so that the service can't mistake an incomplete body for a complete
+    /// one.
     async fn received(&mut self) -> io::Result<Option<Bytes>> {
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
         let Some(bytes) = self.stream.next().await.transpose()? else {

@@ -1,7 +1,7 @@
-//! The gate for every request: the client's recipient guard.
+//! The gate that every request passes: the client's recipient guard.
 //!
-//! Only an [`Admitted`] operation can be executed, and only this module creates one. It inspects the method, path and body as they will be
-//! sent, no matter how the request was built, and rejects what it doesn't know: a new operation that sends is rejected until [`reach`] lists it.
+//! Only an [`Admitted`] operation can be executed, and only this module creates one. It inspects the method, path and body exactly as they will be
+//! sent, regardless of how the request was built, and rejects unknown operations: a new operation that sends is rejected until [`reach`] lists it.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ impl Admitted {
 /// Executes a `GET`.
 pub(crate) type Read<'a> = dyn Fn(Operation) -> BoxFuture<'static, Result<Value>> + Send + Sync + 'a;
 
-/// Admits an operation, or fails before anything of it is sent.
+/// Admits an operation, or fails before any of it is sent.
 pub(crate) async fn admit(
     guard: &RecipientGuard,
     mut operation: Box<Operation>,
@@ -44,7 +44,7 @@ pub(crate) async fn admit(
     Ok(Admitted(operation))
 }
 
-/// Checks and redirects the recipients in an operation's body. Returns which other recipients the service would determine.
+/// Checks and redirects the recipients in an operation's body. Returns which other recipients the service would look up.
 pub(crate) fn screen(guard: &RecipientGuard, operation: &mut Operation) -> Result<Option<Stored>> {
     operation.ready()?;
     let reads = [Method::GET, Method::HEAD].contains(&operation.method) && operation.body.is_empty();
@@ -97,35 +97,35 @@ enum Reach {
     Email(Redirect),
     /// The recipients of each email in its body.
     Batch,
-    /// The recipients in its body, and others that the service determines.
+    /// The recipients in its body, and others that the service looks up.
     Stored(Stored),
 }
 
-/// Whether the guard can redirect an email by its body.
+/// Whether the guard can redirect an email by changing its body.
 enum Redirect {
     Possible,
     Impossible,
 }
 
-/// Where the service gets recipients from. The paths are for a `GET`.
+/// The source from which the service gets recipients. The paths are for a `GET`.
 pub(crate) enum Stored {
     /// An email or a draft, by its path.
     Email(String),
-    /// A draft, which replies to the sender of another email if it has no recipients; the path of its inbox, and its own path.
+    /// A draft, which replies to the sender of another email if it has no recipients: its inbox's path and its own path.
     Draft { inbox: String, draft: String },
-    /// The sender and the recipients of the email that is replied to.
+    /// The sender and the recipients of the email that is being replied to.
     Reply(String),
-    /// The contacts of a segment in the body, if the broadcast is sent.
+    /// The contacts of the segment in the body, if the broadcast is sent.
     NewBroadcast,
     /// The contacts of the broadcast's segment.
     Broadcast(String),
-    /// The same if the broadcast is scheduled.
+    /// As above, if the broadcast is scheduled.
     BroadcastUpdate(String),
     /// The contact of an event.
     Contact,
 }
 
-/// The recipients of an operation; `None` if it is unknown.
+/// Returns the recipients of an operation; `None` if it is unknown.
 #[expect(clippy::match_same_arms, reason = "each group of operations states why")]
 fn reach(operation: &Operation) -> Option<Reach> {
     let path = operation.path.strip_suffix('/').unwrap_or(&operation.path);
@@ -133,7 +133,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
     let decoded: Vec<_> =
         encoded.iter().map(|one| percent_decode_str(one).decode_utf8().ok()).collect::<Option<_>>()?;
     let segments: Vec<&str> = decoded.iter().map(Cow::as_ref).collect();
-    // A proxy that decodes the path could see a different one.
+    // A proxy that decodes the path might see a different one.
     if segments.iter().any(|segment| segment.split(['/', '\\']).any(|part| matches!(part, "." | ".."))) {
         return None;
     }
@@ -165,7 +165,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
         // Automations can send to the contact.
         ("POST", ["events", "send"]) => Reach::Stored(Stored::Contact),
         ("POST", ["events"]) | ("PATCH" | "DELETE", ["events", _]) => Reach::NoRecipient,
-        // A run of an automation sends to the contact's current address.
+        // An automation run sends to the contact's current address.
         ("PATCH", ["contacts", _] | ["audiences", _, "contacts", _]) => Reach::Email(Redirect::Impossible),
         // The sandbox's own operations: a release sends a captured email to real recipients.
         ("POST", ["_", "messages" | "received", _, "release"]) => Reach::Email(Redirect::Impossible),
@@ -185,7 +185,7 @@ fn reach(operation: &Operation) -> Option<Reach> {
     })
 }
 
-/// Reads a JSON body without the content of its attachments.
+/// Reads a JSON body without its attachments' content.
 fn read<T: for<'de> Deserialize<'de> + Default>(body: &Body) -> Result<T> {
     if body.is_empty() {
         return Ok(T::default());
@@ -204,7 +204,7 @@ fn edit(body: &mut Body, change: impl FnOnce(&mut Value)) -> Result<()> {
     Ok(())
 }
 
-/// The fields of a broadcast that decide its recipients and its time.
+/// The fields of a broadcast that determine its recipients and time.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct BroadcastFields {
@@ -232,7 +232,7 @@ struct StoredFields {
     email: Value,
 }
 
-/// Reads and checks the recipients that the service would determine.
+/// Reads and checks the recipients that the service would look up.
 struct Lookup<'a> {
     guard: &'a RecipientGuard,
     read: &'a Read<'a>,
@@ -299,7 +299,7 @@ impl Lookup<'_> {
         self.field("/bcc", &email.bcc);
     }
 
-    /// A reply goes to the sender of a received email, and to the recipients of a sent one.
+    /// A reply goes to the sender of a received email, or to the recipients of a sent one.
     async fn reply(&mut self, path: String, to_all: bool) -> Result<()> {
         let email: StoredFields = self.get(path).await?;
         if email.direction != "inbound" {
@@ -336,7 +336,7 @@ impl Lookup<'_> {
         Ok(())
     }
 
-    /// Checks the contacts of a segment, page by page, until there are as many problems as an error lists.
+    /// Checks the contacts of a segment page by page, up to the number of problems that an error lists.
     async fn contacts(&mut self, segment: &str) -> Result<()> {
         #[derive(Deserialize)]
         struct Page {
@@ -351,7 +351,7 @@ impl Lookup<'_> {
         let mut next = path.clone();
         while self.problems.len() < limits::PROBLEMS_LISTED {
             let page: Page = self.get(next.clone()).await?;
-            // An empty page ends the list, whatever `has_more` says: no contact may be overlooked.
+            // An empty page ends the list, whatever `has_more` says. No contact may be overlooked.
             let Some(last) = page.data.last() else { break };
             if next.ends_with(&format!("&after={}", last.id)) {
                 self.reject("the recipient guard can't read the segment: its pages repeat");
@@ -373,7 +373,7 @@ impl Lookup<'_> {
         self.problems.push(Problem::new("", "recipient", rule));
     }
 
-    /// Reads a record. A failure of the service means that the operation is rejected, whose outcome isn't that of the read.
+    /// Reads a record. If the service fails, the operation is rejected; its outcome isn't the read's.
     async fn get<T: for<'de> Deserialize<'de>>(&self, path: String) -> Result<T> {
         let mut read = Operation::raw(Method::GET, path);
         read.timeout = self.operation.timeout;

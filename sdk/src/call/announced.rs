@@ -13,10 +13,10 @@ const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// The longest window, in seconds, that sets a rate. The limit of a longer one is a quota, which may be used in bursts.
+/// The longest window, in seconds, that determines a rate. A limit with a longer window is a quota, which may be used in bursts.
 const MAX_WINDOW: u32 = 60;
 
-/// A rate limit as the service announces it in its response headers: a number of requests per window.
+/// A rate limit announced in the response headers: a number of requests per window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AnnouncedLimit {
     requests: u32,
@@ -24,8 +24,8 @@ pub(super) struct AnnouncedLimit {
 }
 
 impl AnnouncedLimit {
-    /// Returns the slowest limit in `ratelimit-policy` or, without a readable one, the limit per second in `ratelimit-limit`. Limits of windows
-    /// longer than 60 s are quotas, and are ignored.
+    /// Returns the slowest limit in `ratelimit-policy` or, without a readable policy, the limit per second in `ratelimit-limit`. Limits with windows
+    /// longer than 60 s are quotas and are ignored.
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut limits = headers
             .get_all(POLICY)
@@ -43,7 +43,7 @@ impl AnnouncedLimit {
             .min_by(|one, other| one.per_second().total_cmp(&other.per_second()))
     }
 
-    /// Returns the time until the window is reset, if it is used up (`ratelimit-remaining` is 0).
+    /// Returns the time until the window resets, if it is used up (`ratelimit-remaining` is 0).
     pub(super) fn reset_if_exhausted(headers: &HeaderMap) -> Option<Duration> {
         let exhausted = number(headers, REMAINING) == Some(0);
         exhausted.then(|| number(headers, RESET)).flatten().map(|seconds| Duration::from_secs(seconds.into()))

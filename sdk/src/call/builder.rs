@@ -46,13 +46,14 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Nothing is sent before the `.await`. Dropping the running future cancels the call, but not what the service has already accepted: whether
-/// it was executed is unknown. Another send with the same input has another key, so it could send twice. A clone of the call has the same key, so
-/// awaiting it within 24 hours can't; nor can a send of a later process that sets the key that [`key`](Self::key) returned.
+/// Nothing is sent before the `.await`. Dropping the running future cancels the call, but can't undo anything that the service has already accepted:
+/// whether the call was executed is then unknown. Another send with the same input uses another key, so the email could be sent twice. To retry
+/// safely within 24 hours, await a clone of the call, which has the same key, or send again in a later process with the key that [`key`](Self::key)
+/// returned.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
     core: Arc<Core>,
-    /// Boxed, since a call is moved by each of its options.
+    /// Boxed, since setting an option moves the call.
     operation: Box<Operation>,
     decode: Decode<T>,
 }
@@ -82,13 +83,13 @@ impl<T> Call<T> {
         self
     }
 
-    /// Returns the idempotency key that all attempts carry, random or set by [`idempotency_key`](Self::idempotency_key); `None` if the service
-    /// honors no key for this operation. Stored before the `.await`, it makes a send repeatable after a crash.
+    /// Returns the idempotency key of all attempts, random or set by [`idempotency_key`](Self::idempotency_key); `None` if the service doesn't honor
+    /// keys for this operation. If stored before the `.await`, the key makes a send repeatable after a crash.
     pub fn key(&self) -> Option<&IdempotencyKey> {
         self.operation.key.as_ref().filter(|_| self.operation.is_keyed())
     }
 
-    /// Sets the timeout of the whole call, including all attempts and retry delays.
+    /// Sets the timeout for the whole call, including all attempts and retry delays.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.operation.timeout = Some(limit);
         self
@@ -117,7 +118,7 @@ impl<T> Call<T> {
             (Err(_), _) => {
                 self.fault(Problem::new("", "header", "a header must have a valid HTTP name").found(name));
             }
-            // A value can be a credential, so the problem doesn't repeat it.
+            // A value can be a credential, so the problem doesn't quote it.
             (Ok(name), Err(_)) => {
                 let rule = "a header value must contain only visible ASCII characters";
                 self.fault(Problem::new("", "header", rule).found(format_args!("in {name}")));
@@ -126,7 +127,7 @@ impl<T> Call<T> {
         self
     }
 
-    /// Skips validation: sends the input even if it breaks a rule that this version knows. The service may have changed a limit.
+    /// Skips validation: sends the input even if it breaks a rule known to this version. The service may have changed a limit.
     pub fn unchecked(mut self) -> Self {
         self.operation.problems = None;
         self
@@ -144,10 +145,10 @@ impl<T> Call<T> {
         self
     }
 
-    /// Builds the request without sending it. The preview leaves out the credential.
+    /// Builds the request without sending it. The preview omits the credential.
     ///
     /// # Errors
-    /// Those of the call that are detected before anything is sent. Recipients that the service determines aren't read.
+    /// The errors of the call that are detected before anything is sent. Recipients that the service looks up aren't read.
     pub fn preview(mut self) -> Result<Preview> {
         screen(&self.core.recipients, &mut self.operation)?;
         let operation = *self.operation;
@@ -173,7 +174,7 @@ impl<T: DeserializeOwned> Call<T> {
         Call { core: self.core, operation: self.operation, decode: decode_with_response::<T> }
     }
 
-    /// Returns the response without the decoded value, to pass its body on. The body is still decoded: one of another shape is an error.
+    /// Returns the response without the decoded value, for passing on its body. The body is still decoded: an unexpected format is an error.
     pub fn response(self) -> Call<WithResponse<()>> {
         Call { core: self.core, operation: self.operation, decode: decode_response::<T> }
     }
@@ -192,9 +193,9 @@ impl Call<Bytes> {
     }
 }
 
-/// Parts of the request and the response that the operation's method doesn't set, such as a parameter that this version doesn't know.
+/// Parts of the request and the response beyond the operation's own methods, such as parameters that this version doesn't know.
 impl<T> Call<T> {
-    /// Adds a query parameter to those of the call. Name and value are percent-encoded.
+    /// Adds a query parameter to the call. Name and value are percent-encoded.
     pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.reject_download();
         self.operation.query.push((Cow::Owned(name.into()), value.into()));
@@ -206,16 +207,16 @@ impl<T> Call<T> {
         Call { core: self.core, operation: self.operation, decode: |answer| Ok(answer.into_body()) }
     }
 
-    /// Sets a request body with the given media type. It replaces the body of the call, as [`json`](Self::json) does.
+    /// Sets a request body with the given media type. Like [`json`](Self::json), it replaces the call's body.
     pub fn body(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.replace_body();
         *self.operation = self.operation.with_body(Body::from(bytes.into()));
         self.header(header::CONTENT_TYPE, content_type)
     }
 
-    /// Sets a JSON request body. It replaces the input of the call with its attachments, and isn't validated.
+    /// Sets a JSON request body. It replaces the call's input, including attachments, and isn't validated.
     ///
-    /// So a field that this version doesn't know can be added to the serialized input:
+    /// This makes it possible to add a field that this version doesn't know to the serialized input:
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, email: &idempost::Email) -> Result<(), Box<dyn std::error::Error>> {
@@ -231,14 +232,14 @@ impl<T> Call<T> {
         self
     }
 
-    /// Discards what was derived from the input: its problems, and the number of IDs in the response.
+    /// Discards data derived from the input: its problems, and the expected number of IDs in the response.
     fn replace_body(&mut self) {
         self.reject_download();
         self.operation.problems = None;
         self.operation.ids = None;
     }
 
-    /// The URL of a download is signed, and its host can be another one.
+    /// Rejects downloads: their URLs are signed, and may have another host.
     fn reject_download(&mut self) {
         if self.operation.external_url.is_some() {
             self.fault(Problem::new("", "url", "a download must not have a query or a body of its own"));
@@ -254,7 +255,7 @@ impl<T> Call<T> {
         self
     }
 
-    /// Sets a validated JSON body, replacing the present one.
+    /// Sets a validated JSON body, replacing the current one.
     pub(crate) fn with_input(mut self, input: &(impl Serialize + Validate)) -> Self {
         *self.operation = self.operation.validated(input).with_json(input);
         self
@@ -271,7 +272,7 @@ impl<T> Call<T> {
     }
 }
 
-/// A clone is the same call: it has the same idempotency key.
+/// A clone represents the same call: it has the same idempotency key.
 impl<T> Clone for Call<T> {
     fn clone(&self) -> Self {
         Self { core: Arc::clone(&self.core), operation: self.operation.clone(), decode: self.decode }

@@ -1,23 +1,23 @@
-//! The outcome of a failed attempt: the one table that classifies results.
+//! The outcome of a failed attempt: the single table that classifies results.
 //!
 //! | what happened | result | transient |
 //! |---|---|---|
 //! | no connection, timeout while connecting | not sent | yes |
 //! | TLS not trusted, a malformed proxy setting, a proxy that refuses the connection, a file that can't be read | not sent | no |
 //! | connection lost or timeout before the response head | unknown | yes |
-//! | 2xx with an unreadable body that is visibly the API's: JSON with an ID, or JSON that was cut off | accepted | if the response can be fetched again |
+//! | 2xx with an unreadable body that clearly comes from the API: JSON with an ID, or truncated JSON | accepted | if the response can be fetched again |
 //! | 2xx with another unreadable body: a page, no body, other JSON | unknown | the same |
 //! | 429, except for an exhausted quota; 421; 425; 409 `resource_locked` | rejected | yes |
 //! | 409 `concurrent_idempotent_requests`: the same send is in flight | unknown | yes |
 //! | 408 and 5xx, except as below | unknown | yes |
 //! | 501, 505, 511 | rejected | no |
-//! | 303, 1xx, and values that are no HTTP status | unknown | no |
+//! | 303, 1xx, and values that aren't HTTP statuses | unknown | no |
 //! | all other statuses | rejected | no |
 //!
-//! Error names count only in a 4xx other than 408 ([`ApiError::kind`]): what a proxy or a failing service puts into a 5xx says nothing about
-//! the request.
+//! Error names count only in a 4xx other than 408 ([`ApiError::kind`]): the content that a proxy or a failing service puts into a 5xx says nothing
+//! about the request.
 //!
-//! A read never has an unknown outcome: where the table says so, its result is not sent (no response) or rejected (a response).
+//! A read never has an unknown outcome: instead, its result is "not sent" (without a response) or "rejected" (with a response).
 
 use crate::{
     error::{ApiError, ApiErrorKind, DecodeCause, DecodeError, is_json},
@@ -57,7 +57,7 @@ pub(crate) fn error_response(error: &ApiError, read_only: bool) -> AttemptResult
     }
 }
 
-/// Classifies a 2xx whose body can't be read. `keyed`: whether its operation has an idempotency key, under which the response can be fetched again.
+/// Classifies a 2xx with an unreadable body. `keyed`: whether the operation has an idempotency key, with which the response can be fetched again.
 pub(crate) fn unreadable(error: &DecodeError, body: &[u8], keyed: bool, read_only: bool) -> AttemptResult {
     let is_json = is_json(&error.headers);
     let (is_api, complete_later) = match &error.source {
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// A record of which no body below has all fields.
+    /// A record that none of the bodies below contains completely.
     #[derive(Debug, serde::Deserialize)]
     #[expect(dead_code, reason = "only decoding it matters")]
     struct Record {

@@ -1,4 +1,4 @@
-//! The state that all clones of a client share.
+//! The state shared by all clones of a client.
 
 use std::{sync::Arc, time::Duration};
 

@@ -35,13 +35,13 @@ fn undecoded(response: http::Response<Bytes>, path: String, error: serde_json::E
     Box::new(DecodeError::new(head, &body, path, DecodeCause::Json(error)))
 }
 
-/// The fields of which every response of the API to a change has at least one.
+/// The fields of the API's responses to a change; every such response has at least one of them.
 const RESPONSE_FIELDS: [&str; 7] = ["id", "object", "data", "event", "contact", "contact_id", "segment_id"];
-/// Those of a response to a send.
+/// The fields of a response to a send.
 const SENT_FIELDS: [&str; 2] = ["id", "data"];
 
-/// Checks that the response to a change is the API's: that of a proxy or another service must not count as a success, even if every field of
-/// the record is optional.
+/// Checks that the response to a change comes from the API: a response from a proxy or another service must not count as a success, even if every
+/// field of the record is optional.
 pub(crate) fn recognized(
     response: http::Response<Bytes>,
     keyed: bool,
@@ -90,18 +90,18 @@ impl<'de> Visitor<'de> for HasField<'_> {
 #[derive(Deserialize)]
 struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// What an unreadable body shows of its author.
+/// The author of an unreadable body, as far as it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Author {
-    /// Nothing says that the API wrote it.
+    /// Nothing indicates that the API wrote it.
     Unknown,
     /// A JSON object with a field of the API's responses.
     Likely,
-    /// A JSON object with the ID of a record, or a list of such objects: visibly the API's.
+    /// A JSON object with a record's ID, or a list of such objects: clearly the API's.
     Api,
 }
 
-/// Returns what the body shows, which may have anything after its JSON.
+/// Returns the author of a body, which may contain anything after its JSON.
 pub(crate) fn author(body: &[u8]) -> Author {
     let mut documents = serde_json::Deserializer::from_slice(body).into_iter::<Value>();
     let Some(Ok(Value::Object(fields))) = documents.next() else { return Author::Unknown };
@@ -119,7 +119,7 @@ pub(crate) fn author(body: &[u8]) -> Author {
     }
 }
 
-/// Checks that the response has as many IDs as emails were sent; otherwise they can't be matched.
+/// Checks that the response contains as many IDs as emails were sent; otherwise they can't be matched.
 pub(crate) fn count_ids(
     response: http::Response<Bytes>,
     ids: usize,
@@ -138,13 +138,13 @@ pub(crate) fn count_ids(
     }
 }
 
-/// A value together with the response that it was decoded from.
+/// A value together with the response from which it was decoded.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct WithResponse<T> {
     /// The value.
     pub value: T,
-    /// The status, any of 2xx.
+    /// The status, always 2xx.
     pub status: StatusCode,
     /// All response headers.
     pub headers: HeaderMap,
@@ -156,15 +156,15 @@ pub struct WithResponse<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuotaUsed {
-    /// In the current day (UTC); `None` if the account has no daily quota.
+    /// The usage in the current day (UTC); `None` if the account has no daily quota.
     pub daily: Option<u64>,
-    /// In the current month.
+    /// The usage in the current month.
     pub monthly: Option<u64>,
 }
 
 impl<T> WithResponse<T> {
-    /// Returns the usage of the sending quotas, including this request. Only responses to sends announce it, in the headers
-    /// `x-resend-daily-quota` and `x-resend-monthly-quota`; [`Client::usage`](crate::Client::usage) has the limits as well.
+    /// Returns the usage of the sending quotas, including this request. Only responses to sends contain it, in the headers `x-resend-daily-quota` and
+    /// `x-resend-monthly-quota`; [`Client::usage`](crate::Client::usage) also returns the limits.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
@@ -178,8 +178,8 @@ impl<T> WithResponse<T> {
         QuotaUsed { daily: number("x-resend-daily-quota"), monthly: number("x-resend-monthly-quota") }
     }
 
-    /// Returns whether the service had handled a request with the same idempotency key before, and repeated its response: nothing was sent again.
-    /// The service announces it in the header `idempotent-replayed`, on which the specification is silent.
+    /// Returns whether the service had already handled a request with the same idempotency key and repeated its response, so that nothing was sent
+    /// again. The service reports this in the header `idempotent-replayed`, which the specification doesn't mention.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {

@@ -16,11 +16,11 @@ use crate::{
 };
 
 impl Call<Bytes> {
-    /// Writes the body to `writer` while it arrives, flushes the writer, and returns the body's size in bytes. Memory use doesn't depend on the size, and
-    /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) doesn't apply.
+    /// Writes the body to `writer` as it arrives, flushes the writer, and returns the body's size in bytes. Memory use doesn't depend on the size,
+    /// and [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) doesn't apply.
     ///
-    /// A broken connection is resumed where it stopped, as often as the retry policy allows, if the server supports ranges and identifies the
-    /// content (`ETag` or `Last-Modified`). The download has no default timeout as a whole, only
+    /// After a broken connection, the download resumes where it stopped, as often as the retry policy allows, if the server supports ranges and
+    /// identifies the content (`ETag` or `Last-Modified`). By default, the download has no overall timeout, only
     /// [`ClientBuilder::idle_timeout`](crate::ClientBuilder::idle_timeout).
     ///
     /// ```no_run
@@ -91,8 +91,8 @@ async fn copy<W: AsyncWrite + Unpin + Send>(
     }
 }
 
-/// Returns the validator that identifies the content over several ranges, if the server supports them: a strong `ETag`, or `Last-Modified`
-/// (RFC 9110, 13.1.5).
+/// Returns the validator that identifies the content across ranges, if the server supports them: a strong `ETag`, or `Last-Modified` (RFC 9110,
+/// 13.1.5).
 fn range_validator(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(header::ACCEPT_RANGES).filter(|ranges| *ranges == "bytes")?;
     let etag = headers.get(header::ETAG).filter(|etag| !etag.as_bytes().starts_with(b"W/"));

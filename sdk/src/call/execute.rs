@@ -1,8 +1,8 @@
 //! The execution of a call: admit, authorize, wait for the rate limiter, send, classify, delay, retry, decode.
 //!
-//! [`classify`] and [`CallState`] alone decide what an attempt means. An access token can expire in flight, so a 401 triggers one token refresh
-//! (shared by all calls that received one) and one more attempt with the same bytes and the same key, if the policy allows another attempt:
-//! the service did not act on an unauthorized request.
+//! Only [`classify`] and [`CallState`] interpret the result of an attempt. An access token can expire in flight, so a 401 triggers one token refresh
+//! (shared by all calls that received one) and, if the policy allows another attempt, one more attempt with the same bytes and the same key: the
+//! service did not act on an unauthorized request.
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -37,11 +37,11 @@ use crate::{
     },
 };
 
-/// The default timeout of a call without a body; the body's size adds to it.
+/// The default timeout of a call without a body; the size of the body adds to it.
 const BASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The slowest upload that a default timeout allows for.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
-/// The maximum number of bytes kept of an error response.
+/// The maximum number of bytes read from an error response.
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 
 /// A running call.
@@ -60,14 +60,14 @@ pub(crate) fn run<T: Send + 'static>(
         execute(&core, operation, &mut accept).await?;
         Ok(value.expect("an accepted response has a value"))
     };
-    // Boxed here, since moving a future into another one copies it whole.
+    // Boxed here, since moving a future into another one copies it entirely.
     if span.is_disabled() { Box::pin(work) } else { Box::pin(work.instrument(span)) }
 }
 
-/// Decodes a complete successful response, and keeps its value.
+/// Decodes a complete successful response and stores its value.
 type Accept<'a> = &'a mut (dyn FnMut(http::Response<Bytes>) -> Result<(), Box<DecodeError>> + Send);
 
-/// Executes `operation` until a response is accepted. All types of values share this code.
+/// Executes `operation` until a response is accepted. All value types share this code.
 async fn execute(core: &Arc<Core>, operation: Box<Operation>, accept: Accept<'_>) -> Result<()> {
     let mut call = Execution::new(core, admitted(core, operation).await?);
     loop {
@@ -82,7 +82,7 @@ async fn execute(core: &Arc<Core>, operation: Box<Operation>, accept: Accept<'_>
     }
 }
 
-/// Executes `operation` and returns the response once the service has accepted; its body is still to be read.
+/// Executes `operation` and returns the response once the service has accepted it; the body hasn't been read yet.
 pub(crate) async fn open(
     core: &Arc<Core>,
     operation: Box<Operation>,
@@ -110,9 +110,9 @@ async fn admitted(core: &Arc<Core>, operation: Box<Operation>) -> Result<Admitte
 
 /// Returns the request headers without the credential.
 pub(crate) fn headers(core: &Core, operation: &Operation) -> HeaderMap {
-    // Leaves room for the headers that the transport adds: growing the map would rehash all of them.
+    // Leaves room for the headers that the transport adds: growing the map would rehash all headers.
     let mut headers = HeaderMap::with_capacity(core.headers.len() + operation.headers.len() + 8);
-    // A default header can hold another credential, so none is sent to an external URL.
+    // A default header can contain another credential, so none is sent to an external URL.
     let own = core
         .headers
         .iter()
@@ -144,7 +144,7 @@ pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
 
 /// An attempt that failed.
 struct Failure {
-    /// `None` if the execution holds the error: an accepted response that could not be read.
+    /// `None` if the execution holds the error: an accepted response that couldn't be read.
     error: Option<Error>,
     /// The cause of a retry, if one is safe and worthwhile.
     retry: Option<Cause>,
@@ -173,20 +173,20 @@ struct Execution<'a> {
     deadline: Option<Instant>,
     read_only: bool,
     state: CallState,
-    /// The access token that the service rejected, until the next one is requested.
+    /// The access token that the service rejected, until the next one has been requested.
     rejected: Option<Rejected>,
-    /// Whether a 401 has already led to another token.
+    /// Whether a 401 has already led to a new token.
     reauthorized: bool,
-    /// The error of an accepted response that could not be read.
+    /// The error of an accepted response that couldn't be read.
     unread: Option<Error>,
-    /// When the last attempt was sent, in the limiter's time.
+    /// When the last attempt was sent, on the limiter's clock.
     sent_at: Duration,
-    /// Whether a complete response could not be decoded.
+    /// Whether a complete response couldn't be decoded.
     undecodable: bool,
     trace: Trace,
     /// The error of the previous attempt.
     last_error: Option<Error>,
-    /// What this call's retries have cost the client's budget; `None` if it doesn't cover another one.
+    /// The cost of this call's retries, withdrawn from the client's budget; `None` if the budget doesn't cover another retry.
     withdrawn: Option<i64>,
 }
 
@@ -221,7 +221,7 @@ impl<'a> Execution<'a> {
     /// Sends one request, and returns the response if the service accepted.
     async fn attempt(&mut self) -> Result<http::Response<ResponseBody>, Failure> {
         let (credential, token) = self.authorize().await?;
-        // Held until the response is classified. A permit that is dropped before sending passes its slot to the next call.
+        // Held until the response is classified. Dropping a permit before sending passes its slot to the next call.
         let mut permit = self.wait_for_turn().await?;
         self.state.attempts += 1;
         self.sent_at = permit.sent();
@@ -247,7 +247,7 @@ impl<'a> Execution<'a> {
         let body = body.collect(MAX_ERROR_BYTES.min(self.core.response_limit), end).await;
         let error = ApiError::from_response(head, body.bytes);
         Err(match token {
-            // Another token has the same permissions.
+            // A new token would have the same permissions.
             Some(token)
                 if error.status == StatusCode::UNAUTHORIZED && error.kind() != ApiErrorKind::Permission =>
             {
@@ -257,7 +257,7 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Waits for a slot of the client's rate limiter, unless it comes only after the deadline.
+    /// Waits for a slot of the client's rate limiter, unless the slot comes after the deadline.
     async fn wait_for_turn(&mut self) -> Result<Permit<'a>, Failure> {
         #[cfg(feature = "otel")]
         self.trace.recorder.queue();
@@ -269,7 +269,7 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Returns the credential for the next attempt, and its access token if that can be refreshed.
+    /// Returns the credential for the next attempt, and its access token if it can be refreshed.
     async fn authorize(&mut self) -> Result<(Option<HeaderValue>, Option<Token>), Failure> {
         if self.operation.external_url.is_some() {
             return Ok((None, None));
@@ -281,7 +281,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The error of a call that gets no credential. The outcome of earlier attempts still counts.
+    /// Returns the error of a call without a credential. The outcome of earlier attempts still counts.
     fn unauthorized(&self, error: Error) -> Error {
         if self.state.outcome() != Outcome::Unknown {
             return error;
@@ -290,10 +290,10 @@ impl<'a> Execution<'a> {
         Error::OutcomeUnknown(Box::new(TransportFailure::new(cause, self.state.summary())))
     }
 
-    /// Handles a 401 to an access token: the first of a call leads to another token, the second is final.
+    /// Handles a 401 in response to an access token: the first in a call leads to a new token, the second is final.
     fn token_rejected(&mut self, token: Token, error: ApiError) -> Failure {
         self.learn(&error.headers, RateVerdict::Unrelated);
-        // The session resolves it, before the next attempt.
+        // The session resolves it before the next attempt.
         self.state.record(AttemptResult::Rejected { transient: !self.reauthorized });
         let rejected = Rejected { token, response: error.after(self.state.summary()) };
         if self.reauthorized {
@@ -314,7 +314,7 @@ impl<'a> Execution<'a> {
         Failure::new(self.without_response(error), again.then_some(cause))
     }
 
-    /// The error of a call whose last attempt has no complete response.
+    /// Returns the error of a call whose last attempt has no complete response.
     fn without_response(&self, error: TransportError) -> Error {
         match self.state.outcome() {
             Outcome::Unknown => {
@@ -370,7 +370,7 @@ impl<'a> Execution<'a> {
         };
         self.trace.undecodable();
         // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once:
-        // a login or maintenance page stays for a while.
+        // a login or maintenance page won't disappear soon.
         let incomplete = matches!(error.source, DecodeCause::Incomplete(_));
         let result = classify::unreadable(&error, &body, self.operation.is_keyed(), self.read_only);
         let again = self.state.record(result) && (incomplete || !self.undecodable);
@@ -384,10 +384,10 @@ impl<'a> Execution<'a> {
         Err(Failure::new(Error::Decode(error.after(self.state.summary())), retry))
     }
 
-    /// Checks a complete response to a change, before it is decoded.
+    /// Checks a complete response to a change before it is decoded.
     fn check(&self, response: http::Response<Bytes>) -> Result<http::Response<Bytes>, Box<DecodeError>> {
         let keyed = self.operation.is_keyed();
-        // The response to any other request of the caller's own may have any shape.
+        // The response to any other request built by the caller may have any format.
         let has_record = keyed || !self.operation.is_raw();
         let response = if self.read_only || !has_record { response } else { recognized(response, keyed)? };
         match self.operation.ids {
@@ -396,14 +396,14 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Delays the next attempt if policy, budget and deadline allow one; otherwise returns the error.
+    /// Waits before the next attempt if policy, budget and deadline allow one; otherwise returns the error.
     async fn delay_after(&mut self, failure: Failure) -> Result<()> {
         self.trace.end_attempt();
         let attempts = self.state.attempts;
         let Failure { error, retry } = failure;
         let delay = retry.as_ref().and_then(|cause| self.delay(cause, error.as_ref()));
         let (Some(cause), Some(delay)) = (retry, delay) else {
-            // The caller has to learn that the service accepted, whatever the result of a later attempt.
+            // The caller has to learn that the service accepted the request, whatever the result of a later attempt.
             let Some(mut error) = self.unread().or(error) else { return Ok(()) };
             if self.withdrawn.is_none() {
                 error.exhaust_budget();
@@ -424,7 +424,7 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Returns the error of the accepted response that could not be read, with the attempts since.
+    /// Returns the error of the accepted response that couldn't be read, counting the attempts since.
     fn unread(&mut self) -> Option<Error> {
         match self.unread.take()? {
             Error::Decode(error) => Some(Error::Decode(error.after(self.state.summary()))),
@@ -456,7 +456,7 @@ impl<'a> Execution<'a> {
         cost.map(|_| delay)
     }
 
-    /// Gives the call's retries back to the budget: the service has accepted, which a status alone doesn't show.
+    /// Returns the call's retries to the budget: the service has accepted the request, which the status alone doesn't show.
     fn refund_retries(&mut self) {
         self.core.budget.succeeded(self.withdrawn.replace(0).unwrap_or(0));
     }
@@ -489,7 +489,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Feeds rate limit headers to the client's limiter. Responses from other servers don't count.
+    /// Passes rate limit headers to the client's limiter. Responses from other servers don't count.
     fn learn(&self, headers: &HeaderMap, verdict: RateVerdict) {
         if self.operation.external_url.is_none() {
             self.core.limiter.learn(self.sent_at, headers, verdict);

@@ -1,12 +1,11 @@
-//! The client's rate limiter: a FIFO queue before the client's [rate limiter](super::rate_limiter).
+//! The client's rate limiter: a FIFO queue in front of the client's [pace](super::rate_limiter).
 //!
-//! # Why it neither leaks nor idles
+//! # Why it never leaks slots or stalls
 //!
-//! Nothing is assigned in advance. A waiting call holds a place in a FIFO lock and nothing else; only the head of the
-//! queue consults the pace, and the pace changes only when a request is sent. A dropped future therefore returns nothing but its place,
-//! which the lock closes in constant time. A [`Permit`] that is dropped before sending returns its slot. The slot of a new call is
-//! that of the head and an interval for each waiting call, so a call whose slot comes after its deadline fails immediately. Memory is
-//! proportional to the waiting calls.
+//! Nothing is assigned in advance. A waiting call holds only its place in a FIFO lock; only the head of the queue consults the pace, and the pace
+//! changes only when a request is sent. A dropped future therefore gives up nothing but its place, which the lock closes in constant time. A
+//! [`Permit`] dropped before sending returns its slot. A new call's slot is the head's slot plus one interval per waiting call, so a call whose slot
+//! comes after its deadline fails immediately. Memory is proportional to the number of waiting calls.
 
 use std::{
     sync::{
@@ -30,24 +29,24 @@ mod calls;
 #[cfg(test)]
 mod tests;
 
-/// The longest pause that a 429 imposes on other calls.
+/// The longest pause that a 429 causes for other calls.
 const MAX_HOLD: Duration = Duration::from_secs(60);
 
 /// The rate at which a client sends requests.
 ///
-/// All clones of a client share one limiter. Waiting calls are served in the order in which they were made. A call
-/// whose slot comes after its deadline fails immediately, and nothing is sent.
+/// All clones of a client share one limiter. Waiting calls are served in order. A call whose slot comes after its deadline fails immediately, without
+/// sending anything.
 ///
-/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (at most
-/// 60 s; without one, for at most 1 s) and slows the client down for a while.
+/// In every mode except [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (at most 60 s; without one, for at
+/// most 1 s) and slows the client down for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum RateLimit {
     /// Adapts to the service's limit. This is the default.
     ///
-    /// A limit announced in `ratelimit-policy` (windows of up to 60 s) or `ratelimit-limit` (per second) is never exceeded; the client
-    /// sends at 97.5 % of it. While the service announces none, the client sends without limit until a 429, then
-    /// stays just below the rate that caused it, and periodically tries a higher one.
+    /// A limit announced in `ratelimit-policy` (windows of up to 60 s) or `ratelimit-limit` (per second) is never exceeded; the client sends at 97.5
+    /// % of it. While the service announces no limit, the client sends without limit until a 429, then stays just below the rate that caused it, and
+    /// periodically tries a higher one.
     #[default]
     Adaptive,
     /// At most this many requests per second, evenly spaced; fewer if the service announces a lower limit.
@@ -74,7 +73,7 @@ impl RateLimit {
     }
 }
 
-/// The reason why a call isn't sent: its slot comes after its deadline.
+/// Why a call isn't sent: its slot comes after its deadline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooLate {
     /// The time until the slot of a call made now.
@@ -87,11 +86,11 @@ pub(crate) struct TooLate {
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: RateLimit,
-    /// The origin of the pace's times.
+    /// The instant from which the pace's times are measured.
     start: Instant,
     /// Whether calls pass without checking the state, because no limit is known.
     open: AtomicBool,
-    /// The requests in flight that no limit applied to.
+    /// The number of requests in flight to which no limit applied.
     in_flight: AtomicU32,
     state: Mutex<State>,
     /// The queue: tokio's mutex is FIFO, and the task that holds it is the head.
@@ -103,7 +102,7 @@ pub(crate) struct Limiter {
 #[derive(Debug, Default)]
 struct State {
     pace: RateLimiter,
-    /// The calls in the queue.
+    /// The number of calls in the queue.
     waiting: u32,
 }
 
@@ -126,11 +125,12 @@ impl Limiter {
 
     /// Waits for this call's slot.
     ///
-    /// Call it right before sending, and hold the permit until the response was [learned from](Self::learn). Without a limit it neither waits
-    /// nor locks nor allocates. Dropping the future gives up the place in the queue.
+    /// Call it right before sending, and hold the permit until its response has been passed to [`learn`](Self::learn). Without a limit, it doesn't
+    /// wait, lock or allocate. Dropping the future gives up the place in the queue.
     ///
     /// # Errors
-    /// The slot comes after `deadline`: returned immediately if that is known, or at `deadline` if the rate dropped meanwhile. No slot is taken.
+    /// The slot comes after `deadline`. Returned immediately if that is known, or at `deadline` if the rate has dropped in the meantime. No slot is
+    /// taken.
     pub(crate) async fn acquire(&self, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
         if self.open.load(Ordering::Relaxed) {
             return Ok(self.permit(None));
@@ -150,7 +150,7 @@ impl Limiter {
             state.waiting = state.waiting.saturating_add(1);
             Place(self)
         };
-        // Boxed, so that calls that don't wait don't carry the size of the waiting future.
+        // Boxed, so that calls that don't wait don't include the waiting future's size.
         Box::pin(self.wait(place, deadline)).await
     }
 
@@ -182,7 +182,7 @@ impl Limiter {
         Err(self.lock().too_late(self.now()))
     }
 
-    /// Learns from the response to a request that was sent at `sent_at`. Call it before dropping the permit.
+    /// Updates the pace from the response to a request sent at `sent_at`. Call it before dropping the permit.
     pub(crate) fn learn(&self, sent_at: Duration, headers: &HeaderMap, verdict: RateVerdict) {
         if self.limit == RateLimit::Off {
             return;
@@ -225,7 +225,7 @@ impl Limiter {
 }
 
 impl State {
-    /// The slot of a call made now.
+    /// Returns the error for a call made now, with the time until its slot.
     fn too_late(&self, now: Duration) -> TooLate {
         let available_in = self.pace.ready_at(self.waiting, now).saturating_sub(now);
         TooLate { available_in: available_in.min(MAX_INTERVAL), rate: self.pace.rate(now) }
@@ -234,7 +234,7 @@ impl State {
 
 /// The right to send one request.
 ///
-/// Dropping it before sending returns the slot to the next waiting call.
+/// Dropping it before sending passes the slot to the next waiting call.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Permit<'a> {
@@ -245,13 +245,13 @@ pub(crate) struct Permit<'a> {
 }
 
 impl Permit<'_> {
-    /// Consumes the slot: from now on the request may reach the service, even if the call is canceled. Returns the time, to learn from the response.
+    /// Consumes the slot: from now on, the request may reach the service, even if the call is canceled. Returns the time, for [`Limiter::learn`].
     pub(crate) fn sent(&mut self) -> Duration {
         self.sent = true;
         self.limiter.now()
     }
 
-    /// Returns the slot after all: the request did not reach the service, for example because the connection was refused.
+    /// Gives the slot back: the request didn't reach the service, for example because the connection was refused.
     pub(crate) fn give_back(mut self) {
         self.sent = false;
     }

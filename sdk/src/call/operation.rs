@@ -1,4 +1,4 @@
-//! The description of one operation, as the resources create it.
+//! The description of one operation, as created by the resources.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
 /// The header that makes a send safe to retry (`docs/specification.md`, POST /emails).
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Headers that belong to the credential, to the connection and to the framing of the message (RFC 9110, 7.6.1; RFC 9112, 6).
+/// Headers that belong to the credential, the connection or the message framing (RFC 9110, 7.6.1; RFC 9112, 6).
 pub(crate) const RESERVED_HEADERS: [HeaderName; 8] = [
     header::AUTHORIZATION,
     header::CONNECTION,
@@ -33,13 +33,13 @@ pub(crate) const RESERVED_HEADERS: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// The name of an operation by method and path.
+/// The name of an operation given by method and path.
 const RAW: &str = "request";
 
 /// The routes on which the service honors the key, for requests by method and path.
 const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
 
-/// A path without its IDs, which can be addresses: `/emails/{id}`.
+/// A path without its IDs, which can be email addresses: `/emails/{id}`.
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
     parts: [&'static str; 4],
@@ -47,7 +47,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// The route, unless the caller chose the path, which may contain IDs.
+    /// Returns the route, unless the caller chose the path, which may contain IDs.
     pub(crate) fn known(self) -> Option<Self> {
         (!self.parts[0].is_empty()).then_some(self)
     }
@@ -63,21 +63,21 @@ impl fmt::Display for Route {
 /// One operation: the request to make.
 #[derive(Clone)]
 pub(crate) struct Operation {
-    /// For logs and errors: `emails.send`.
+    /// The name in logs and errors, such as `emails.send`.
     pub(crate) name: &'static str,
     pub(crate) method: Method,
     pub(crate) path: Cow<'static, str>,
     pub(crate) route: Route,
-    /// A URL outside of the service's base URL. The client sends no credential and no default headers to it.
+    /// A URL outside the service's base URL. The client sends it neither credentials nor default headers.
     pub(crate) external_url: Option<Url>,
-    /// The query of a path that the caller wrote, unchanged.
+    /// The query of a path written by the caller, unchanged.
     raw_query: Option<String>,
     pub(crate) query: Vec<(Cow<'static, str>, String)>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) idempotency: Idempotency,
     pub(crate) key: Option<IdempotencyKey>,
-    /// Problems of the input; they keep the call from being sent.
+    /// Input problems, which prevent the call from being sent.
     pub(crate) problems: Option<Problems>,
     /// Problems of the call itself, which [`Call::unchecked`](super::Call::unchecked) can't skip.
     pub(crate) faults: Vec<Problem>,
@@ -121,7 +121,7 @@ impl Operation {
         Self::new(name, Method::GET, path)
     }
 
-    /// An operation on one record: its ID becomes one encoded segment between `before` and `after`.
+    /// Creates an operation on one record: its ID becomes one encoded segment between `before` and `after`.
     pub(crate) fn on(
         name: &'static str,
         method: Method,
@@ -132,7 +132,7 @@ impl Operation {
         Self::at(name, method, [before, after, "", ""], &[id])
     }
 
-    /// An operation on a nested record: `before`, an ID, `between`, an ID, `after`.
+    /// Creates an operation on a nested record: `before`, an ID, `between`, an ID, `after`.
     pub(crate) fn on_inner(
         name: &'static str,
         method: Method,
@@ -143,7 +143,7 @@ impl Operation {
         Self::at(name, method, [before, between, after, ""], &[outer, inner])
     }
 
-    /// An operation on a record with up to three IDs in its path: each follows its part, and the last part follows them.
+    /// Creates an operation on a record with up to three IDs in its path: each ID follows its part, and the last part comes at the end.
     pub(crate) fn at(name: &'static str, method: Method, parts: [&'static str; 4], ids: &[&str]) -> Self {
         let (mut path, mut faults) = (parts[0].to_owned(), Vec::new());
         for (id, after) in ids.iter().zip(&parts[1..]) {
@@ -157,7 +157,7 @@ impl Operation {
         Self { route, faults, ..Self::new(name, method, path) }
     }
 
-    /// An operation at a URL that the service issued. It must be https if the client's base URL is.
+    /// Creates an operation at a URL issued by the service. It must use https if the client's base URL does.
     pub(crate) fn external(name: &'static str, url: &str, base: &Url) -> Self {
         let mut operation = Self::get(name, "/");
         let fits = |url: &Url| match url.scheme() {
@@ -167,7 +167,7 @@ impl Operation {
         };
         match Url::parse(url).ok().filter(fits) {
             Some(url) => operation.external_url = Some(url),
-            // The URL itself grants access, so the problem doesn't repeat it.
+            // The URL itself grants access, so the problem doesn't quote it.
             None => {
                 operation.faults.push(Problem::new(
                     "",
@@ -179,7 +179,7 @@ impl Operation {
         operation
     }
 
-    /// An operation by method and path.
+    /// Creates an operation by method and path.
     pub(crate) fn raw(method: Method, path: String) -> Self {
         let fault = problem::path_fault(&path);
         let mut operation = match path.split_once('?') {
@@ -193,7 +193,7 @@ impl Operation {
         if keyed { operation.keyed() } else { operation }
     }
 
-    /// Whether the caller wrote method and path, so that the shape of the response isn't known.
+    /// Returns whether the caller wrote method and path, so that the response format isn't known.
     pub(crate) fn is_raw(&self) -> bool {
         self.name == RAW
     }
@@ -216,7 +216,7 @@ impl Operation {
         }
     }
 
-    /// Sets a body of the type `multipart/form-data`.
+    /// Sets a `multipart/form-data` body.
     pub(crate) fn with_form(mut self, boundary: &str, body: Body) -> Self {
         self.body = body;
         if let Ok(kind) = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}")) {
@@ -242,7 +242,7 @@ impl Operation {
         Self { idempotency: Idempotency::Keyed, key: Some(IdempotencyKey::random()), ..self }
     }
 
-    /// Whether the service honors an idempotency key here.
+    /// Returns whether the service honors an idempotency key here.
     pub(crate) fn is_keyed(&self) -> bool {
         self.idempotency == Idempotency::Keyed
     }
@@ -253,7 +253,7 @@ impl Operation {
         self
     }
 
-    /// Validates the input; problems keep the call from being sent.
+    /// Validates the input; problems prevent the call from being sent.
     pub(crate) fn validated(mut self, input: &(impl Validate + ?Sized)) -> Self {
         self.problems = input.check().err();
         self
@@ -277,7 +277,7 @@ impl Operation {
 }
 
 impl Operation {
-    /// Fails if problems keep the operation from being sent.
+    /// Fails if problems prevent the operation from being sent.
     pub(crate) fn ready(&mut self) -> Result<()> {
         let faults = std::mem::take(&mut self.faults);
         match self.problems.take() {

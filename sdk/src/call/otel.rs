@@ -1,4 +1,4 @@
-//! What a call exports through OpenTelemetry's API: `traceparent` on its requests, and metrics.
+//! The OpenTelemetry data that a call exports: `traceparent` on its requests, and metrics.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use url::Url;
 use super::operation::Operation;
 use crate::clock::Instant;
 
-/// The instruments of a client.
+/// A client's instruments.
 #[derive(Clone)]
 pub(crate) struct Metrics {
     call: Histogram<f64>,
@@ -24,7 +24,7 @@ const SECONDS: [f64; 16] =
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 30.0, 60.0];
 
 impl Metrics {
-    /// Creates the instruments of the global meter provider.
+    /// Creates the instruments with the global meter provider.
     pub(crate) fn new() -> Self {
         let meter = global::meter("idempost");
         let seconds = |name: &'static str, description: &'static str| {
@@ -78,7 +78,7 @@ impl Recorder {
         }
     }
 
-    /// Begins to wait for the rate limit.
+    /// Starts measuring the wait for the rate limit.
     pub(super) fn queue(&mut self) {
         self.queued = Some(Instant::now());
     }

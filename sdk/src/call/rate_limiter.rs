@@ -1,21 +1,21 @@
-//! The pace of a sender: when each request may be sent, judging by the service's responses. It never reads a clock.
+//! A sender's pace: when each request may be sent, based on the service's responses. It never reads a clock.
 //!
 //! # Why it stays within a limit
 //!
-//! The state of the GCRA (generic cell rate algorithm) is one instant, `next`: the theoretical arrival time less the tolerance τ. A request may
-//! be sent from `next` on, and then `next = max(next, now − τ) + T`. Every request thus advances `next` by at least T, and `next` is never
-//! more than τ behind the clock, so at most ⌈(W + τ) / T⌉ requests are sent in any half-open window of length W, wherever it begins. For an
-//! announced limit of `n` requests in `w` seconds T = 1.025 · w / n and τ = 10 ms ≤ w / 100: at most ⌈(1.01 / 1.025) · n⌉ ≤ n requests leave
-//! in any `w` seconds, whether the service counts in fixed or in sliding windows. The other 1.5 % of the window absorb network jitter.
+//! The state of the GCRA (generic cell rate algorithm) is one instant, `next`: the theoretical arrival time less the tolerance τ. A request may be
+//! sent from `next` on, and then `next = max(next, now − τ) + T`. Every request thus advances `next` by at least T, and `next` is never more than τ
+//! behind the clock, so at most ⌈(W + τ) / T⌉ requests are sent in any half-open window of length W, wherever it begins. For an announced limit of
+//! `n` requests in `w` seconds, T = 1.025 · w / n and τ = 10 ms ≤ w / 100: at most ⌈(1.01 / 1.025) · n⌉ ≤ n requests are sent in any `w` seconds,
+//! whether the service counts in fixed or in sliding windows. The other 1.5 % of the window absorb network jitter.
 //!
 //! # How it learns a limit that the service doesn't announce
 //!
-//! A new sender has no limit. The first 429 sets the rate of the last second, which is too low if the requests before it were sent all at the same time: the
-//! rate triples every second until the next 429, and only then is it a measured one. From then on, a 429 lowers the rate to just below the one
-//! that failed. The rate then stays the same for some time, and increases until the next 429: slowly at first, so that few requests exceed
-//! the limit, then faster, so that a raised limit is soon used. The wait doubles with every 429 that comes after it, up to as many requests as
-//! make a 429 rare. An earlier one shows that the rate is wrong: it is lowered further, to what the service accepted in the last second. A rate
-//! that increases without end shows that there is no limit anymore.
+//! A new sender has no limit. The first 429 sets the rate to that of the last second, which is too low if the requests before it were sent
+//! simultaneously: the rate triples every second until the next 429, and only then counts as measured. From then on, a 429 lowers the rate to just
+//! below the one that failed. The rate then stays the same for some time and increases until the next 429: slowly at first, so that few requests
+//! exceed the limit, then faster, so that a raised limit is soon used. The time without an increase doubles with every 429 that follows it, up to the
+//! number of requests that makes a 429 rare. A 429 during that time shows that the rate is wrong: it is lowered further, to the rate that the service
+//! accepted in the last second. A rate that increases without end shows that there is no limit anymore.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ const STRETCH: f64 = 1.025;
 pub(super) const MAX_INTERVAL: Duration = Duration::from_secs(24 * 365 * 60 * 60);
 /// The rate, in requests per second, above which pacing costs more than it saves.
 const UNPACED: f64 = 10_000.0;
-/// The lowest rate that 429s lead to, in requests per second.
+/// The lowest rate that 429s can lead to, in requests per second.
 const FLOOR: f64 = 0.05;
 
 /// The pause after a 429 without `Retry-After`.
@@ -51,15 +51,15 @@ const START: f64 = 5.0;
 const GROWTH: f64 = 3.0;
 /// The minimum rate at which that growth begins, in requests per second.
 const MIN_START: f64 = 3.0;
-/// How far the first 429 lowers the rate: that of the last second can be two windows' limit.
+/// The factor by which the first 429 lowers the rate: the last second may have included two windows' limit.
 const BELOW_FIRST: f64 = 0.9;
-/// How far another 429 lowers a rate that was measured.
+/// The factor by which another 429 lowers a measured rate.
 const BELOW: f64 = 0.95;
-/// The least share of a rate that tripled until the 429.
+/// The lowest share kept of a rate that had been tripling until the 429.
 const TRIPLED: f64 = 0.6;
-/// How far an early 429 lowers the rate: at least by the second, at most by the first factor.
+/// The smallest and the largest factor by which an early 429 lowers the rate.
 const EARLY: (f64, f64) = (0.5, 0.9);
-/// The time at one rate after the first measured one.
+/// The time at a constant rate after the first measured one.
 const WAIT: Duration = Duration::from_secs(4);
 /// The longest such time, in seconds and in requests, whichever is longer.
 const MAX_WAIT: (f64, f64) = (20.0, 300.0);
@@ -76,10 +76,10 @@ pub enum RateVerdict {
     Admitted,
     /// A 429 because of the request rate.
     Throttled {
-        /// The time for which nothing is sent; without one, up to 1 s.
+        /// How long to pause; if absent, up to 1 s.
         retry_after: Option<Duration>,
     },
-    /// Any other response, such as a 5xx or an exhausted quota: only its headers count.
+    /// Any other response, such as a 5xx or an exhausted quota: only its headers matter.
     Unrelated,
 }
 
@@ -93,7 +93,7 @@ pub struct RateSignal {
 }
 
 impl RateSignal {
-    /// Describes the response to a request that was sent at `sent_at`.
+    /// Describes the response to a request sent at `sent_at`.
     pub fn new(sent_at: Duration, verdict: RateVerdict, headers: &HeaderMap) -> Self {
         Self {
             sent_at,
@@ -114,19 +114,20 @@ impl RateSignal {
 pub struct RateSlot(Option<(Option<Duration>, Duration)>);
 
 impl RateSlot {
-    /// Whether no limit applied.
+    /// Returns whether no limit applied.
     pub(super) fn is_free(self) -> bool {
         self.0.is_none()
     }
 }
 
-/// The pace of a sender, without a clock: all instants are times since one that the sender chooses.
+/// A sender's pace, without a clock: all instants are durations since a time that the sender chooses.
 ///
-/// A [`Client`](crate::Client) has one by itself; this type is for senders that pace themselves, alone or by a shared state. It follows the
-/// limit that the service announces in its response headers. Without one, it learns the limit from 429s; by default, it starts without a limit.
+/// A [`Client`](crate::Client) uses one automatically; this type is for senders that pace themselves, individually or through a shared state. It
+/// follows the limit that the service announces in its response headers. Without an announced limit, it learns one from 429s; by default, it starts
+/// without a limit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RateLimiter {
-    /// The maximum that the application set. It isn't part of a state that senders share.
+    /// The maximum set by the application. It isn't part of a state that senders share.
     #[serde(skip)]
     max: Option<f64>,
     announced: Option<AnnouncedLimit>,
@@ -138,7 +139,7 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// Creates the pace of a sender that starts now with a limit learned earlier ([`limit`](Self::limit)), in requests per second.
+    /// Creates the pace of a sender that starts now, with a limit learned earlier ([`limit`](Self::limit)), in requests per second.
     pub fn with_limit(limit: f64, now: Duration) -> Self {
         Self { learned: Some(Learned::new(limit, now, now, WAIT)), ..Self::default() }
     }
@@ -156,7 +157,7 @@ impl RateLimiter {
         self.max = max;
     }
 
-    /// Returns the current rate in requests per second; `None` without a limit.
+    /// Returns the current rate in requests per second; `None` if unlimited.
     pub fn rate(&self, now: Duration) -> Option<f64> {
         let learned = self.learned.map(|learned| learned.rate(now));
         [self.cap(), learned].into_iter().flatten().reduce(f64::min)
@@ -168,7 +169,7 @@ impl RateLimiter {
         self.announced.map(AnnouncedLimit::per_second).or(learned)
     }
 
-    /// Returns the end of the pause, which is over if it isn't in the future.
+    /// Returns the end of the pause. If it isn't in the future, there is no pause.
     pub fn paused_until(&self) -> Duration {
         self.paused
     }
@@ -178,7 +179,7 @@ impl RateLimiter {
         self.paused = self.paused.max(until);
     }
 
-    /// Returns when a request may be sent that follows `ahead` others.
+    /// Returns when a request that follows `ahead` others may be sent.
     pub fn ready_at(&self, ahead: u32, now: Duration) -> Duration {
         let head = now.max(self.paused);
         let Some(rate) = self.rate(now) else { return head };
@@ -196,10 +197,10 @@ impl RateLimiter {
         later(self.base(head), wait)
     }
 
-    /// Takes a slot for a request that is sent now.
+    /// Takes a slot for a request sent now.
     ///
     /// # Errors
-    /// No request may be sent: returns when to try again.
+    /// No request may be sent now. Contains when to try again.
     pub fn take(&mut self, now: Duration) -> Result<RateSlot, Duration> {
         self.expire(now);
         let ready_at = self.ready_at(0, now);
@@ -213,7 +214,7 @@ impl RateLimiter {
         Ok(RateSlot(Some((before, after))))
     }
 
-    /// Returns a slot that wasn't used. If a later request has been sent, the slot is in the past, and using it as well would cause a burst.
+    /// Gives back an unused slot. If a later request has been sent, the slot is in the past, and reusing it would cause a burst.
     pub fn give_back(&mut self, slot: RateSlot) {
         if let RateSlot(Some((before, after))) = slot
             && self.next == Some(after)
@@ -222,14 +223,14 @@ impl RateLimiter {
         }
     }
 
-    /// Learns from a response. `in_flight`: how many requests were sent without a slot of the rate, and have no response yet.
+    /// Updates the pace from a response. `in_flight` is the number of requests that were sent without a slot and have no response yet.
     pub fn observe(&mut self, signal: &RateSignal, in_flight: u32, now: Duration) {
         self.expire(now);
         if let Some(limit) = signal.announced
             && self.announce(limit, in_flight, now)
             && let Some(reset) = signal.exhausted
         {
-            // Only here: once the sender paces itself, a fully used window always ends exhausted.
+            // Only here: once the sender paces itself, every fully used window ends as exhausted.
             self.pause_until(later(now, reset.min(limit.window())));
         }
         match signal.verdict {
@@ -244,17 +245,17 @@ impl RateLimiter {
         self.learned.take_if(|learned| learned.rate(now) >= UNPACED);
     }
 
-    /// The maximum rate, from what the application set and the service announced.
+    /// Returns the maximum rate set by the application or announced by the service.
     fn cap(&self) -> Option<f64> {
         [self.max, self.announced.map(paced)].into_iter().flatten().reduce(f64::min)
     }
 
-    /// The time at which a request sent at `at` counts: when it was due, unless that is longer ago than the tolerance.
+    /// Returns the time at which a request sent at `at` counts: when it was due, but no earlier than the tolerance allows.
     fn base(&self, at: Duration) -> Duration {
         self.next.map_or(at, |next| next.max(at.saturating_sub(TOLERANCE)))
     }
 
-    /// Applies an announced limit; returns whether it is a new one.
+    /// Applies an announced limit. Returns whether it is new.
     fn announce(&mut self, limit: AnnouncedLimit, in_flight: u32, now: Duration) -> bool {
         let announced = Some(limit).filter(|limit| paced(*limit) < UNPACED);
         if announced == self.announced {
@@ -272,7 +273,7 @@ impl RateLimiter {
         announced.is_some()
     }
 
-    /// Pauses, and lowers the rate once per congestion event: 429s of requests sent before the first one belong to it.
+    /// Pauses, and lowers the rate once per congestion event: 429s in response to requests sent before the first 429 belong to the same event.
     fn throttled(&mut self, sent_at: Duration, retry_after: Option<Duration>, now: Duration) {
         let triples = self.learned.is_some_and(|learned| learned.triples);
         self.pause_until(later(now, retry_after.unwrap_or(if triples { SHORT_PAUSE } else { PAUSE })));
@@ -301,18 +302,18 @@ impl RateLimiter {
     }
 }
 
-/// A limit learned from 429s.
+/// A limit learned from 429 responses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Learned {
     /// In requests per second.
     rate: f64,
     /// When the 429 arrived.
     at: Duration,
-    /// The end of the pause after it.
+    /// The end of the pause that followed.
     since: Duration,
-    /// The time from there to the first increase.
+    /// The time between that and the first increase.
     wait: Duration,
-    /// Whether the rate triples every second instead, since it isn't measured yet.
+    /// Whether the rate triples every second instead, because it hasn't been measured yet.
     triples: bool,
 }
 
@@ -334,7 +335,7 @@ impl Learned {
     }
 }
 
-/// Counts the requests that the service admitted in the current second and in the one before.
+/// Counts the requests that the service admitted in the current second and in the previous one.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Recent {
     since: Duration,
@@ -358,7 +359,7 @@ impl Recent {
         self.current = self.current.saturating_add(1);
     }
 
-    /// Requests per second, at least 1.
+    /// Returns the requests per second, at least 1.
     fn rate(&mut self, now: Duration) -> f64 {
         self.roll(now);
         f64::from(self.current.max(self.previous).max(1))

@@ -16,13 +16,13 @@ use crate::{
     transport::{TransportError, TransportErrorKind},
 };
 
-/// The longest `Retry-After` that a call waits for; above it the call fails with the delay in its error.
+/// The longest `Retry-After` that a call waits for; if it is longer, the call fails with the delay in its error.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The number of attempts of a call, and the delays between them.
 ///
-/// The delay before attempt n + 1 is a random part of min(`max_delay`, `base_delay` · 2ⁿ) ("full jitter"). A longer `Retry-After` of the service takes
-/// precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) returns the delay.
+/// The delay before attempt n + 1 is a random part of min(`max_delay`, `base_delay` · 2ⁿ⁻¹) ("full jitter"). A longer `Retry-After` from the service
+/// takes precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) returns the delay.
 ///
 /// [`decide_by`](Self::decide_by) adds the application's own rules.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl fmt::Debug for Decider {
     }
 }
 
-/// A failed attempt that can be retried: see [`RetryPolicy::decide_by`].
+/// A failed attempt that can be retried; see [`RetryPolicy::decide_by`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FailedAttempt<'a> {
@@ -55,8 +55,7 @@ pub struct FailedAttempt<'a> {
     pub elapsed: Duration,
     /// The error with which the call ends if it isn't retried.
     pub error: &'a Error,
-    /// What the policy's own rules decide: the delay, or `None` after [`max_attempts`](RetryPolicy::max_attempts) and before a long
-    /// `Retry-After`.
+    /// The policy's own decision: the delay, or `None` after [`max_attempts`](RetryPolicy::max_attempts) or if `Retry-After` is too long.
     pub default: Option<Duration>,
 }
 
@@ -74,7 +73,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// One attempt, without retries.
+    /// Creates a policy with one attempt and no retries.
     pub fn never() -> Self {
         Self { max_attempts: 1, ..Self::default() }
     }
@@ -86,24 +85,24 @@ impl RetryPolicy {
         self
     }
 
-    /// Sets the maximum of the first delay.
+    /// Sets the upper bound of the first delay.
     #[must_use]
     pub fn base_delay(mut self, delay: Duration) -> Self {
         self.base_delay = delay;
         self
     }
 
-    /// Sets the maximum of all delays; a `Retry-After` of the service may exceed it.
+    /// Sets the upper bound of all delays; a `Retry-After` from the service may exceed it.
     #[must_use]
     pub fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
     }
 
-    /// Sets the client's retry budget, which keeps its calls from multiplying the traffic during an outage: the number of retries that all of
-    /// them together make before the service accepts any. After a timeout, a retry counts twice; after a 429, which the rate limiter
-    /// handles, it doesn't count. A call that succeeds gives its retries back, and every five successes one more. A call that isn't retried
-    /// for this reason says so: [`Error::retry_budget_exhausted`](crate::Error::retry_budget_exhausted).
+    /// Sets the client's retry budget, which keeps its calls from multiplying the traffic during an outage: the number of retries that all calls
+    /// together make before the service accepts any. After a timeout, a retry counts twice; after a 429, which the rate limiter handles, it doesn't
+    /// count. A call that succeeds returns its retries to the budget, and every five successes add one more. If a call isn't retried because the
+    /// budget is exhausted, [`Error::retry_budget_exhausted`](crate::Error::retry_budget_exhausted) says so.
     ///
     /// Only the policy of the [`ClientBuilder`](crate::ClientBuilder::retry) sets it.
     #[must_use]
@@ -114,9 +113,8 @@ impl RetryPolicy {
 
     /// Lets a function decide on each retry: it returns the delay before the next attempt, or `None` to end the call with the error.
     ///
-    /// It is called only if a retry is safe and can succeed, so it can't cause an email to be sent twice. The call's timeout
-    /// and the client's [`budget`](Self::budget) still apply. Another attempt after a token refresh isn't a retry in this sense, nor is
-    /// resuming a download.
+    /// It is called only if a retry is safe and can succeed, so it can't cause an email to be sent twice. The call's timeout and the client's
+    /// [`budget`](Self::budget) still apply. Another attempt after a token refresh doesn't count as a retry here, nor does resuming a download.
     ///
     /// ```
     /// use std::time::Duration;
@@ -148,8 +146,8 @@ impl RetryPolicy {
         self.max_attempts
     }
 
-    /// Returns the delay after `attempts_made` attempts, or `None` if the service requests a longer one than a call waits for. `chance` is a random number
-    /// in 0..1.
+    /// Returns the delay after `attempts_made` attempts; `None` if no attempts are left, or if the service requests a longer delay than a call waits
+    /// for. `chance` is a random number in 0..1.
     pub(crate) fn delay(&self, attempts_made: u32, cause: &Cause, chance: f64) -> Option<Duration> {
         if attempts_made >= self.max_attempts || cause.exceeds_max_wait() {
             return None;
@@ -166,7 +164,7 @@ impl RetryPolicy {
     }
 }
 
-/// A delay before a retry.
+/// A retry delay that is about to start.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RetryEvent {
@@ -184,11 +182,11 @@ pub(crate) type RetryListener = Arc<dyn Fn(&RetryEvent) + Send + Sync>;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
     pub(crate) what: String,
-    /// The `Retry-After` of the service.
+    /// The service's `Retry-After`.
     retry_after: Option<Duration>,
-    /// The minimum delay below which a retry is pointless.
+    /// The delay below which a retry is pointless.
     minimum: Duration,
-    /// How many retries it takes from the budget.
+    /// The number of retries it takes from the budget.
     cost: u32,
     /// Whether delay and budget don't apply.
     pub(crate) immediate: bool,
@@ -224,26 +222,26 @@ impl Cause {
         Self::new(format!("{} with an unreadable body", status.as_u16()))
     }
 
-    /// The access token was rejected; the session refreshes it.
+    /// The access token was rejected; the session will refresh it.
     pub(crate) fn token_rejected() -> Self {
         Self { immediate: true, ..Self::new("401 with an access token") }
     }
 
-    /// Whether the service requests a longer delay than a call waits for.
+    /// Returns whether the service requests a longer delay than a call waits for.
     fn exceeds_max_wait(&self) -> bool {
         self.retry_after.is_some_and(|delay| delay > MAX_RETRY_AFTER)
     }
 }
 
-/// The retry budget that all calls of a client share, so that an outage doesn't triple the traffic.
+/// The retry budget shared by all calls of a client, so that an outage doesn't triple the traffic.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// In successes: [`SUCCESSES_PER_RETRY`] for each retry.
+    /// Counted in successes: [`SUCCESSES_PER_RETRY`] for each retry.
     left: AtomicI64,
     full: i64,
 }
 
-/// How many successes pay for one retry.
+/// The number of successes that pay for one retry.
 const SUCCESSES_PER_RETRY: i64 = 5;
 
 impl Budget {
@@ -252,17 +250,17 @@ impl Budget {
         Self { left: AtomicI64::new(full), full }
     }
 
-    /// Withdraws the cost of one retry, and returns the amount; `None` if the budget doesn't cover it.
+    /// Withdraws the cost of one retry and returns the amount; `None` if the budget doesn't cover it.
     pub(crate) fn take(&self, cause: &Cause) -> Option<i64> {
         let cost = i64::from(cause.cost) * SUCCESSES_PER_RETRY;
         let spend = |left| (left >= cost).then(|| left - cost);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok().then_some(cost)
     }
 
-    /// Deposits one success, and returns what its call withdrew.
+    /// Deposits one success, and returns the amount that its call had withdrawn.
     pub(crate) fn succeeded(&self, withdrawn: i64) {
         let more = |left: i64| (left < self.full).then(|| (left + 1 + withdrawn).min(self.full));
-        // A full budget stays full.
+        // A full budget isn't increased further.
         let _ = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 }

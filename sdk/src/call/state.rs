@@ -1,20 +1,20 @@
-//! The state of a call over all its attempts. It alone decides about outcome and retries.
+//! The state of a call across all its attempts. It alone determines the outcome and whether to retry.
 //!
-//! Each attempt ends in one [`AttemptResult`]. The outcome follows from all results so far by three rules:
+//! Each attempt ends in one [`AttemptResult`]. The outcome follows from all results so far, by three rules:
 //!
-//! 1. Once the service has accepted, the outcome is [`Outcome::Accepted`], whatever a later attempt returns: a rejection of the second request
-//!    doesn't undo the first.
+//! 1. Once the service has accepted an attempt, the outcome is [`Outcome::Accepted`], whatever a later attempt returns: a rejection of the second
+//!    request doesn't undo the first.
 //! 2. Once a result has left the outcome open, it stays [`Outcome::Unknown`] until an attempt is accepted.
 //! 3. Otherwise nothing was done, and the last result decides between [`Outcome::NotSent`] and [`Outcome::Rejected`].
 //!
-//! A retry is safe if nothing can have been done yet (rule 3), or if the operation is idempotent: reads, `PUT`, `PATCH`, `DELETE`, and
-//! sends, which carry an idempotency key. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines both;
-//! the retry loop, [`Error::is_retryable`](crate::Error::is_retryable) and the error's text derive from it.
+//! A retry is safe if nothing can have been done yet (rule 3), or if the operation is idempotent: reads, `PUT`, `PATCH`, `DELETE`, and sends, which
+//! have an idempotency key. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines both; the retry loop,
+//! [`Error::is_retryable`](crate::Error::is_retryable) and the error's text are derived from it.
 
 use crate::error::{CallSummary, Outcome};
 use crate::types::IdempotencyKey;
 
-/// The result of an attempt that did not return a value. `transient`: the same request can succeed later.
+/// The result of an attempt that didn't return a value. `transient`: the same request may succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptResult {
     /// Nothing of the request reached the service; or the operation is a read, and no complete response arrived.
@@ -23,16 +23,16 @@ pub(crate) enum AttemptResult {
     Rejected { transient: bool },
     /// The request was sent, and it is unknown whether the service acted.
     Unknown { transient: bool },
-    /// The service accepted, but its response can't be read.
+    /// The service accepted the request, but its response can't be read.
     Accepted { transient: bool },
 }
 
 /// Whether a request may reach the service more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idempotency {
-    /// The service executes all requests with one idempotency key once.
+    /// The service executes only one of all requests with the same idempotency key.
     Keyed,
-    /// Executing it twice has the effect of executing it once.
+    /// Executing it twice has the same effect as executing it once.
     Idempotent,
     /// Executing it twice may act twice.
     NotIdempotent,
@@ -81,13 +81,13 @@ impl CallState {
         self.outcome
     }
 
-    /// Returns whether the same request can succeed later and can't act twice.
+    /// Returns whether the same request may succeed later and can't act twice.
     pub(crate) fn is_retryable(&self) -> bool {
         let nothing_done = matches!(self.outcome, Outcome::NotSent | Outcome::Rejected);
         self.transient && (nothing_done || self.idempotency != Idempotency::NotIdempotent)
     }
 
-    /// Returns the summary that an error carries.
+    /// Returns the summary included in an error.
     pub(crate) fn summary(&self) -> CallSummary {
         CallSummary {
             operation: self.operation,

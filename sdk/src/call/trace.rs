@@ -1,4 +1,4 @@
-//! The spans of a call and of its attempts, named as OpenTelemetry's semantic conventions for HTTP clients do.
+//! The spans of a call and its attempts, named according to OpenTelemetry's semantic conventions for HTTP clients.
 //!
 //! They contain no path, record ID or header, since each of these can contain an address or a credential. Numbers are `i64`, the integers of
 //! OpenTelemetry.
@@ -47,7 +47,7 @@ fn failed(span: &Span, error_type: &str) {
     span.record("otel.status_code", "ERROR");
 }
 
-/// What a running call records about itself.
+/// Records data about a running call.
 pub(super) struct Trace {
     /// The span of the running attempt.
     attempt: Span,
@@ -70,7 +70,7 @@ impl Trace {
         }
     }
 
-    /// Begins an attempt, and returns its span.
+    /// Starts an attempt and returns its span.
     pub(super) fn begin_attempt(&mut self, operation: &Operation, url: &Url) -> Span {
         let resends = i64::from(self.attempts);
         self.attempts = self.attempts.saturating_add(1);
@@ -160,7 +160,7 @@ impl Drop for Trace {
     }
 }
 
-/// The convention's `error.type`: one of a few values, or the status of an error response.
+/// Returns the convention's `error.type`: one of a few values, or the status of an error response.
 fn error_type(error: &Error) -> Cow<'static, str> {
     match error {
         Error::Api(error) => return error.status.as_str().to_owned().into(),

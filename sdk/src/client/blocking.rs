@@ -35,7 +35,7 @@ thread_local! {
     static IN_CALL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The runtime of all blocking calls: two threads, started by the first of them. A call itself runs on its caller's thread.
+/// Returns the runtime of all blocking calls: two threads, started by the first call. The call itself runs on its caller's thread.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let start = || {
@@ -54,8 +54,8 @@ fn no_thread(error: &io::Error) -> Error {
     SettingsError::new("blocking", rule).found(error.to_string()).into()
 }
 
-/// Runs a future on that runtime, and blocks until it has completed and the token refreshes that it caused are saved. Within another runtime, it
-/// blocks that runtime's thread.
+/// Runs a future on that runtime, and blocks until it has completed and the token refreshes that it caused have been saved. Within another runtime,
+/// it blocks that runtime's thread.
 pub(crate) fn settled<T: Send>(future: impl Future<Output = Result<T>> + Send) -> Result<T> {
     if IN_CALL.get() {
         let rule = "can't be used in a callback of a blocking call, which would wait for itself";
@@ -101,7 +101,7 @@ impl Drop for InCall {
 
 /// Blocks the thread until an async function of this crate completes, in programs without an async runtime (feature `blocking`).
 ///
-/// [`Call`], [`List`] and [`Wait`] have the method without the trait. The trait adds it to every other future of this crate:
+/// [`Call`], [`List`] and [`Wait`] have this method without the trait. The trait adds it to every other future in this crate:
 ///
 /// ```no_run
 /// # fn example() -> idempost::Result<()> {
@@ -115,8 +115,8 @@ impl Drop for InCall {
 /// # }
 /// ```
 ///
-/// The future runs on the crate's own runtime, and a token refresh that it causes is saved before the method returns, so such a program needs no
-/// [`Session::close`](crate::auth::Session::close).
+/// The future runs on the crate's own runtime, and a token refresh that it causes is saved before the method returns, so programs without a runtime
+/// don't need [`Session::close`](crate::auth::Session::close).
 pub trait Blocking<T>: IntoFuture<Output = Result<T>> {
     /// Runs the future, and blocks the thread until it completes.
     ///
@@ -187,7 +187,7 @@ impl Call<Bytes> {
     }
 }
 
-/// A writer on the thread of a blocking call, which it may block.
+/// A writer used on the thread of a blocking call, which it may block.
 struct BlockingWriter<'a, W>(&'a mut W);
 
 impl<W: Write> AsyncWrite for BlockingWriter<'_, W> {

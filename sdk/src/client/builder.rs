@@ -1,4 +1,4 @@
-//! The settings of a client.
+//! Client settings.
 
 mod environment;
 
@@ -109,21 +109,21 @@ impl ClientBuilder {
 
     /// Authenticates with an OAuth session, whose access token is refreshed on demand. The session must belong to the origin of the base URL: its
     /// tokens are sent nowhere else ([`AuthError::OriginMismatch`](crate::auth::AuthError::OriginMismatch)). It refreshes over the client's
-    /// [transport](Self::transport), unless it [has its own](crate::auth::SessionBuilder::transport) or that of an earlier client.
+    /// [transport](Self::transport), unless it [has its own](crate::auth::SessionBuilder::transport) or an earlier client's.
     #[cfg(feature = "oauth")]
     pub fn session(mut self, session: crate::auth::Session) -> Self {
         self.credentials = Some(Ok(Credentials::session(session)));
         self
     }
 
-    /// Sets the application's product token, such as `acme-shop/1.2`, which precedes the client's own in `User-Agent`.
+    /// Sets the application's product token, such as `acme-shop/1.2`, which precedes the client's own product token in `User-Agent`.
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
         self
     }
 
-    /// Adds a header to all requests to the service, such as one that a gateway requires. [`Call::header`](crate::Call::header) overrides
-    /// it for one call. The client doesn't send it to download URLs, which can be on another host.
+    /// Adds a header to all requests to the service, such as a header required by a gateway. [`Call::header`](crate::Call::header) overrides it for
+    /// one call. The client doesn't send it to download URLs, which may be on another host.
     ///
     /// [`build`](Self::build) rejects names and values that HTTP doesn't allow, and headers that the client sets itself.
     pub fn default_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -137,21 +137,20 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the timeout of each attempt. Default: that of [`timeout`](Self::timeout).
+    /// Sets the timeout of each attempt. Default: the call's [`timeout`](Self::timeout).
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {
         self.attempt_timeout = Some(limit);
         self
     }
 
-    /// Sets the timeout for connecting. Default: 5 s. Can't be combined with [`transport`](Self::transport), which has its own.
+    /// Sets the timeout for connecting. Default: 5 s. Can't be combined with [`transport`](Self::transport), since a custom transport has its own.
     #[cfg(not(target_family = "wasm"))]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = Some(limit);
         self
     }
 
-    /// Sets the idle timeout: the maximum time within an attempt without progress in sending the body or receiving the response.
-    /// Default: 30 s.
+    /// Sets the idle timeout: the maximum time during an attempt without progress in sending the body or receiving the response. Default: 30 s.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.idle_timeout = limit;
         self
@@ -197,7 +196,7 @@ impl ClientBuilder {
     /// Builds the client.
     ///
     /// # Errors
-    /// The first setting that is missing or invalid, by name. Nothing is sent.
+    /// The first missing or invalid setting, by name. Nothing is sent.
     pub fn build(self) -> Result<Client> {
         let given = self.base_url.transpose()?.unwrap_or_default();
         let base_url = base_url(&given, self.allow_plain_http)?;

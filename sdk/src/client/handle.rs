@@ -28,13 +28,13 @@ impl Client {
         &self.core.recipients
     }
 
-    /// Returns a fingerprint of the account that the client's credential belongs to: 32 hexadecimal digits, a hash keyed with `salt`.
-    /// A program can store it with unfinished work, with a random salt of at least 16 bytes, to continue that work only from the same
-    /// account. It reveals neither the credential nor the account, and it can't be compared with a fingerprint from another salt.
+    /// Returns a fingerprint of the credential's account: 32 hexadecimal digits, a hash keyed with `salt`. A program can store it with unfinished
+    /// work, together with a random salt of at least 16 bytes, to continue that work only from the same account. The fingerprint reveals neither the
+    /// credential nor the account, and fingerprints with different salts can't be compared.
     ///
     /// An access token is identified by its subject (the claim `sub` of RFC 9068), which a refresh or another login doesn't change. An API key
-    /// doesn't identify its account, so the fingerprint is that of the key itself: another key of the same account has a different fingerprint. `None` if a session's
-    /// access token has no subject.
+    /// doesn't identify its account, so the key itself is fingerprinted: another key of the same account has a different fingerprint. `None` if a
+    /// session's access token has no subject.
     ///
     /// # Errors
     /// [`Error::Auth`](crate::Error::Auth) if a session has no login, or its store can't be read.
@@ -42,11 +42,11 @@ impl Client {
         self.core.credentials.account_fingerprint(salt).await
     }
 
-    /// Creates a request to an operation that this version has no typed method for.
+    /// Creates a request to an operation for which this version has no typed method.
     ///
     /// `path` is relative to the base URL, begins with `/`, and is sent unchanged: encode its segments with
     /// [`path_segment`](crate::problem::path_segment). Add a [`query`](Call::query) or a [`json`](Call::json) body, and deserialize the response into
-    /// `serde_json::Value` or, with [`typed`](Call::typed), into a type of your own.
+    /// `serde_json::Value` or, with [`typed`](Call::typed), into your own type.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -57,8 +57,8 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// It is retried like a typed call: a `POST` with an unknown outcome is never retried, except for `/emails` and `/emails/batch`, which carry an
-    /// idempotency key here too.
+    /// It is retried like a typed call: a `POST` with an unknown outcome is never retried, except for `/emails` and `/emails/batch`, which have an
+    /// idempotency key here as well.
     pub fn request(&self, method: Method, path: impl Into<String>) -> Call<serde_json::Value> {
         Call::new(&self.core, Operation::raw(method, path.into()))
     }

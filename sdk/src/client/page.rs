@@ -1,7 +1,7 @@
 //! Lists: awaited for one page, or streamed for all items.
 //!
-//! Items are listed newest first. `after` pages toward older items, `before` toward newer ones, and `has_more` refers to the requested
-//! direction. (The specification is silent on the order.)
+//! Items are listed newest first. `after` pages toward older items, `before` toward newer ones, and `has_more` refers to the requested direction.
+//! (The specification doesn't define the order.)
 
 mod position;
 
@@ -50,11 +50,11 @@ impl Item for serde_json::Value {
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,
-    /// Whether more items follow in the requested direction. Every list response has this field by the specification. If a service omits it, a
-    /// full page is taken to mean that more items follow. A page is full if it has as many items as requested, or 20
-    /// if the request has no [`page_size`](List::page_size).
+    /// Whether more items follow in the requested direction. According to the specification, every list response has this field. If a service omits
+    /// it, more items are assumed to follow a full page: a page with as many items as requested, or 20 if the request has no
+    /// [`page_size`](List::page_size).
     pub has_more: bool,
-    /// Whether the response has `has_more`.
+    /// Whether the response contains `has_more`.
     #[serde(skip)]
     announces_more: bool,
 }
@@ -100,7 +100,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PageVisitor<T> {
 }
 
 impl<T> Page<T> {
-    /// Without `has_more` in the response, assumes that more items follow a full page, so that a part of a list is never mistaken for the whole.
+    /// If the response has no `has_more`, assumes that more items follow a full page, so that part of a list is never mistaken for the whole.
     fn checked(mut self, page_size: Option<u8>) -> Self {
         let full = usize::from(page_size.unwrap_or(limits::PAGE_SIZE_DEFAULT));
         self.has_more |= !self.announces_more && self.data.len() == full;
@@ -142,7 +142,7 @@ pub struct List<T> {
     operation: Operation,
     page_size: Option<u8>,
     cursor: Option<Cursor>,
-    /// The list to which the position belongs from which this one continues.
+    /// The list that the resumed position belongs to.
     resumed: Option<String>,
     item: PhantomData<fn() -> T>,
 }
@@ -159,7 +159,7 @@ impl<T: Item> List<T> {
         }
     }
 
-    /// Adds a query parameter, which filters this list.
+    /// Adds a query parameter that filters this list.
     pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.operation = self.operation.with_query(name, value);
         self
@@ -184,7 +184,7 @@ impl<T: Item> List<T> {
         self
     }
 
-    /// Continues after the items that another stream of the same list has yielded, in its direction and even in another process; `None` changes
+    /// Continues after the items that another stream of the same list has yielded, in the same direction, even in another process; `None` changes
     /// nothing. Replaces [`after`](Self::after) and [`before`](Self::before).
     ///
     /// The call fails with [`Error::Invalid`], and nothing is sent, if the position belongs to another list, base URL or set of filters, or if
@@ -200,7 +200,7 @@ impl<T: Item> List<T> {
         self
     }
 
-    /// Returns the URL of the list with its filters, which are sorted so that their order doesn't matter.
+    /// Returns the URL of the list with its filters, sorted so that their order doesn't matter.
     fn url(&self) -> String {
         let mut operation = self.operation.clone();
         operation.query.sort();
@@ -219,7 +219,7 @@ impl<T: Item> List<T> {
         self
     }
 
-    /// Returns the same list with its items as JSON, unknown fields included.
+    /// Returns the same list with its items as JSON, including unknown fields.
     pub fn as_json(self) -> List<serde_json::Value> {
         List {
             client: self.client,
@@ -231,7 +231,7 @@ impl<T: Item> List<T> {
         }
     }
 
-    /// Returns the call that requests one page, to set other options. In the page that it returns, a missing `has_more` is false.
+    /// Returns the call that requests one page, for setting other options. In the page that it returns, a missing `has_more` counts as false.
     pub fn call(&self) -> Call<Page<T>> {
         let mut operation = self.operation.clone();
         if let Some(limit) = self.page_size {
@@ -255,13 +255,13 @@ impl<T: Item> List<T> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Returns all items, page by page, as one stream. It requests pages of 100 items unless [`page_size`](Self::page_size) is set, and the next
-    /// page only when all items of the last have been yielded.
+    /// Returns all items, page by page, as one stream. It requests pages of 100 items unless [`page_size`](Self::page_size) is set, and requests a
+    /// page only when all items of the previous page have been yielded.
     ///
     /// With [`before`](Self::before), the stream continues toward newer items, starting with the oldest of them.
     ///
-    /// An error ends the stream. The items before it were yielded, and [`resume`](Self::resume) from the [position](Paginator::position) after them
-    /// continues without a gap.
+    /// An error ends the stream. All items before it have been yielded; to continue without a gap, [`resume`](Self::resume) from the
+    /// [position](Paginator::position).
     pub fn stream(self) -> Paginator<T> {
         Paginator { position: self.cursor.clone(), pages: self.pages(), items: VecDeque::new() }
     }
@@ -318,12 +318,12 @@ pub struct Pages<T> {
     seen: RecentCursors,
     /// The URL of the list with its filters.
     url: String,
-    /// After the last page.
+    /// The position after the last page.
     position: Option<Cursor>,
 }
 
 impl<T> Pages<T> {
-    /// Returns the position after the last page that was yielded, from which [`List::resume`] continues; `None` at the beginning of the list.
+    /// Returns the position after the last page yielded, from which [`List::resume`] continues; `None` at the beginning of the list.
     pub fn position(&self) -> Option<ListPosition> {
         self.at(self.position.as_ref())
     }
@@ -354,7 +354,7 @@ impl<T: Item> Pages<T> {
     }
 }
 
-/// The cursors of the last 10,000 pages, so that a list with repeating pages ends with an error. Longer cycles aren't detected, since memory is bounded.
+/// The cursors of the last 10,000 pages, so that a list whose pages repeat ends with an error. Longer cycles aren't detected, to limit memory.
 #[derive(Default)]
 struct RecentCursors {
     hasher: RandomState,
@@ -421,13 +421,13 @@ impl<T> fmt::Debug for Pages<T> {
 pub struct Paginator<T> {
     pages: Pages<T>,
     items: VecDeque<T>,
-    /// After the last item.
+    /// The position after the last item.
     position: Option<Cursor>,
 }
 
 impl<T> Paginator<T> {
-    /// Returns the position after the last item that was yielded, from which [`List::resume`] continues; `None` at the beginning of the list. An
-    /// item without an ID doesn't count.
+    /// Returns the position after the last item yielded, from which [`List::resume`] continues; `None` at the beginning of the list. Items without an
+    /// ID don't count.
     pub fn position(&self) -> Option<ListPosition> {
         self.pages.at(self.position.as_ref())
     }

@@ -1,7 +1,7 @@
 //! Polling until a record reaches a terminal state or a timeout passes.
 //!
-//! The intervals grow, so that short waits end quickly and long ones cost few requests. One more poll follows the timeout, so that a
-//! change during the last interval counts.
+//! The intervals grow, so that short waits end quickly and long ones need few requests. A final poll follows the timeout, so that a change during the
+//! last interval counts.
 
 use std::{
     fmt,
@@ -24,7 +24,7 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(500);
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// The default of [`Wait::max_interval`].
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
-/// The time limit of the last poll, after the timeout; an unresponsive service can't make the wait endless.
+/// The timeout of the final poll, so that an unresponsive service can't make the wait endless.
 const LAST_POLL: Duration = Duration::from_secs(5);
 
 type Poll<T> = Box<dyn Fn() -> Call<T> + Send + Sync>;
@@ -35,7 +35,7 @@ type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
 pub(crate) enum State {
     /// Terminal: it no longer changes on its own.
     Settled,
-    /// Not terminal; its status as the service spells it, if there is one.
+    /// Not terminal; its status as spelled by the service, if there is one.
     Open(Option<String>),
 }
 
@@ -51,7 +51,7 @@ impl State {
 
 /// A lazy wait: set its options, then `.await` it.
 ///
-/// It returns the record in its terminal state, whether that is a success or a failure. [`Error::WaitTimeout`] means that it did not reach one in time.
+/// It returns the record in its terminal state, whether success or failure. [`Error::WaitTimeout`] means that the record didn't reach one in time.
 ///
 /// ```
 /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -63,8 +63,8 @@ impl State {
 /// # }
 /// ```
 ///
-/// A failed poll that may succeed later doesn't end the wait; any other failure does. After the timeout, the last poll has up to 5 seconds
-/// to complete. Dropping the future ends the wait and changes nothing at the service.
+/// A failed poll that may succeed later doesn't end the wait; any other failure does. After the timeout, the final poll has up to 5 seconds to
+/// complete. Dropping the future ends the wait without affecting the record.
 #[must_use = "a wait does nothing until it is awaited"]
 #[expect(clippy::struct_field_names, reason = "the fields are named like their setters")]
 pub struct Wait<T> {
@@ -86,7 +86,7 @@ impl<T> Wait<T> {
         self
     }
 
-    /// Sets the maximum interval between two polls, at least 10 ms. Default: 10 seconds.
+    /// Sets the maximum interval between polls, at least 10 ms. Default: 10 seconds.
     pub fn max_interval(mut self, pause: Duration) -> Self {
         self.max_interval = pause.max(MIN_INTERVAL);
         self

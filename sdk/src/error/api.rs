@@ -22,7 +22,7 @@ pub struct ApiError {
     pub status: StatusCode,
     /// The error's name, such as `validation_error`; empty if the body has none.
     pub name: String,
-    /// The error's message; empty if the body has none. For a body of another format (problem+json, text, HTML), its title or first line.
+    /// The error's message; empty if the body has none. For a body in another format (problem+json, text, HTML), its title or first line.
     pub message: String,
     /// All response headers.
     pub headers: HeaderMap,
@@ -30,7 +30,7 @@ pub struct ApiError {
     pub body: Bytes,
     /// The number of attempts.
     pub attempts: u32,
-    /// The idempotency key that all attempts carried, if the service honors one for this operation.
+    /// The idempotency key of all attempts, if the service honors one for this operation.
     pub idempotency_key: Option<IdempotencyKey>,
     pub(super) outcome: Outcome,
     pub(super) retryable: bool,
@@ -39,9 +39,9 @@ pub struct ApiError {
 
 /// The meaning of an [`ApiError`].
 ///
-/// For a 4xx, it is determined by the error's name first and by the status second, since the service uses 400 and 422 alike. For any other
-/// status, and for 408, by the status alone: a 5xx is [`Server`](Self::Server) even if its body names a client error, since a proxy or a
-/// failing service may have written it after the request was executed.
+/// For a 4xx, the error's name determines the kind first and the status second, since the service uses 400 and 422 interchangeably. For any other
+/// status, and for 408, only the status counts: a 5xx is [`Server`](Self::Server) even if its body names a client error, since a proxy or a failing
+/// service may have written it after the request was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ApiErrorKind {
@@ -49,7 +49,7 @@ pub enum ApiErrorKind {
     Validation,
     /// The credential is missing or invalid.
     Authentication,
-    /// The credential lacks the permission.
+    /// The credential lacks a permission.
     Permission,
     /// The record does not exist.
     NotFound,
@@ -65,7 +65,7 @@ pub enum ApiErrorKind {
     Server,
     /// The response is a redirect, which the client never follows.
     Redirect,
-    /// Anything else.
+    /// Any other error.
     Other,
 }
 
@@ -181,7 +181,7 @@ impl ApiError {
     }
 }
 
-/// `Debug` leaves out the body: it can contain parts of the request.
+/// `Debug` omits the body, which may contain parts of the request.
 impl fmt::Debug for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiError")

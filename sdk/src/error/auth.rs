@@ -24,7 +24,7 @@ open_enum! {
         InvalidGrant = "invalid_grant",
         /// A parameter is missing or malformed.
         InvalidRequest = "invalid_request",
-        /// A scope is unknown, or exceeds those of the client or the grant.
+        /// A scope is unknown, or exceeds the client's or the grant's scopes.
         InvalidScope = "invalid_scope",
         /// The service failed.
         ServerError = "server_error",
@@ -55,7 +55,7 @@ pub struct OAuthError {
 }
 
 impl OAuthError {
-    /// Creates an error that another process received, for a delegate of a session.
+    /// Creates an error that another process received, for use by a session's delegate.
     pub fn new(code: impl Into<OAuthErrorCode>, description: Option<String>) -> Self {
         Self { code: code.into(), description, status: None }
     }
@@ -77,12 +77,12 @@ pub enum AuthError {
     /// The login is bound to another origin. Nothing was sent.
     #[error("the login is for {stored}, not {requested}; nothing was sent")]
     OriginMismatch {
-        /// The origin that the tokens are bound to.
+        /// The origin to which the tokens are bound.
         stored: String,
         /// The origin of the client's base URL.
         requested: String,
     },
-    /// Another process is refreshing the tokens and did not finish in time.
+    /// Another process is refreshing the tokens and didn't finish in time.
     #[error("another process is refreshing the tokens: {0}")]
     Busy(#[source] StoreError),
     /// The call timed out during a token refresh. The refresh continues in the background.
@@ -133,7 +133,7 @@ pub enum AuthError {
     /// Only this process holds the new tokens: the store failed after the service had replaced the old ones.
     #[error("the refreshed tokens couldn't be saved")]
     NotSaved(#[source] StoreError),
-    /// The token endpoint issued no access token that this client can send, such as one of type DPoP. Nothing was stored.
+    /// The token endpoint issued no access token that this client can use; for example, its type is DPoP. Nothing was stored.
     #[error("the tokens can't be used: {reason}")]
     UnusableTokens {
         /// The reason.
@@ -142,7 +142,7 @@ pub enum AuthError {
     /// A request to the redirect URI is not the expected response. The wait for the redirect continues.
     #[error(transparent)]
     Callback(#[from] CallbackError),
-    /// The redirect has another issuer than the authorization server (RFC 9207). The authorization has failed; the code was not sent.
+    /// The redirect contains a different issuer than the authorization server's (RFC 9207). The authorization has failed; the code wasn't sent.
     #[error("the redirect has another issuer: {named}")]
     IssuerMismatch {
         /// The issuer in the redirect.
@@ -157,8 +157,8 @@ pub enum AuthError {
         /// The duration of the wait.
         waited: Duration,
     },
-    /// The response to the exchange of an authorization or device code was lost or is unusable. A code is valid for one use, so a new
-    /// authorization is required.
+    /// The response to the exchange of an authorization or device code was lost or is unusable. A code can be used only once, so a new authorization
+    /// is required.
     #[error("the code was sent, but no usable response arrived: {reason}; log in again")]
     CodeLost {
         /// Why the response is unusable.
@@ -176,8 +176,8 @@ pub enum AuthError {
     /// The authorization server's metadata is invalid or unsupported.
     #[error("the authorization server's metadata can't be used: {0}")]
     Metadata(String),
-    /// The authorization server's metadata names an endpoint at another origin, which could receive a code or tokens of this server
-    /// (RFC 9700, section 4.4).
+    /// The authorization server's metadata names an endpoint at another origin, which could receive this server's codes or tokens (RFC 9700, section
+    /// 4.4).
     #[error(
         "the authorization server's metadata can't be used: `{endpoint}` is at {origin}, not at {issuer}"
     )]
@@ -195,10 +195,10 @@ pub enum AuthError {
     /// The server has no revocation endpoint. The grant stays valid until it expires.
     #[error("the authorization server has no revocation endpoint; the grant stays valid until it expires")]
     NotRevocable,
-    /// The token response has no usable access token. The next call refreshes again.
+    /// The token response contains no usable access token. The next call refreshes again.
     #[error("the token refresh returned no usable access token")]
     NoAccessToken,
-    /// The API rejected an access token that the token endpoint has just issued.
+    /// The API rejected a newly issued access token.
     #[error("the service rejected a new access token{}; is its URL correct?", rejection(.response.as_deref()))]
     TokenRejected {
         /// The API's 401 response.
@@ -223,7 +223,7 @@ impl AuthError {
         }
     }
 
-    /// Returns the outcome of the call: it was not sent, or the service rejected its access token.
+    /// Returns the outcome of the call: it wasn't sent, or the service rejected its access token.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::TokenRejected { .. } => Outcome::Rejected,
@@ -248,7 +248,7 @@ impl AuthError {
         }
     }
 
-    /// Returns the delay before a retry makes sense, if known.
+    /// Returns the delay after which a retry makes sense, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::OutcomeUnknown { retry_after } => Some(*retry_after),
@@ -286,11 +286,11 @@ pub enum EndReason {
     },
     /// The access token is no longer valid, and the server issued no refresh token.
     NotRefreshable,
-    /// A logout couldn't revoke the grant, so that its tokens may still be valid. Another logout tries again.
+    /// A logout couldn't revoke the grant, so its tokens may still be valid. Another logout tries again.
     LoggedOut,
 }
 
-/// The reason why a request to the redirect URI is not the expected response.
+/// The reason why a request to the redirect URI isn't the expected response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallbackError {

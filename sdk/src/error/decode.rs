@@ -14,34 +14,34 @@ use super::{
 };
 use crate::{transport::TransportError, types::IdempotencyKey};
 
-/// The number of bytes kept as a sample of an unreadable body.
+/// The number of bytes of an unreadable body that are kept as a sample.
 const MAX_SAMPLE: usize = 512;
 
 /// A successful response that is incomplete or doesn't match the specification.
 ///
-/// A 2xx alone doesn't say that the service accepted: a captive portal, a maintenance page or, with a wrong base URL, another service returns one too.
-/// So [`Error::outcome`](crate::Error::outcome) is
+/// A 2xx alone doesn't mean that the service accepted the request: a captive portal, a maintenance page or, with a wrong base URL, another service
+/// returns one too. [`Error::outcome`](crate::Error::outcome) is therefore
 ///
-/// - [`Accepted`](Outcome::Accepted) if the body is visibly the API's: a JSON object with an ID, or JSON (by its media type) that was cut off;
+/// - [`Accepted`](Outcome::Accepted) if the body clearly comes from the API: a JSON object with an ID, or truncated JSON (by its media type);
 /// - otherwise [`Unknown`](Outcome::Unknown) for a change, and [`Rejected`](Outcome::Rejected) for a read, which changes nothing.
 ///
 /// In both cases, a change with an idempotency key is requested once more, which can't act twice. After `Accepted`, the email is on its way, but its
-/// ID may be missing: see [`id`](Self::id).
+/// ID may be missing; see [`id`](Self::id).
 #[derive(thiserror::Error)]
 #[error("{}", self.line())]
 #[non_exhaustive]
 pub struct DecodeError {
-    /// The status of the response: any of 2xx.
+    /// The status of the response, always 2xx.
     pub status: StatusCode,
     /// The response headers.
     pub headers: HeaderMap,
-    /// The path of the field that could not be read, such as `data[3].id`; empty for the whole body.
+    /// The path of the field that couldn't be read, such as `data[3].id`; empty for the whole body.
     pub path: String,
     /// The start of the body, at most 512 bytes, with control characters escaped. It can contain private text, so `Debug` omits it.
     pub sample: String,
     /// The number of attempts.
     pub attempts: u32,
-    /// The idempotency key that all attempts carried, if the service honors one for this operation.
+    /// The idempotency key of all attempts, if the service honors one for this operation.
     pub idempotency_key: Option<IdempotencyKey>,
     /// The cause.
     pub source: DecodeCause,
@@ -52,13 +52,13 @@ pub struct DecodeError {
     pub(super) budget_exhausted: bool,
 }
 
-/// The reason why a body could not be read.
+/// The reason why a body couldn't be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DecodeCause {
     /// It isn't the JSON that the specification defines.
     Json(serde_json::Error),
-    /// It did not arrive completely.
+    /// It didn't arrive completely.
     Incomplete(TransportError),
 }
 
@@ -106,15 +106,15 @@ impl DecodeError {
         self
     }
 
-    /// Returns the ID of the record if the service accepted the request and the ID precedes what can't be read: of a single email, not of a batch.
-    /// If it doesn't, a call with the same input and the same [`idempotency_key`](Self::idempotency_key) returns the ID within 24 hours; a change
+    /// Returns the ID of the record, if the service accepted the request and the ID precedes the unreadable part; only for a single email, not for a
+    /// batch. Otherwise, a call with the same input and the same [`idempotency_key`](Self::idempotency_key) returns the ID within 24 hours; a change
     /// without a key has to be looked up.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref().filter(|_| self.outcome == Outcome::Accepted)
     }
 
-    /// Returns the secret that the service created for an API key or a webhook, if it is in the part of the response that could be read. The
-    /// service never returns the secret of an API key again.
+    /// Returns the secret that the service created for an API key or a webhook, if the readable part of the response contains it. The service never
+    /// returns an API key's secret again.
     pub fn secret(&self) -> Option<&str> {
         self.secret.as_ref().map(ExposeSecret::expose_secret)
     }
@@ -124,7 +124,7 @@ impl DecodeError {
         request_id(&self.headers)
     }
 
-    /// The message of the [`Error`](crate::Error).
+    /// Returns the message of the [`Error`](crate::Error).
     pub(super) fn headline(&self) -> String {
         let status = self.status.as_u16();
         let page =
@@ -159,7 +159,7 @@ impl DecodeError {
     }
 }
 
-/// The readable beginning of a JSON object that is cut off or malformed after it.
+/// The readable beginning of a JSON object that is truncated or malformed after it.
 #[derive(Default)]
 struct Readable {
     id: Option<String>,
@@ -169,7 +169,7 @@ struct Readable {
 impl Readable {
     fn of(body: &[u8]) -> Self {
         let mut found = Self::default();
-        // What follows is not its concern.
+        // The rest doesn't matter.
         let _ = serde_json::Deserializer::from_slice(body).deserialize_map(&mut found);
         found.id = found.id.filter(|id| !id.is_empty());
         found

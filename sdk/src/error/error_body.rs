@@ -1,11 +1,11 @@
-//! Names and messages of error responses, in the formats of the service and of proxies.
+//! Names and messages of error responses, in the formats used by the service and by proxies.
 
 use serde_json::Value;
 
 /// The maximum length of a text body used as the message, in characters.
 const MAX_TEXT: usize = 300;
 
-/// Returns name and message; empty if there is none.
+/// Returns name and message; each is empty if missing.
 ///
 /// Supported formats: `{name, message}` (the service's own), `{error, error_description}` (RFC 6749), `{title, detail}` (RFC 9457), an `error`
 /// object or text, `errors[0]`, plain text, and the title of an HTML page.
@@ -42,7 +42,7 @@ fn is_name(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
 }
 
-/// Whether a body starts like HTML or XML.
+/// Returns whether a body starts like HTML or XML.
 pub(super) fn is_markup(body: &[u8]) -> bool {
     body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start().starts_with(b"<")
 }

@@ -1,4 +1,4 @@
-//! Response headers that errors use.
+//! Response headers used by errors.
 
 use std::time::{Duration, SystemTime};
 
@@ -30,12 +30,12 @@ pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether the body is JSON, by its media type.
+/// Returns whether the body is JSON, by its media type.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     media_type(headers).is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"))
 }
 
-/// Whether the body is HTML, by its media type.
+/// Returns whether the body is HTML, by its media type.
 pub(super) fn is_html(headers: &HeaderMap) -> bool {
     media_type(headers).is_some_and(|kind| kind == "text/html" || kind == "application/xhtml+xml")
 }

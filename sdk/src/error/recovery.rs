@@ -1,30 +1,30 @@
-//! What has to happen before a failed call can succeed.
+//! What has to change before a failed call can succeed.
 
 use http::StatusCode;
 
 use super::{ApiError, ApiErrorKind, Error, Outcome};
 
-/// What has to happen before a failed call can succeed, with the same message and the same idempotency key: [`Error::recovery`].
+/// What has to change before a failed call can succeed with the same message and the same idempotency key; see [`Error::recovery`].
 ///
-/// A queue drops a message at [`Never`](Self::Never), schedules it again at [`Wait`](Self::Wait), and stops and notifies an operator
-/// at [`Act`](Self::Act), since its other messages would fail too. Treat values added in later versions like [`Act`](Self::Act).
+/// A queue should drop a message at [`Never`](Self::Never), reschedule it at [`Wait`](Self::Wait), and stop and notify an operator at
+/// [`Act`](Self::Act), since its other messages would fail too. Treat values added in later versions like [`Act`](Self::Act).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Recovery {
-    /// Nothing: the message is invalid or was accepted, or it may have been executed and could be executed again.
+    /// Nothing helps: the message is invalid or was accepted, or it may have been executed and another attempt could execute it again.
     Never,
-    /// Only time: the service, the network, a rate limit or a quota recovers on its own.
+    /// Only time is needed: the service, the network, a rate limit or a quota recovers on its own.
     Wait,
-    /// An operator has to change the account, its domain, the credential or the settings. The same applies after a response that doesn't come
-    /// from the API, such as an HTML page, and if the route or template of a send isn't found: the base URL may be wrong.
+    /// An operator has to change the account, its domain, the credential or the settings. This includes responses that don't come from the API, such
+    /// as an HTML page, and a send whose route or template isn't found: the base URL may be wrong.
     Act,
 }
 
 impl Error {
-    /// Returns what has to happen before the same call can succeed.
+    /// Returns what has to change before the same call can succeed.
     ///
-    /// Unlike [`is_retryable`](Self::is_retryable), which says whether to repeat the call now, it distinguishes a quota that will be reset and
-    /// a domain that can be verified from an invalid message.
+    /// Unlike [`is_retryable`](Self::is_retryable), which says whether to repeat the call now, this distinguishes a quota that will be reset or a
+    /// domain that can be verified from an invalid message.
     pub fn recovery(&self) -> Recovery {
         let may_act_twice =
             self.outcome() == Outcome::Unknown && self.idempotency_key().is_none() && !self.is_retryable();
@@ -47,16 +47,16 @@ fn of_response(error: &ApiError) -> Recovery {
         (ApiErrorKind::Authentication | ApiErrorKind::Permission | ApiErrorKind::Redirect, _) => {
             Recovery::Act
         }
-        // Responses of a proxy and of a network's login page.
+        // Responses from a proxy or a network's login page.
         (_, StatusCode::PROXY_AUTHENTICATION_REQUIRED | StatusCode::NETWORK_AUTHENTICATION_REQUIRED) => {
             Recovery::Act
         }
-        // In response to a send, its domain isn't verified; to another operation, the record's state forbids it.
+        // In response to a send, the domain isn't verified; in response to another operation, the record's state forbids it.
         (ApiErrorKind::Validation, StatusCode::FORBIDDEN) if !is_send => Recovery::Never,
         (_, StatusCode::FORBIDDEN) => Recovery::Act,
         (ApiErrorKind::RateLimited | ApiErrorKind::QuotaExceeded, _) => Recovery::Wait,
         _ if error.retryable => Recovery::Wait,
-        // Whether the service or a proxy sent it, a smaller message may be accepted.
+        // Whether this comes from the service or a proxy, a smaller message may be accepted.
         (_, StatusCode::PAYLOAD_TOO_LARGE) => Recovery::Never,
         _ if error.is_html() => Recovery::Act,
         (_, StatusCode::NOT_IMPLEMENTED) => Recovery::Act,

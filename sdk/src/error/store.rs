@@ -21,7 +21,7 @@ pub enum StoreError {
     /// The store can't be reached or written.
     #[error("the token store is unavailable: {reason}")]
     Unavailable {
-        /// The operation that failed, and where.
+        /// The failed operation and its location.
         reason: String,
         /// The cause.
         #[source]
@@ -30,7 +30,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Creates an error for invalid stored data.
+    /// Creates an error for stored data that is invalid.
     pub fn unreadable(reason: impl Into<String>) -> Self {
         Self::Unreadable { reason: reason.into() }
     }

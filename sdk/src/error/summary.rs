@@ -1,4 +1,4 @@
-//! The summary of a call, for its error.
+//! The summary of a call, included in its error.
 
 use crate::types::IdempotencyKey;
 
@@ -12,11 +12,12 @@ pub enum Outcome {
     Rejected,
     /// Possibly executed.
     Unknown,
-    /// Executed. In an error, the result is missing: for a response that can't be read, see [`DecodeError::id`](crate::error::DecodeError::id).
+    /// Executed. In an error, this means that the result is missing: for an unreadable response, see
+    /// [`DecodeError::id`](crate::error::DecodeError::id).
     Accepted,
 }
 
-/// The state of a call at its end.
+/// The state of a call when it ends.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSummary {
     pub(crate) operation: &'static str,

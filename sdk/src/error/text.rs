@@ -2,10 +2,10 @@
 
 use std::error::Error as StdError;
 
-/// Follows the text of an error whose call would otherwise have been retried.
+/// Appended to the text of an error whose call would otherwise have been retried.
 pub(super) const BUDGET_EXHAUSTED: &str = "; not retried, since the client's retry budget is exhausted";
 
-/// External text on one line: control and direction characters escaped, truncated to `max` characters.
+/// Returns external text on one line: control and direction characters escaped, truncated to `max` characters.
 pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut shown = String::new();
     let mut left = max;
@@ -23,7 +23,7 @@ pub(crate) fn printable(text: &str, max: usize) -> String {
     shown
 }
 
-/// The error and its causes on one line, for logs. `Display` leaves the causes to `source()`.
+/// Returns the error and its causes on one line, for logs. `Display` omits the causes, which `source()` returns.
 pub(crate) fn chain(error: &dyn StdError) -> String {
     let mut line = error.to_string();
     let mut next = error.source();

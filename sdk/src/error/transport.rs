@@ -16,7 +16,7 @@ pub struct TransportFailure {
     pub operation: &'static str,
     /// The number of attempts.
     pub attempts: u32,
-    /// The idempotency key that all attempts carried, if the service honors one for this operation.
+    /// The idempotency key of all attempts, if the service honors one for this operation.
     pub idempotency_key: Option<IdempotencyKey>,
     /// The failure of the last attempt.
     pub transport: TransportError,
@@ -71,7 +71,7 @@ pub struct FileError {
 }
 
 impl FileError {
-    /// The error of a request body that could not be read to its end.
+    /// Creates the error for a request body that couldn't be read to its end.
     pub(crate) fn in_flight(error: TransportError) -> Self {
         let source = error.source.unwrap_or_else(|| "the file couldn't be read".into());
         let source = match source.downcast::<io::Error>() {

@@ -1,10 +1,10 @@
-//! The syntax of addresses.
+//! The syntax of email addresses.
 
 use std::{borrow::Cow, fmt};
 
 use url::Host;
 
-/// Returns an address as it is sent: a display name that RFC 5322 (section 3.2.5) doesn't allow without quotes is quoted.
+/// Returns an address as it is sent: a display name is quoted if RFC 5322 (section 3.2.5) requires it.
 pub(crate) fn quoted(text: &str) -> Cow<'_, str> {
     let Some((name, mailbox)) = named(text.trim()) else { return Cow::Borrowed(text) };
     let name = name.trim();
@@ -39,8 +39,8 @@ impl fmt::Display for Mailbox {
     }
 }
 
-/// Returns the mailbox that `email` or `Name <email>` names; `None` unless every mail server reads the same one. Quoted local parts, comments,
-/// routes, domain literals and display names that could be addresses are ambiguous, so they yield `None`.
+/// Returns the mailbox in `email` or `Name <email>`; `None` unless every mail server would read the same mailbox. Quoted local parts, comments,
+/// routes, domain literals and display names that could be addresses are ambiguous, so they return `None`.
 pub(crate) fn mailbox(text: &str) -> Option<Mailbox> {
     if fault(text).is_some() {
         return None;
@@ -74,7 +74,7 @@ fn named(text: &str) -> Option<(&str, &str)> {
     Some((&named[..open], &named[open + 1..]))
 }
 
-/// Non-ASCII letters are allowed by RFC 6532.
+/// RFC 6532 allows non-ASCII letters.
 fn is_atom_or_space(c: char) -> bool {
     !c.is_ascii() || c.is_ascii_alphanumeric() || " \t!#$%&'*+-/=?^_`{|}~".contains(c)
 }
@@ -92,8 +92,8 @@ fn is_quoted_string(text: &str) -> bool {
 
 /// Returns why `text` isn't a single `email` or `Name <email>`: the problem's code and the violated rule.
 ///
-/// It rejects only what no mail system accepts. The service applies the exact grammar of a mailbox: a stricter check here would
-/// reject addresses that it accepts.
+/// It rejects only text that no mail system accepts. The service applies the exact grammar of a mailbox: a stricter check here might reject addresses
+/// that it accepts.
 pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
     let (whole, text) = (text, text.trim());
     if text.is_empty() {
@@ -146,7 +146,7 @@ fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
         return Some(("address", "an address must have a domain after the `@`"));
     }
     let stray = |c: char| c.is_whitespace() || matches!(c, '<' | '>') || is_separator(c);
-    // RFC 5322, section 3.4.1: a domain literal may contain all of them but white space.
+    // RFC 5322, section 3.4.1: a domain literal may contain any of these except white space.
     let is_literal = domain.starts_with('[') && domain.ends_with(']');
     let stray_in_domain = |c: char| if is_literal { c.is_whitespace() } else { stray(c) };
     if find_unquoted_by(local, stray).is_some() || domain.contains(stray_in_domain) {
@@ -167,7 +167,7 @@ fn find_unquoted_by(text: &str, wanted: impl Fn(char) -> bool) -> Option<usize> 
     unquoted(text).find(|(_, c)| wanted(*c)).map(|(at, _)| at)
 }
 
-/// Returns the characters outside of `"…"`; a backslash escapes the next one.
+/// Returns the characters outside `"…"`; a backslash escapes the next character.
 fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quotes = Quotes::default();
     text.char_indices().filter(move |(_, c)| quotes.is_outside(*c))

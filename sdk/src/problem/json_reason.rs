@@ -1,4 +1,4 @@
-/// Returns why a text isn't JSON, in plain words and without the position.
+/// Returns why a text isn't valid JSON, in plain words and without the position.
 #[doc(hidden)]
 pub fn json_reason(error: &serde_json::Error) -> String {
     let message = error.to_string();

@@ -1,57 +1,56 @@
-//! The limits of `docs/specification.md`, in its units.
+//! The limits in `docs/specification.md`, in its units.
 
-/// The number of problems listed for one input; further ones are only counted.
+/// The number of problems listed for one input; further problems are only counted.
 pub const PROBLEMS_LISTED: usize = 1_000;
 /// The maximum number of steps of an automation; the minimum is 1.
 pub const STEPS_PER_AUTOMATION: usize = 150;
 /// The maximum number of emails in a batch.
 pub const EMAILS_PER_BATCH: usize = 100;
-/// The maximum number of entries in a batch of the suppression list. The specification doesn't have the list.
+/// The maximum number of entries in a suppression list batch. The specification doesn't define the list.
 pub const SUPPRESSIONS_PER_BATCH: usize = 100;
-/// The maximum number of IDs in each filter of metrics. The specification doesn't have metrics.
+/// The maximum number of IDs in each metrics filter. The specification doesn't define metrics.
 pub const IDS_PER_METRICS_FILTER: usize = 100;
-/// The maximum size of the file of a contact import, in bytes. The specification doesn't have imports.
+/// The maximum size of a contact import's file, in bytes. The specification doesn't define imports.
 pub const IMPORT_FILE_BYTES: u64 = 200_000_000;
-/// The limits of inboxes, which are in beta. The specification doesn't have them.
+/// The limits of inboxes, which are in beta. The specification doesn't define inboxes.
 #[cfg(feature = "beta")]
 pub use inboxes::*;
 
 #[cfg(feature = "beta")]
 mod inboxes {
-    /// The maximum length of the name of an inbox or a label, in characters.
+    /// The maximum length of an inbox's or a label's name, in characters.
     pub const INBOX_NAME_CHARS: usize = 64;
-    /// The maximum length of the sender's name of an inbox, in characters.
+    /// The maximum length of an inbox's sender name, in characters.
     pub const INBOX_FROM_NAME_CHARS: usize = 78;
-    /// The maximum length of the instructions of an agent, in characters.
+    /// The maximum length of an agent's instructions, in characters.
     pub const INBOX_INSTRUCTIONS_CHARS: usize = 4_000;
     /// The maximum length of a draft's subject, in characters.
     pub const INBOX_SUBJECT_CHARS: usize = 2_000;
-    /// The maximum number of addresses in `to`, `cc` and `bcc` of an email from an inbox.
+    /// The maximum number of addresses in `to`, `cc` and `bcc` of an email sent from an inbox.
     pub const INBOX_RECIPIENTS: usize = 50;
-    /// The maximum number of attachments of an email from an inbox.
+    /// The maximum number of attachments of an email sent from an inbox.
     pub const INBOX_ATTACHMENTS: usize = 10;
     /// The maximum size of these attachments, in bytes: the larger reading of "25 MB".
     pub const INBOX_ATTACHMENT_BYTES: u64 = 25 << 20;
 }
-/// The maximum number of addresses in `to`. The specification is silent on `cc` and `bcc`.
+/// The maximum number of addresses in `to`. The specification doesn't limit `cc` and `bcc`.
 pub const RECIPIENTS_IN_TO: usize = 50;
-/// The maximum size of all attachments of an email after Base64, in bytes. The specification says "40 MB" and is silent on the unit;
-/// this is the larger reading (40 MiB), so that nothing the service accepts is rejected here.
+/// The maximum total size of an email's attachments after Base64, in bytes. The specification says "40 MB" without defining the unit; this is the
+/// larger reading (40 MiB), so that nothing the service accepts is rejected here.
 pub const ATTACHMENTS_ENCODED_BYTES: u64 = 40 * 1024 * 1024;
-/// The smaller reading of "40 MB" (40,000,000 bytes), above which there is a warning.
+/// The smaller reading of "40 MB" (40,000,000 bytes), above which a warning is issued.
 pub const ATTACHMENTS_ENCODED_BYTES_ADVISED: u64 = 40_000_000;
-/// The maximum lifetime of a link to an email, in seconds: 48 hours. The specification doesn't have such links.
+/// The maximum lifetime of a public link to an email, in seconds: 48 hours. The specification doesn't define such links.
 pub const SHARE_SECONDS: u64 = 48 * 60 * 60;
 /// The maximum length of an `Idempotency-Key`, in characters; the minimum is 1.
 pub const IDEMPOTENCY_KEY_CHARS: usize = 256;
 /// How long the service remembers an `Idempotency-Key`, in seconds: 24 hours.
 pub const IDEMPOTENCY_KEY_SECONDS: u64 = 24 * 60 * 60;
-/// The number of tags of an email above which there is a warning. The specification is silent on it.
+/// The number of tags above which a warning is issued. The specification sets no limit.
 pub const TAGS_ADVISED: usize = 75;
-/// How far ahead an email can be scheduled without a warning, in seconds: 30 days. The specification is silent on it.
+/// How far ahead an email can be scheduled without a warning, in seconds: 30 days. The specification sets no limit.
 pub const SCHEDULE_SECONDS_ADVISED: u64 = 30 * 24 * 60 * 60;
-/// The file extensions of attachments that cause a warning, since Resend rejects them. The specification is silent on
-/// them.
+/// The attachment file extensions that cause a warning, since Resend rejects them. The specification doesn't mention them.
 pub const REFUSED_ATTACHMENT_ENDINGS: [&str; 89] = [
     "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",
     "gadget", "hlp", "hta", "inf", "ins", "isp", "its", "js", "jse", "ksh", "lib", "lnk", "mad", "maf",
@@ -79,7 +78,6 @@ pub const TOPIC_NAME_CHARS: usize = 50;
 pub const TOPIC_DESCRIPTION_CHARS: usize = 200;
 /// The maximum number of variables of a template.
 pub const VARIABLES_PER_TEMPLATE: usize = 50;
-/// Reserved keys of template variables: the union of the specification's two lists, of which one is for defining variables and the
-/// other for setting them.
+/// Reserved keys of template variables: the union of the specification's two lists, one for defining variables and one for setting them.
 pub const RESERVED_VARIABLE_KEYS: [&str; 7] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];

@@ -8,10 +8,10 @@ use std::{
 
 use super::limits;
 
-/// The number of characters of an offending value that a problem repeats.
+/// The number of characters of an offending value that a problem quotes.
 const MAX_FOUND_CHARS: usize = 80;
 
-/// A validation problem of an input.
+/// A validation problem in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -22,7 +22,7 @@ pub struct Problem {
     pub code: &'static str,
     /// The rule as human-readable text, such as `` `to` must have at most 50 addresses ``.
     pub message: String,
-    /// The offending value, truncated; `None` when it adds nothing to the rule.
+    /// The offending value, truncated; `None` if it adds nothing to the rule.
     pub found: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl Problem {
         Self { path: path.into(), code, message: message.into(), found: None }
     }
 
-    /// Adds the offending value, truncated to 80 characters. Formatting stops there, so a large value costs no more.
+    /// Adds the offending value, truncated to 80 characters. Formatting stops there, so a large value costs no more than a small one.
     #[must_use]
     pub fn found(mut self, what: impl fmt::Display) -> Self {
         let mut shown = Shortened { text: String::new(), left: MAX_FOUND_CHARS };
@@ -73,7 +73,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems of an input in the order of its fields; never empty.
+/// The problems of an input in field order; never empty.
 ///
 /// It dereferences to the first 1,000 problems; [`omitted`](Self::omitted) counts the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,11 +103,11 @@ impl Problems {
         self.omitted
     }
 
-    /// Merges the problems of `shape` (wrong types and unknown fields, found while reading an input) with those of `rules`, except for those
-    /// that only follow from `shape`.
+    /// Merges the problems in `shape` (wrong types and unknown fields, found while reading an input) with those in `rules`, leaving out problems that
+    /// merely follow from `shape`.
     ///
-    /// A problem at or below a location in `shape` follows from it, and so does a missing body whose `html`, `text` or `template` is
-    /// unreadable. If `shape` omits problems, any rule problem may follow from an omitted one, so `rules` is left out.
+    /// A problem at or below a location in `shape` follows from it, and so does a missing body if `html`, `text` or `template` is unreadable. If
+    /// `shape` omits problems, any rule problem may follow from an omitted one, so `rules` is ignored.
     ///
     /// # Errors
     /// There is at least one problem.
@@ -185,7 +185,7 @@ impl fmt::Display for Problems {
     }
 }
 
-/// A number with a comma as thousands separator.
+/// A number formatted with a comma as thousands separator.
 struct Thousands(usize);
 
 impl fmt::Display for Thousands {

@@ -1,11 +1,11 @@
 //! Invalid client settings.
 
-/// A client setting that is missing or invalid. It never repeats a secret.
+/// A missing or invalid client setting. It never quotes a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting} {rule}{}", .found.as_ref().map(|found| format!(" (found {found})")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct SettingsError {
-    /// The setting: `base_url`, `api_key`, `timeout`, or the environment variable that it was read from.
+    /// The setting, such as `base_url`, `api_key` or `timeout`, or the environment variable from which it was read.
     pub setting: String,
     /// The rule, such as `must be an absolute http or https URL`.
     pub rule: String,

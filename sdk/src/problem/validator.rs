@@ -10,14 +10,14 @@ use super::{Problem, Problems, address, limits, pointer::push_token};
 ///
 /// Every input type also has an inherent `check`, so only generic code needs to import the trait.
 pub trait Validate {
-    /// Validates the input against those rules of the specification that don't depend on the service's data.
+    /// Validates the input against all rules of the specification that don't depend on the service's data.
     ///
     /// # Errors
-    /// All problems together, in the order of the fields.
+    /// All problems together, in field order.
     fn check(&self) -> Result<(), Problems>;
 }
 
-/// Implements [`Validate`] and an inherent `check` with a method `validate(&self, &mut Validator)`. A `private` type implements only the trait.
+/// Implements [`Validate`] and an inherent `check` using a method `validate(&self, &mut Validator)`. A `private` type implements only the trait.
 macro_rules! validate {
     (private $input:ty) => {
         impl $crate::problem::Validate for $input {
@@ -29,10 +29,10 @@ macro_rules! validate {
     ($(#[$doc:meta])* $input:ty) => {
         impl $input {
             $(#[$doc])*
-            /// Validates the input against those rules of the specification that don't depend on the service's data.
+            /// Validates the input against all rules of the specification that don't depend on the service's data.
             ///
             /// # Errors
-            /// All problems together, in the order of the fields.
+            /// All problems together, in field order.
             pub fn check(&self) -> Result<(), $crate::problem::Problems> {
                 $crate::problem::Validate::check(self)
             }
@@ -129,7 +129,7 @@ impl Validator {
     }
 }
 
-/// Rules of fields that several resources share.
+/// Rules for fields shared by several resources.
 impl Validator {
     /// Checks a required field, which must not be blank.
     pub(crate) fn required(&mut self, name: &str, text: &str) {
@@ -174,7 +174,7 @@ impl Validator {
         }
     }
 
-    /// Checks that a string has no control characters.
+    /// Checks that a string contains no control characters.
     pub(crate) fn one_line(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text.filter(|text| text.contains(|c: char| c.is_ascii_control())) {
             let rule = format!("`{name}` must not contain control characters such as line breaks");
@@ -203,7 +203,7 @@ impl Validator {
         }
     }
 
-    /// Checks the current key of a variable or a property.
+    /// Checks the key of a variable or a property at the current location.
     pub(crate) fn key(&mut self, what: &str, key: &str) {
         if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             let rule = format!("a {what} key must contain only ASCII letters, digits and `_`");
@@ -217,7 +217,7 @@ impl Validator {
     }
 }
 
-/// The shape of JSON. A field that is `null` counts as absent.
+/// The format of JSON input. A field that is `null` counts as absent.
 impl Validator {
     /// Returns the current value as an object.
     pub(crate) fn object<'a>(&mut self, value: &'a Value, what: &str) -> Option<&'a Map<String, Value>> {
@@ -249,7 +249,7 @@ impl Validator {
         value
     }
 
-    /// Returns a string field; reports one of another type and returns `None`.
+    /// Returns a string field. If it has another type, reports that and returns `None`.
     pub(crate) fn text<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
         let value = present(fields, name)?;
         if !value.is_string() {
@@ -273,7 +273,7 @@ impl Validator {
         self.filled(fields, name)
     }
 
-    /// Returns a list field: empty if it is absent; reports one of another type and returns `None`.
+    /// Returns a list field; empty if absent. If it has another type, reports that and returns `None`.
     pub(crate) fn list<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a [Value]> {
         match present(fields, name) {
             None => Some(&[]),

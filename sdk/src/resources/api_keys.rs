@@ -1,4 +1,4 @@
-//! API keys. (The specification is silent on their fields.)
+//! API keys. (The specification doesn't define their fields.)
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ input! {
     }
 }
 
-/// What a key may do; the check rejects other names.
+/// The permission of a key; validation rejects unknown names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
 struct Permission(Cow<'static, str>);
@@ -56,7 +56,7 @@ impl NewApiKey {
     /// Restricts the key to sending from one domain.
     #[must_use]
     pub fn domain(mut self, id: impl Into<DomainId>) -> Self {
-        // The service ignores the domain of a key with full access.
+        // The service ignores the domain of a key with full access, so restrict the key.
         self.permission = Some(Permission(SENDING_ACCESS.into()));
         self.domain_id = Some(id.into());
         self
@@ -101,7 +101,7 @@ impl Named {
 validate!(private Named);
 
 record! {
-    /// A newly created API key. The service returns its token only once, and serializing the record leaves it out.
+    /// A newly created API key. The service returns its token only once; serializing the record omits it.
     pub struct CreatedApiKey {
         /// The key's ID.
         pub id: ApiKeyId,
@@ -155,7 +155,7 @@ operations! {
     /// Lists API keys, newest first: `GET /api-keys`. Awaited without a page size, it returns all of them.
     fn list() -> List<ApiKeySummary> = GET["/api-keys"];
 
-    /// Deletes an API key, which the service rejects from then on: `DELETE /api-keys/{api_key_id}`.
+    /// Deletes an API key, which the service then rejects: `DELETE /api-keys/{api_key_id}`.
     fn delete(id: ApiKeyId) -> Call<Deleted<ApiKeyId>> = DELETE["/api-keys/" id];
 }
 

@@ -1,4 +1,4 @@
-//! Contact imports: CSV files whose rows become contacts in the background. (The specification doesn't define them; the shapes are Resend's.)
+//! Contact imports: CSV files whose rows become contacts in the background. (The specification doesn't define them; the format is Resend's.)
 
 mod new;
 mod operations;

@@ -17,8 +17,7 @@ use crate::{
 pub use super::shared::PropertyType;
 
 keyed_input! {
-    /// A contact property to create with [`ContactProperties::create`]. Its key and type can't be changed
-    /// later.
+    /// A contact property to create with [`ContactProperties::create`]. Its key and type can't be changed later.
     ///
     /// ```
     /// use idempost::contact_properties::NewContactProperty;
@@ -59,7 +58,7 @@ impl Input for NewContactProperty {
 }
 
 patch! {
-    /// Changes to a contact property: [`ContactProperties::update`]. Only its fallback can change.
+    /// Changes to a contact property: [`ContactProperties::update`]. Only the fallback can change.
     pub struct ContactPropertyPatch {
         /// Sets the fallback, a string or a number. The service rejects a type other than the property's.
         fallback_value: Value |
@@ -127,7 +126,7 @@ operations! {
     fn update(id: ContactPropertyId) with (patch: &ContactPropertyPatch) -> Call<Reference<ContactPropertyId>>
         = PATCH["/contact-properties/" id];
 
-    /// Deletes a contact property and its value in all contacts: `DELETE /contact-properties/{id}`.
+    /// Deletes a contact property and its values in all contacts: `DELETE /contact-properties/{id}`.
     fn delete(id: ContactPropertyId) -> Call<Deleted<ContactPropertyId>> = DELETE["/contact-properties/" id];
 }
 

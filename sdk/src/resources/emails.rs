@@ -1,4 +1,4 @@
-//! Emails: sent one at a time or in batches, and sent emails.
+//! Emails: sending, individually or in batches, and sent emails.
 
 mod fields;
 mod from_json;

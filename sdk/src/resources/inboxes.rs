@@ -1,7 +1,7 @@
-//! Inboxes, **in beta**: the mail of an address, grouped into threads, with replies, drafts and labels. Needs the feature `beta`.
+//! Inboxes, **in beta**: an address's mail grouped into threads, with replies, drafts and labels. Requires the feature `beta`.
 //!
-//! Resend has inboxes in private beta and still changes them, so this module isn't covered by semantic versioning. (The
-//! specification doesn't define them; the shapes are Resend's.) The sandbox serves them with `--beta`.
+//! Inboxes are in private beta at Resend and still change, so this module isn't covered by semantic versioning. (The specification doesn't define
+//! them; the format is Resend's.) The sandbox serves them with `--beta`.
 
 mod draft;
 mod message;

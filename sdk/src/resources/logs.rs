@@ -25,7 +25,7 @@ record! {
         pub user_agent: Option<String>,
     }
 
-    /// An API request in the log with its bodies. (The specification is silent on this record.)
+    /// An API request in the log with its bodies. (The specification doesn't define this record.)
     pub struct LogEntry: LogEntrySummary {
         /// The request body, if the service stored it.
         pub request_body: Option<Value>,

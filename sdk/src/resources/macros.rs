@@ -1,4 +1,4 @@
-//! The macro that declares a resource's operations, and the trait of their return types.
+//! The macro that declares a resource's operations, and the trait implemented by their return types.
 
 use serde::de::DeserializeOwned;
 
@@ -24,7 +24,7 @@ impl<T: Item> Start for List<T> {
     }
 }
 
-/// Declares the handle of a resource, its accessor, and the operations that need only one request.
+/// Declares a resource's handle, its accessor, and the operations that consist of a single request.
 ///
 /// ```text
 /// /// Deletes a domain.
@@ -32,7 +32,7 @@ impl<T: Item> Start for List<T> {
 /// fn update(id: DomainId) with (patch: &DomainPatch) -> Call<Reference<DomainId>> = PATCH["/domains/" id];
 /// ```
 ///
-/// Each parameter takes `impl Into<T>` and fills one segment of the path. The value after `with` is validated and becomes the JSON body.
+/// Each parameter takes `impl Into<T>` and becomes a path segment. The value after `with` is validated and becomes the JSON body.
 macro_rules! operations {
     (
         $(#[$meta:meta])*
@@ -96,7 +96,7 @@ macro_rules! operations {
     };
 }
 
-/// Declares records as list items, with their `id` as cursor.
+/// Declares records to be list items whose `id` is the cursor.
 macro_rules! items {
     ($($record:ident),+) => {
         $(impl $crate::client::Item for $record {

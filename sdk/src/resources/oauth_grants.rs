@@ -1,6 +1,6 @@
 //! OAuth grants: applications authorized for this account.
 //!
-//! The specification is silent on these operations; they follow Resend.
+//! The specification doesn't define these operations; they follow Resend.
 
 use crate::{
     auth::Scope,

@@ -1,4 +1,4 @@
-//! Segments: groups of contacts that broadcasts are sent to.
+//! Segments: groups of contacts to which broadcasts are sent.
 
 mod metrics;
 mod new;

@@ -1,4 +1,4 @@
-//! Types that several resources use.
+//! Types used by several resources.
 
 mod attachment;
 mod contact;

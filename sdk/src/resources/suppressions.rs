@@ -1,4 +1,4 @@
-//! The suppression list: addresses that the service doesn't send to. (The specification doesn't define it; the shapes are Resend's.)
+//! The suppression list: addresses to which the service doesn't send. (The specification doesn't define it; the format is Resend's.)
 
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -96,7 +96,7 @@ items!(Suppression);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AddedSuppressions {
-    /// The entries in the order of the request. An address that was already on the list keeps its entry.
+    /// The entries, in request order. An address that was already on the list keeps its entry.
     pub data: Vec<Reference<SuppressionId>>,
 }
 
@@ -104,7 +104,7 @@ pub struct AddedSuppressions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RemovedSuppressions {
-    /// The removed entries; addresses that weren't on the list are omitted.
+    /// The removed entries, without addresses that weren't on the list.
     pub data: Vec<Deleted<SuppressionId>>,
 }
 
@@ -112,7 +112,7 @@ operations! {
     /// The operations on the suppression list: [`Client::suppressions`](crate::Client::suppressions).
     ///
     /// The list is filled automatically: permanent bounces and spam complaints add the address. The service drops recipients on the list from every
-    /// email, single, batch or broadcast, whichever domain sends it.
+    /// email (single, batch or broadcast), whichever domain sends it.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -134,15 +134,16 @@ operations! {
     /// Lists the entries, newest first: `GET /suppressions`, 20 per page by default. [`List::origin`] filters it.
     fn list() -> List<Suppression> = GET["/suppressions"];
 
-    /// Gets an entry by its ID or its address: `GET /suppressions/{id_or_email}`. An address that isn't on the list is not found.
+    /// Gets an entry by its ID or address: `GET /suppressions/{id_or_email}`. Returns 404 for an address that isn't on the list.
     fn get(entry: SuppressionId) -> Call<Suppression> = GET["/suppressions/" entry];
 
-    /// Removes an entry by its ID or its address: `DELETE /suppressions/{id_or_email}`. Another bounce or complaint adds the address again.
+    /// Removes an entry by its ID or address: `DELETE /suppressions/{id_or_email}`. Another bounce or complaint adds the address again.
     fn remove(entry: SuppressionId) -> Call<Deleted<SuppressionId>> = DELETE["/suppressions/" entry];
 }
 
 impl Suppressions<'_> {
-    /// Adds an address: `POST /suppressions`. An address that is already on the list keeps its entry, so the client retries when the outcome is unknown.
+    /// Adds an address: `POST /suppressions`. An address that is already on the list keeps its entry, so the client retries if the outcome is
+    /// unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if it isn't an address, before anything is sent.
@@ -152,10 +153,10 @@ impl Suppressions<'_> {
         Call::new(&self.client.core, operation.validated(&address).with_json(&address))
     }
 
-    /// Adds 1 to 100 addresses, all of them or none: `POST /suppressions/batch/add`. It can be repeated, like [`add`](Self::add).
+    /// Adds 1 to 100 addresses, either all or none: `POST /suppressions/batch/add`. It can be repeated, like [`add`](Self::add).
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one isn't an address, before anything is sent.
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many addresses, or if one is invalid, before anything is sent.
     pub fn add_batch<T: Into<String>>(&self, emails: impl IntoIterator<Item = T>) -> Call<AddedSuppressions> {
         let batch = Batch::Emails(emails.into_iter().map(Into::into).collect());
         let operation = Operation::new("suppressions.add_batch", Method::POST, "/suppressions/batch/add");
@@ -164,10 +165,10 @@ impl Suppressions<'_> {
 
     /// Removes 1 to 100 addresses: `POST /suppressions/batch/remove`. Addresses that aren't on the list are ignored.
     ///
-    /// The client retries it when its outcome is unknown; the response then omits entries that an earlier attempt has removed.
+    /// The client retries it if its outcome is unknown; the response then omits entries that an earlier attempt has removed.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one isn't an address, before anything is sent.
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many addresses, or if one is invalid, before anything is sent.
     pub fn remove_batch<T: Into<String>>(
         &self,
         emails: impl IntoIterator<Item = T>,
@@ -178,7 +179,7 @@ impl Suppressions<'_> {
     /// Removes 1 to 100 entries by their IDs: [`remove_batch`](Self::remove_batch), with `ids` in the body.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one is empty, before anything is sent.
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many IDs, or if one is empty, before anything is sent.
     pub fn remove_batch_by_id<T: Into<SuppressionId>>(
         &self,
         ids: impl IntoIterator<Item = T>,
@@ -193,7 +194,7 @@ impl Suppressions<'_> {
     }
 }
 
-/// Filters of [`Suppressions::list`].
+/// Filters for [`Suppressions::list`].
 impl List<Suppression> {
     /// Lists only entries with this origin.
     #[expect(clippy::needless_pass_by_value, reason = "an origin is named where it is given")]

@@ -1,4 +1,4 @@
-//! Topics, which contacts opt in to and out of. (The specification names them and is silent on their fields.)
+//! Topics, which contacts opt in to and out of. (The specification names them but doesn't define their fields.)
 
 use crate::{
     call::Call,
@@ -13,8 +13,7 @@ pub use super::shared::Subscription;
 input! {
     /// A topic to create with [`Topics::create`].
     pub struct NewTopic {
-        /// Creates a topic with a name of at most 50 characters and the default subscription of contacts, which can't be changed
-        /// later.
+        /// Creates a topic with a name of at most 50 characters and a default subscription for contacts, which can't be changed later.
         new(name: String, default_subscription: Subscription);
         optional {
             /// Sets the description, at most 200 characters.
@@ -46,7 +45,7 @@ fn check_visibility(v: &mut Validator, visibility: Option<&Visibility>) {
 }
 
 patch! {
-    /// Changes to a topic: [`Topics::update`]. Fields that aren't set keep their value.
+    /// Changes to a topic: [`Topics::update`]. Fields that aren't set are left unchanged.
     pub struct TopicPatch {
         /// Sets the name, at most 50 characters.
         name: String,
@@ -79,7 +78,7 @@ record! {
         pub name: String,
         /// The topic's description.
         pub description: Option<String>,
-        /// The subscription of contacts without an explicit one.
+        /// The subscription of contacts that have no explicit one.
         pub default_subscription: Option<Subscription>,
         /// Which contacts see the topic on the preference page.
         pub visibility: Option<Visibility>,
@@ -125,7 +124,7 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`TopicPatch::check`] finds, before anything is sent.
     fn update(id: TopicId) with (patch: &TopicPatch) -> Call<Reference<TopicId>> = PATCH["/topics/" id];
 
-    /// Deletes a topic with all its subscriptions: `DELETE /topics/{id}`.
+    /// Deletes a topic and all its subscriptions: `DELETE /topics/{id}`.
     fn delete(id: TopicId) -> Call<Deleted<TopicId>> = DELETE["/topics/" id];
 }
 

@@ -1,4 +1,4 @@
-//! Usage and quotas of the account. (The specification doesn't define them; the shapes are Resend's.)
+//! The account's usage and quotas. (The specification doesn't define them; the format is Resend's.)
 
 use std::time::Duration;
 
@@ -20,38 +20,38 @@ record! {
         pub broadcasts: Quota,
         /// Credits for the service's AI features.
         pub ai_credits: AiCredits,
-        /// Runs of automations in the current month.
+        /// Automation runs in the current month.
         pub automation_runs: PeriodQuota,
         /// Registered domains.
         pub domains: Quota,
-        /// The rate limit of requests.
+        /// The rate limit for requests.
         pub rate_limit: RateLimitPolicy,
     }
 }
 
 record! {
-    /// The usage of emails. Each address in to, cc and bcc counts.
+    /// Email usage. Each address in `to`, `cc` and `bcc` counts.
     pub struct EmailUsage {
-        /// In the current day (UTC).
+        /// The current day (UTC).
         pub daily: EmailQuota,
-        /// In the current month.
+        /// The current month.
         pub monthly: EmailQuota,
     }
 }
 
 record! {
-    /// An email quota, which both sent and received emails count against.
+    /// An email quota, which includes both sent and received emails.
     #[derive(PartialEq, Eq)]
     pub struct EmailQuota {
-        /// The sent and received emails.
+        /// The number of sent and received emails.
         pub used: Option<u64>,
-        /// The maximum of `used`; `None` if it is unlimited.
+        /// The maximum for `used`; `None` if unlimited.
         pub limit: Option<u64>,
-        /// The sent emails, per recipient.
+        /// The number of sent emails, per recipient.
         pub sent: Option<u64>,
-        /// The received emails.
+        /// The number of received emails.
         pub received: Option<u64>,
-        /// When the next period starts, in ISO 8601.
+        /// When the next period starts, in ISO 8601 format.
         pub resets_at: Option<Timestamp>,
     }
 }
@@ -62,20 +62,20 @@ record! {
     pub struct Quota {
         /// The number of records.
         pub used: Option<u64>,
-        /// The maximum; `None` if it is unlimited.
+        /// The maximum; `None` if unlimited.
         pub limit: Option<u64>,
     }
 }
 
 record! {
-    /// A quota per period.
+    /// A quota for each period.
     #[derive(PartialEq, Eq)]
     pub struct PeriodQuota {
         /// The usage in the current period.
         pub used: Option<u64>,
-        /// The maximum per period; `None` if it is unlimited.
+        /// The maximum per period; `None` if unlimited.
         pub limit: Option<u64>,
-        /// When the next period starts, in ISO 8601.
+        /// When the next period starts, in ISO 8601 format.
         pub resets_at: Option<Timestamp>,
     }
 }
@@ -84,17 +84,17 @@ record! {
     /// Credits for the service's AI features.
     #[derive(PartialEq, Eq)]
     pub struct AiCredits {
-        /// The used credits.
+        /// The number of used credits.
         pub used: Option<u64>,
-        /// The maximum; `None` if it is unlimited.
+        /// The maximum; `None` if unlimited.
         pub limit: Option<u64>,
-        /// When the limit rises, in ISO 8601.
+        /// When the limit increases, in ISO 8601 format.
         pub next_increase_at: Option<Timestamp>,
     }
 }
 
 record! {
-    /// The rate limit of requests.
+    /// The rate limit for requests.
     #[derive(PartialEq, Eq)]
     pub struct RateLimitPolicy {
         /// The maximum number of requests in [`duration`](Self::duration).
@@ -105,7 +105,7 @@ record! {
 }
 
 impl RateLimitPolicy {
-    /// Returns the window. The service writes it in milliseconds (`1000ms`) or seconds (`1s`); `None` if it is anything else.
+    /// Returns the window, which the service states in milliseconds (`1000ms`) or seconds (`1s`); `None` in any other format.
     pub fn window(&self) -> Option<Duration> {
         let text = self.duration.as_deref()?;
         let unit = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
@@ -117,8 +117,8 @@ impl RateLimitPolicy {
         }
     }
 
-    /// Returns this limit as a client setting: a new client with this setting respects the limit from its first request on, even before a
-    /// response announces one. `None` if the limit or its window is missing or zero.
+    /// Returns this limit as a client setting. A new client with this setting respects the limit from its first request on, even before a response
+    /// announces one. `None` if the limit or its window is missing or zero.
     ///
     /// ```
     /// # async fn example(client: idempost::Client) -> Result<idempost::Client, Box<dyn std::error::Error>> {
@@ -142,7 +142,7 @@ fn remaining(used: Option<u64>, limit: Option<u64>) -> Option<u64> {
 macro_rules! remaining {
     ($($quota:ty),+) => {
         $(impl $quota {
-            /// Returns how much of the limit is left; `None` if it is unlimited.
+            /// Returns the remaining amount; `None` if unlimited.
             pub fn remaining(&self) -> Option<u64> {
                 remaining(self.used, self.limit)
             }
@@ -169,7 +169,7 @@ operations! {
     /// Returns the operation on the account's usage.
     accessor usage;
 
-    /// Gets the usage and the quotas of the account: `GET /usage`. Any API key may call it, even one limited to sending; access tokens need `full_access`.
+    /// Gets the account's usage and quotas: `GET /usage`. Any API key may call it, even one restricted to sending; access tokens need `full_access`.
     fn get() -> Call<Usage> = GET["/usage"];
 }
 

@@ -1,4 +1,4 @@
-//! Webhooks: endpoints that the service delivers events to (`docs/specification.md`, Webhook and Events).
+//! Webhooks: endpoints to which the service delivers events (`docs/specification.md`, Webhook and Events).
 
 pub mod delivery;
 pub mod event;

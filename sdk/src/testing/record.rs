@@ -7,11 +7,10 @@ use serde_json::Value;
 
 use crate::types::strict;
 
-/// Creates a record from the JSON that the service would send. Fields that the code under test doesn't need can be left out, except for
-/// identifiers.
+/// Creates a record from the JSON that the service would send. Fields that the code under test doesn't need can be omitted, except identifiers.
 ///
-/// Unlike the decoder of a response this is strict, so that a test doesn't pass because of a misspelled field. Values of open enumerations
-/// may be unknown, as in a response.
+/// Unlike the decoder for responses, it is strict, so that a test doesn't pass because of a misspelled field. As in a response, values of open
+/// enumerations may be unknown.
 ///
 /// ```
 /// use idempost::{emails::{LastEvent, SentEmail}, testing::record};
@@ -25,7 +24,7 @@ use crate::types::strict;
 /// ```
 ///
 /// # Panics
-/// A field is unknown, a value can't be read or has another type than documented, or an identifier is missing; the message lists all problems.
+/// A field is unknown, a value can't be read or has a different type than documented, or an identifier is missing. The message lists all problems.
 #[track_caller]
 pub fn record<T: DeserializeOwned + Serialize>(json: impl Into<Value>) -> T {
     let json: Value = json.into();
@@ -43,7 +42,7 @@ pub fn record<T: DeserializeOwned + Serialize>(json: impl Into<Value>) -> T {
     }
 }
 
-/// Collects the given fields that aren't part of the record. Every object of the service may contain its type as `object`.
+/// Collects the given fields that aren't part of the record. Every object may contain its type as `object`.
 fn unknown(given: &Value, written: &Value, path: &str, problems: &mut Vec<String>) {
     match (given, written) {
         (Value::Object(given), Value::Object(written)) => {

@@ -1,4 +1,4 @@
-//! A transport that records what passes through it.
+//! A transport that records the exchanges of another one.
 
 use std::{
     fmt,
@@ -36,7 +36,7 @@ impl<T: Transport> Recorder<T> {
         Self { transport: Arc::new(transport), recording: Arc::default() }
     }
 
-    /// Returns the exchanges that are complete, in the order of their completion.
+    /// Returns the complete exchanges, in order of completion.
     pub fn recording(&self) -> Recording {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

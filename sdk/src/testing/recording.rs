@@ -1,4 +1,4 @@
-//! Recorded exchanges, as a file of JSON.
+//! Recorded exchanges, as a JSON file.
 
 use std::{collections::BTreeMap, fmt, fs, io, path::Path};
 
@@ -12,14 +12,15 @@ use url::{Url, form_urlencoded};
 use super::{reply::Reply, request::RecordedRequest};
 use crate::transport::{RequestDelivery, TransportError, TransportErrorKind, TransportRequest};
 
-/// What replaces a secret.
+/// The replacement for secrets.
 const REDACTED: &str = "redacted";
 
 /// Exchanges between a client and a service, recorded by a [`Recorder`](super::Recorder) and replayed by
 /// [`ScriptedTransport::replay`](super::ScriptedTransport::replay).
 ///
-/// Secrets aren't recorded: request headers are omitted; response headers are recorded only if the client reads them; tokens, secrets and codes in JSON and
-/// queries are replaced by `redacted`, and so is the query of signed URLs. The content of an application's emails is recorded unchanged.
+/// Secrets aren't recorded. Request headers are omitted, and response headers are recorded only if the client reads them. Tokens, secrets and codes
+/// in JSON and queries are replaced with `redacted`, and so are the queries of signed URLs. The content of the application's emails is recorded
+/// unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Recording {
     exchanges: Vec<Exchange>,
@@ -59,7 +60,7 @@ enum Body {
 }
 
 impl Recording {
-    /// Reads a recording from its file.
+    /// Reads a recording from a file.
     ///
     /// # Errors
     /// The file can't be read, or isn't a recording.
@@ -67,7 +68,7 @@ impl Recording {
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     }
 
-    /// Writes the recording to a file as JSON, to be reviewed and committed.
+    /// Writes the recording to a file as JSON, for review and version control.
     ///
     /// # Errors
     /// The file can't be written.
@@ -77,18 +78,18 @@ impl Recording {
         fs::write(path, text)
     }
 
-    /// The requests, each with its reply.
+    /// Returns the requests, each with its reply.
     pub(super) fn exchanges(&self) -> impl Iterator<Item = (Expected, Reply)> {
         self.exchanges.iter().map(|exchange| (exchange.request.clone(), exchange.result.reply()))
     }
 
-    /// Adds an exchange that failed.
+    /// Adds a failed exchange.
     pub(super) fn failed(&mut self, request: Expected, error: &TransportError) {
         let result = Received::Failure { delivery: error.delivery(), kind: error.kind() };
         self.exchanges.push(Exchange { request, result });
     }
 
-    /// Adds an exchange with a response, whose body may have been cut off.
+    /// Adds an exchange with a response, whose body may be truncated.
     pub(super) fn answered(
         &mut self,
         request: Expected,
@@ -137,7 +138,7 @@ impl Body {
     }
 }
 
-/// A header that the client reads and that holds no secret.
+/// Returns a header if the client reads it and it contains no secret.
 fn header((name, value): (&http::HeaderName, &http::HeaderValue)) -> Option<(String, String)> {
     const READ: [&str; 10] = [
         "accept-ranges",
@@ -161,7 +162,7 @@ fn header((name, value): (&http::HeaderName, &http::HeaderValue)) -> Option<(Str
 pub(super) struct Expected {
     method: String,
     path: String,
-    /// `None` for any.
+    /// `None` for any query.
     query: Option<String>,
     /// `None` for any body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,13 +179,13 @@ impl Expected {
         Self::describe(&request.method, &request.url, &request.headers, Some(&request.body))
     }
 
-    /// Describes a request to be sent. A body in several pieces, as with attachments, is not recorded.
+    /// Describes a request about to be sent. A body in several pieces, as with attachments, isn't recorded.
     pub(super) fn before(request: &TransportRequest) -> Self {
         let body = request.body.as_bytes();
         Self::describe(&request.method, &request.url, &request.headers, body.as_deref())
     }
 
-    /// A request without a credential in its headers may have one in its query or its body, which are left out.
+    /// A request without a credential in its headers may have one in its query or body, which are therefore omitted.
     fn describe(method: &Method, url: &Url, headers: &HeaderMap, body: Option<&[u8]>) -> Self {
         let mut expected = Self { query: Some(String::new()), ..Self::new(method.as_str(), url.path()) };
         if headers.contains_key(AUTHORIZATION) {
@@ -199,7 +200,7 @@ impl Expected {
         expected
     }
 
-    /// Whether this is the request that is expected.
+    /// Returns whether this is the expected request.
     pub(super) fn matches(&self, sent: &Self) -> bool {
         let path =
             self.path.split('/').map(Some).chain([None]).zip(sent.path.split('/').map(Some).chain([None]));
@@ -265,7 +266,7 @@ mod tests {
         builder.retry(RetryPolicy::never()).transport(transport).build().unwrap()
     }
 
-    /// The calls of a small program, with their results.
+    /// Makes the calls of a small program, and returns their results.
     async fn run(client: &Client) -> Vec<String> {
         let email = Email::new("a@x.test", "b@x.test", "Hello").text("Hi");
         let download = "https://files.test/f1?signature=sentinel";

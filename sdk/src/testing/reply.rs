@@ -1,4 +1,4 @@
-//! The replies of a script.
+//! Script replies.
 
 use std::{fmt, time::Duration};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::transport::{RequestDelivery, ResponseBody, TransportError, TransportErrorKind, TransportRequest};
 
-/// What happens to one request.
+/// The reply to one request.
 #[derive(Clone)]
 pub struct Reply {
     action: Action,
@@ -33,7 +33,7 @@ enum End {
 }
 
 impl Reply {
-    /// A response with JSON.
+    /// Creates a response with a JSON body.
     ///
     /// # Panics
     /// The status isn't between 100 and 999.
@@ -43,7 +43,7 @@ impl Reply {
         Self::bytes(status, body.to_string()).header(CONTENT_TYPE.as_str(), "application/json")
     }
 
-    /// A response with these bytes, and without a content type.
+    /// Creates a response with these bytes and without a content type.
     ///
     /// # Panics
     /// The status isn't between 100 and 999.
@@ -54,7 +54,7 @@ impl Reply {
         Self::of(Action::Respond { status, headers, body, end: End::Complete })
     }
 
-    /// An error response of the API with this error name, such as `rate_limit_exceeded`.
+    /// Creates an API error response with this error name, such as `rate_limit_exceeded`.
     ///
     /// # Panics
     /// The status isn't between 100 and 999.
@@ -63,22 +63,22 @@ impl Reply {
         Self::json(status, json!({ "statusCode": status, "name": name, "message": "scripted" }))
     }
 
-    /// A request that fails without a response.
+    /// Fails the request without a response.
     pub fn failure(delivery: RequestDelivery, kind: TransportErrorKind) -> Self {
         Self::of(Action::Fail(delivery, kind))
     }
 
-    /// A refused connection: nothing was sent.
+    /// Refuses the connection: nothing was sent.
     pub fn refused() -> Self {
         Self::failure(RequestDelivery::NotSent, TransportErrorKind::Connect)
     }
 
-    /// A connection that broke before the response: the service may have acted.
+    /// Breaks the connection before the response: the service may have acted.
     pub fn lost() -> Self {
         Self::failure(RequestDelivery::Unknown, TransportErrorKind::Closed)
     }
 
-    /// No response, until a timeout ends the attempt: of a request that was sent, or of a connection that is never established
+    /// Doesn't respond until a timeout ends the attempt: either the request was sent, or the connection is never established
     /// ([`RequestDelivery::NotSent`]).
     pub fn stall(delivery: RequestDelivery) -> Self {
         Self::of(Action::Stall(delivery))
@@ -100,13 +100,13 @@ impl Reply {
         self
     }
 
-    /// Breaks the connection after the bytes of a response, before its body is complete.
+    /// Breaks the connection after the response's bytes, before its body is complete.
     #[must_use]
     pub fn cut(self, kind: TransportErrorKind) -> Self {
         self.ends(End::Fails(kind))
     }
 
-    /// Sends nothing after the bytes of a response, although its body isn't complete.
+    /// Sends nothing after the response's bytes, although its body isn't complete.
     #[must_use]
     pub fn unfinished(self) -> Self {
         self.ends(End::Stalls)
@@ -119,7 +119,7 @@ impl Reply {
         self
     }
 
-    /// Uses this reply for all later requests too.
+    /// Uses this reply for all later requests as well.
     #[must_use]
     pub fn repeated(mut self) -> Self {
         self.repeated = true;
@@ -137,7 +137,7 @@ impl Reply {
         self
     }
 
-    /// Produces the reply to a request whose body has this length.
+    /// Produces the reply to a request with a body of this length.
     pub(super) async fn perform(
         self,
         request: &TransportRequest,

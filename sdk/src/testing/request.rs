@@ -1,4 +1,4 @@
-//! Requests as a script received them.
+//! Requests as received by a script.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct RecordedRequest {
     pub body: Bytes,
     /// When the request was sent, by Tokio's clock.
     pub at: Instant,
-    /// Whether the request asked for a new connection.
+    /// Whether the request required a new connection.
     pub new_connection: bool,
 }
 
@@ -47,7 +47,7 @@ impl RecordedRequest {
         })
     }
 
-    /// Returns the path of the URL, including that of the base URL.
+    /// Returns the URL's path, including the base URL's path.
     pub fn path(&self) -> &str {
         self.url.path()
     }
@@ -57,7 +57,7 @@ impl RecordedRequest {
         self.url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
     }
 
-    /// Returns the first value of a header; empty if the request has none.
+    /// Returns the first value of a header; empty if there is none.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -75,7 +75,7 @@ impl RecordedRequest {
     }
 }
 
-/// `Debug` masks the credential, and prints only the length of the body, which contains secrets in token requests.
+/// `Debug` masks the credential and prints only the length of the body, which contains secrets in token requests.
 impl fmt::Debug for RecordedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordedRequest")

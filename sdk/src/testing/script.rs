@@ -1,4 +1,4 @@
-//! The transport that follows a script.
+//! A transport that follows a script.
 
 use std::{
     collections::VecDeque,
@@ -18,10 +18,10 @@ use crate::{
     transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
 };
 
-/// A [`Transport`] that replies from a script and records the requests. Clones share both.
+/// A [`Transport`] that replies according to a script and records the requests. Clones share both.
 ///
-/// A request for which the script has no reply fails the test: it panics with the request and what the script expects.
-/// [`finish`](Self::finish) fails if a reply is left, or if such a panic was lost in another task.
+/// A request for which the script has no reply fails the test: it panics with the request and the script's expectations. [`finish`](Self::finish)
+/// fails if any reply is left, or if such a panic was lost in another task.
 #[derive(Clone)]
 pub struct ScriptedTransport(Arc<Mutex<Script>>);
 
@@ -33,7 +33,7 @@ struct Script {
 }
 
 struct Rule {
-    /// The requests that it replies to; `None` for those that match no other rule.
+    /// The requests to reply to; `None` for requests that match no other rule.
     expected: Option<Expected>,
     source: Source,
 }
@@ -47,7 +47,7 @@ enum Source {
 type Function = Arc<Mutex<dyn FnMut(&RecordedRequest) -> Reply + Send>>;
 
 impl ScriptedTransport {
-    /// Creates a script of replies to any requests, in the order of their arrival.
+    /// Creates a script of replies to any requests, in order of arrival.
     pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
         Self(Arc::default()).with(None, Source::queue(replies))
     }
@@ -57,7 +57,7 @@ impl ScriptedTransport {
         Self(Arc::default()).with(None, Source::Function(Arc::new(Mutex::new(reply))))
     }
 
-    /// Creates a script of recorded exchanges. Each request gets the recorded response of the first unused exchange with the same method, path,
+    /// Creates a script from recorded exchanges. Each request gets the recorded response of the first unused exchange with the same method, path,
     /// query and JSON body.
     pub fn replay(recording: &Recording) -> Self {
         let script = Self(Arc::default());
@@ -65,14 +65,14 @@ impl ScriptedTransport {
         rules.fold(script, |script, (expected, source)| script.with(expected, source))
     }
 
-    /// Adds replies to the requests with this method and path, in the order of their arrival. A `*` in the path stands for one segment, and the
-    /// path includes that of the base URL. These replies come before those of [`new`](Self::new).
+    /// Adds replies to requests with this method and path, in order of arrival. A `*` in the path matches one segment; the path includes the base
+    /// URL's path. These replies take precedence over those of [`new`](Self::new).
     #[must_use]
     pub fn on(self, method: &str, path: &str, replies: impl IntoIterator<Item = Reply>) -> Self {
         self.with(Some(Expected::new(method, path)), Source::queue(replies))
     }
 
-    /// Returns a client over this transport, with the base URL `https://api.example.com` and the API key `re_test`.
+    /// Returns a client with this transport, the base URL `https://api.example.com` and the API key `re_test`.
     ///
     /// # Panics
     /// Never: the settings are valid.
@@ -82,15 +82,15 @@ impl ScriptedTransport {
         builder.transport(self.clone()).build().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Returns the requests that arrived since the last call, in the order of their arrival.
+    /// Returns the requests that arrived since the last call, in order of arrival.
     pub fn take_requests(&self) -> Vec<RecordedRequest> {
         std::mem::take(&mut self.script().requests)
     }
 
-    /// Returns the same as [`take_requests`](Self::take_requests), at the end of a script.
+    /// Like [`take_requests`](Self::take_requests), but for the end of a script: all replies must have been used.
     ///
     /// # Panics
-    /// A reply was not used, or a request was unexpected.
+    /// A reply wasn't used, or a request was unexpected.
     #[track_caller]
     pub fn finish(&self) -> Vec<RecordedRequest> {
         let script = self.script();
@@ -110,7 +110,7 @@ impl ScriptedTransport {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a request, and returns its reply.
+    /// Records a request and returns its reply.
     fn reply(&self, request: &RecordedRequest) -> Reply {
         let mut script = self.script();
         script.requests.push(request.clone());
@@ -125,7 +125,7 @@ impl ScriptedTransport {
                 panic!("{message}");
             }
         };
-        // The function may use the script.
+        // The function may itself use the script.
         drop(script);
         let mut function = function.lock().unwrap_or_else(PoisonError::into_inner);
         function(request)

@@ -1,4 +1,4 @@
-//! URLs that a client may send secrets to, and the origin that a credential is bound to.
+//! URLs to which a client may send secrets, and the origin to which a credential is bound.
 
 use url::{Host, Url};
 
@@ -40,7 +40,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Parses a URL that secrets are sent to: https, or http to a loopback address, with nothing but host, port and path.
+/// Parses a URL to which secrets may be sent: https, or http for a loopback address, with only a host, port and path.
 #[cfg(feature = "oauth")]
 pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
     base_url(given, false)
@@ -59,7 +59,7 @@ pub(crate) fn oauth(given: &str) -> Result<Url, SettingsError> {
     Ok(url)
 }
 
-/// Returns scheme, host and port: the origin that a credential is bound to.
+/// Returns scheme, host and port: the origin to which a credential is bound.
 #[cfg(feature = "oauth")]
 pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()

@@ -1,4 +1,4 @@
-//! The transport over `fetch`, as the reqwest crate calls it in WebAssembly.
+//! The transport over `fetch`, which the reqwest crate calls in WebAssembly.
 
 use std::{pin::pin, time::Duration};
 
@@ -11,26 +11,26 @@ use super::{
 };
 use crate::clock::timeout;
 
-/// The slowest network on which a body can be sent within the time limit.
+/// The speed of the slowest network on which a body can be sent within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
 
 /// The default transport: reqwest, which in WebAssembly calls the host's `fetch`.
 ///
-/// The host provides connections, TLS and proxies, and doesn't report how far a request got: a failed one counts
-/// as [`RequestDelivery::Unknown`], even if the host couldn't connect. `fetch` follows redirects, and may resend the body to the new URL; the call fails afterwards.
-/// A body is held in memory while it is sent.
+/// The host provides connections, TLS and proxies, and doesn't report how far a request got: a failed request counts as [`RequestDelivery::Unknown`],
+/// even if the host couldn't connect. `fetch` follows redirects and may resend the body to the new URL; the call then fails. A body is held in memory
+/// while it is sent.
 #[derive(Debug, Default)]
 pub struct ReqwestTransport {
     client: reqwest::Client,
 }
 
 impl ReqwestTransport {
-    /// Creates a transport with the default settings.
+    /// Creates a transport with default settings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The host has its own limit.
+    /// Ignores the timeout: the host has its own.
     pub(crate) fn with_connect_timeout(_: Duration) -> Self {
         Self::default()
     }
@@ -48,7 +48,7 @@ impl Transport for ReqwestTransport {
         &self,
         request: TransportRequest,
     ) -> BoxFuture<'_, Result<http::Response<ResponseBody>, TransportError>> {
-        // JavaScript values stay on their thread, the only one there is unless the application starts others.
+        // JavaScript values stay on their thread, which is the only one unless the application starts others.
         Box::pin(SendWrapper::new(send(&self.client, request)))
     }
 }
@@ -69,7 +69,7 @@ async fn send(
     *outgoing.headers_mut() = request.headers.clone();
     *outgoing.body_mut() = (total > 0).then(|| body.freeze().into());
     request.uploaded(total);
-    // Nothing shows the progress of an upload.
+    // Upload progress isn't visible here.
     let limit = idle.saturating_add(Duration::from_secs(total / MIN_BYTES_PER_SECOND));
     let answer = timeout(limit, client.execute(outgoing)).await;
     let mut response = answer.map_err(|_| silent())?.map_err(failed)?;

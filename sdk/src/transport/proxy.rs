@@ -1,4 +1,4 @@
-//! Malformed proxy variables: reqwest ignores them and connects directly.
+//! Detects malformed proxy variables, which reqwest ignores, connecting directly.
 
 use std::{
     env,
@@ -16,17 +16,17 @@ const RULE: &str = if cfg!(feature = "socks") {
     "must be the URL of an HTTP proxy, such as http://proxy.example.com:3128"
 };
 
-/// The proxy variables of the environment, read as reqwest reads them: an uppercase name takes precedence over its lowercase form, and `ALL_PROXY` applies
-/// where the variable of the scheme is unset or empty.
+/// The environment's proxy variables, interpreted like in reqwest: an uppercase name takes precedence over its lowercase form, and `ALL_PROXY`
+/// applies if the scheme's own variable is unset or empty.
 pub(super) struct ProxyVariables {
     all: Variable,
     http: Variable,
     https: Variable,
-    /// Intercepts the URLs that `NO_PROXY` doesn't exclude.
+    /// Matches the URLs that `NO_PROXY` doesn't exclude.
     proxied: Matcher,
-    /// The same for each entry that reqwest doesn't know, and its port if it has one: `example.com:8443`, `*.example.com`.
+    /// Matches each `NO_PROXY` entry that reqwest doesn't support, with its port if it has one: `example.com:8443`, `*.example.com`.
     further: Vec<(Matcher, Option<u16>)>,
-    /// The environment of a CGI script: `HTTP_PROXY` may be a header of the request, so the variables are ignored.
+    /// Whether this is a CGI script: `HTTP_PROXY` may come from a request header, so the variables are ignored.
     is_cgi: bool,
 }
 
@@ -37,7 +37,7 @@ impl ProxyVariables {
         Self::read(|name| env::var_os(name))
     }
 
-    /// This proxy instead of those of the environment, with the exceptions of `NO_PROXY`.
+    /// Uses this proxy instead of the environment's, with the exceptions in `NO_PROXY`.
     pub(super) fn given(proxy: &str) -> Self {
         let no_proxy =
             |name: &str| name.eq_ignore_ascii_case("NO_PROXY").then(|| env::var_os(name)).flatten();
@@ -83,7 +83,7 @@ impl ProxyVariables {
         self.applying_to(url).map(|(name, value)| (*name, masked(&value.to_string_lossy())))
     }
 
-    /// Whether `NO_PROXY` excludes `url` by an entry that reqwest doesn't know.
+    /// Returns whether `NO_PROXY` excludes `url` with an entry that reqwest doesn't support.
     pub(super) fn excludes(&self, url: &Url) -> bool {
         let port = url.port_or_known_default();
         let excludes =
@@ -119,7 +119,7 @@ fn check(name: &str, value: &OsStr) -> Result<(), SettingsError> {
     }
 }
 
-/// Whether reqwest connects through such a proxy.
+/// Returns whether reqwest can connect through this proxy.
 fn is_usable(value: &str) -> bool {
     let matcher = Matcher::builder().all(value.to_owned()).build();
     matcher
@@ -127,7 +127,7 @@ fn is_usable(value: &str) -> bool {
         .is_some_and(|proxy| proxy.uri().host().is_some_and(|host| !host.is_empty()))
 }
 
-/// The value without the user, the password, and anything that may be a password.
+/// Returns the value without the user, the password, and anything that may be a password.
 fn masked(value: &str) -> String {
     let (scheme, rest) = match value.split_once("://") {
         Some((scheme, rest)) => (&value[..scheme.len() + 3], rest),

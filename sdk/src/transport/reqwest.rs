@@ -1,4 +1,4 @@
-//! The transport over the reqwest crate; no other module uses reqwest.
+//! The transport over the reqwest crate, which no other module uses.
 
 mod download;
 mod failure;
@@ -18,19 +18,19 @@ use super::{
 
 /// The default transport: reqwest with its connection pool.
 ///
-/// Three of reqwest's defaults are off: redirects (a 307 would resend the body to another origin), its own retries (only the call knows whether
-/// a retry is safe), and the environment's proxy for loopback addresses (it would leak a local service's credential).
+/// Three of reqwest's defaults are disabled: redirects (a 307 would resend the body to another origin), its own retries (only the call knows whether
+/// a retry is safe), and the environment's proxy for loopback addresses (which would leak a local service's credential).
 ///
-/// A connection over HTTP/2 is checked by pings while requests are in flight. A connection on which a request got no response within its time
-/// limit isn't used again.
+/// While requests are in flight, an HTTP/2 connection is checked by pings. A connection on which a request got no response within its time limit
+/// isn't used again.
 ///
-/// Proxies come from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, or their lowercase forms; `NO_PROXY` lists the exceptions: domains with
-/// their subdomains (also as `*.example.com`) and addresses, both optionally with a port, networks, or `*`. If the value that applies to a request isn't the URL of an HTTP proxy (with
-/// the feature `socks`, or of a SOCKS proxy), or the proxy requires a password that the value lacks, the request isn't sent and its call fails with
-/// [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call isn't retried.
+/// Proxies are read from `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, or their lowercase forms; `NO_PROXY` lists the exceptions: domains with their
+/// subdomains (also as `*.example.com`) and addresses, both optionally with a port, networks, or `*`. If the value that applies to a request isn't
+/// the URL of an HTTP proxy (or, with the feature `socks`, a SOCKS proxy), or if the proxy requires a password that the value lacks, the request
+/// isn't sent and its call fails with [`Error::Settings`](crate::Error::Settings). If a proxy refuses the connection for another reason, the call
+/// isn't retried.
 ///
-/// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and give a clone to
-/// each.
+/// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`](std::sync::Arc) and pass a clone to each.
 ///
 /// ```
 /// # #[cfg(feature = "rustls")]
@@ -61,13 +61,13 @@ pub struct ReqwestTransport {
     given: Option<reqwest::Client>,
 }
 
-/// The interval of pings over HTTP/2, and the time in which a peer has to reply.
+/// The interval of HTTP/2 pings, and the time within which a peer has to reply.
 const PING: Duration = Duration::from_secs(10);
 
 type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
-/// How the peer is reached. Loopback addresses are never proxied, and neither is what `NO_PROXY` excludes in a way that reqwest doesn't know; plain
-/// http needs no certificates, which take as long to load as sending two hundred emails.
+/// How the peer is reached. Loopback addresses are never proxied, and neither are addresses that `NO_PROXY` excludes with entries reqwest doesn't
+/// support; plain http needs no certificates, which take as long to load as sending two hundred emails.
 #[derive(Clone, Copy)]
 enum Route {
     Remote,
@@ -87,22 +87,22 @@ impl Route {
 }
 
 impl ReqwestTransport {
-    /// Creates a transport with the default settings.
+    /// Creates a transport with default settings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Creates a transport with custom reqwest settings: a proxy, a CA, limits of the connection pool. `configure` runs once per internal client
-    /// (pooled or not, remote or loopback); redirects and retries are turned off afterwards. A malformed proxy variable of the environment is an
-    /// error even if `configure` sets another proxy.
+    /// Creates a transport with custom reqwest settings, such as a proxy, a CA, or connection pool limits. `configure` runs once per internal client
+    /// (pooled or not, remote or loopback); redirects and retries are disabled afterwards. A malformed proxy variable in the environment is an error
+    /// even if `configure` sets another proxy.
     pub fn configured(
         configure: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync + 'static,
     ) -> Self {
         Self { configure: Some(Box::new(configure)), ..Self::default() }
     }
 
-    /// Uses this proxy instead of those of the environment: `http://`, `https://` or, with the feature `socks`, `socks5://`. Loopback addresses
-    /// and the exceptions in `NO_PROXY` are still reached directly. A malformed URL fails the calls with [`Error::Settings`](crate::Error::Settings).
+    /// Uses this proxy instead of the environment's: `http://`, `https://` or, with the feature `socks`, `socks5://`. Loopback addresses and the
+    /// exceptions in `NO_PROXY` are still reached directly. With a malformed URL, calls fail with [`Error::Settings`](crate::Error::Settings).
     #[must_use]
     pub fn proxy(self, url: impl Into<String>) -> Self {
         let url = url.into();
@@ -110,10 +110,10 @@ impl ReqwestTransport {
         Self { proxy: Some(url), proxy_variables: variables, ..self }
     }
 
-    /// Returns the proxy that requests to this URL use, without its password, and the variable or setting that it comes from. `None` if they
-    /// are sent directly.
+    /// Returns the proxy used for requests to this URL, without its password, and the variable or setting that it comes from. `None` if requests are
+    /// sent directly.
     ///
-    /// Proxies that [`configured`](Self::configured) sets are unknown here.
+    /// Proxies set in [`configured`](Self::configured) are unknown here.
     pub fn proxy_of(&self, url: &url::Url) -> Option<(String, &'static str)> {
         let variables = self.proxy_variables.get_or_init(ProxyVariables::from_env);
         let (name, proxy) = variables.proxy_of(url).filter(|_| matches!(Route::to(url), Route::Remote))?;
@@ -144,7 +144,7 @@ impl ReqwestTransport {
         })
     }
 
-    /// Names the proxy in the error of a request that got no connection.
+    /// Adds the proxy to the error of a request that got no connection.
     fn with_proxy(&self, error: TransportError, url: &url::Url) -> TransportError {
         if error.delivery() != RequestDelivery::NotSent {
             return error;
@@ -187,10 +187,10 @@ impl ReqwestTransport {
     }
 }
 
-/// Installs ring as the process's default cryptography provider of rustls, unless the application has installed one.
+/// Installs ring as the process's default cryptography provider for rustls, unless the application has already installed one.
 ///
-/// The transport calls it before it builds its first client. An application that builds `reqwest` or rustls clients of its own without a
-/// provider calls it at startup.
+/// The transport calls it before it builds its first client. An application that builds its own `reqwest` or rustls clients without a provider should
+/// call it at startup.
 #[cfg(feature = "rustls")]
 pub fn install_crypto_provider() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
@@ -199,9 +199,9 @@ pub fn install_crypto_provider() {
     }
 }
 
-/// Uses an existing client. Redirects and retries must be turned off; a response from another URL than the requested one is reported as an
-/// error. Token requests require a new connection, which such a client opens only if its pool is empty: prefer
-/// [`configured`](ReqwestTransport::configured) for sessions.
+/// Uses an existing client. Redirects and retries must be disabled; a response from a URL other than the requested one is reported as an error. Token
+/// requests require a new connection, which such a client opens only if its pool is empty: prefer [`configured`](ReqwestTransport::configured) for
+/// sessions.
 impl From<reqwest::Client> for ReqwestTransport {
     fn from(client: reqwest::Client) -> Self {
         Self { given: Some(client), ..Self::default() }

@@ -9,7 +9,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use super::{RequestDelivery, TransportError, TransportErrorKind};
 use crate::clock::{Instant, timeout_at};
 
-/// The body of a response: bytes in memory, or a stream of chunks.
+/// A response body: in-memory bytes, or a stream of chunks.
 pub struct ResponseBody(Source);
 
 enum Source {
@@ -18,8 +18,8 @@ enum Source {
 }
 
 impl ResponseBody {
-    /// Creates a body from chunks, without trailers. An error ends it; its delivery must be
-    /// [`RequestDelivery::Unknown`], since the response head has already arrived.
+    /// Creates a body from chunks, without trailers. An error ends the body; its delivery must be [`RequestDelivery::Unknown`], since the response
+    /// head has already arrived.
     pub fn stream(chunks: impl Stream<Item = Result<Bytes, TransportError>> + Send + 'static) -> Self {
         Self(Source::Stream(Box::pin(chunks)))
     }
@@ -32,7 +32,7 @@ impl ResponseBody {
         }
     }
 
-    /// Reads the body up to its end, `limit` bytes or the deadline, and keeps what has arrived.
+    /// Reads the body until its end, `limit` bytes or the deadline, and returns what has arrived.
     pub(crate) async fn collect(mut self, limit: usize, deadline: Option<Instant>) -> Collected {
         let mut body = Collected { bytes: Bytes::new(), missing: None };
         let mut joined = BytesMut::new();
@@ -83,7 +83,7 @@ impl ResponseBody {
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) bytes: Bytes,
-    /// The reason why the rest is missing, if it is.
+    /// Why the rest is missing, if it is.
     pub(crate) missing: Option<TransportError>,
 }
 

@@ -1,11 +1,11 @@
-//! How far the body of a request has been sent.
+//! The upload progress of a request body.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU8, Ordering},
 };
 
-/// Called with the number of bytes sent of a body, and its total: `(sent, total)`.
+/// Called with the number of body bytes sent, and the total: `(sent, total)`.
 pub(crate) type UploadListener = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// The progress of one attempt's request, shared by the call and the transport.
@@ -41,7 +41,7 @@ impl Upload {
         }
     }
 
-    /// Whether the transport reported that it has no connection yet.
+    /// Returns whether the transport has reported that it has no connection yet.
     pub(crate) fn is_connecting(&self) -> bool {
         self.stage.load(Ordering::Acquire) == CONNECTING
     }

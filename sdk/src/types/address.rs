@@ -1,12 +1,12 @@
-//! Addresses for `from`, `to`, `cc`, `bcc` and `reply_to`.
+//! Addresses in `from`, `to`, `cc`, `bcc` and `reply_to`.
 
 use serde::{Serialize, Serializer};
 
 use super::Patch;
 use crate::problem::quoted_address;
 
-/// One or more addresses, each `email` or `Name <email>`. They serialize with quotes where RFC 5322 requires them, as in
-/// `"Acme, Inc" <hi@acme.test>`.
+/// One or more addresses, each `email` or `Name <email>`. They are serialized with quotes if RFC 5322 requires them, as in `"Acme, Inc"
+/// <hi@acme.test>`.
 ///
 /// Converts from any list of strings: `"ada@example.com"`, `["a@x.test", "b@x.test"]` or a `Vec<String>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) fn serialize_sender<S: Serializer>(
     sender.text().map(quoted_address).serialize(serializer)
 }
 
-/// A field that has a sender; `None` is `null`.
+/// A field that contains a sender; `None` is `null`.
 pub(crate) trait Sender {
     fn text(&self) -> Option<&str>;
 }

@@ -1,6 +1,7 @@
-//! The declared fields of an input, and how JSON sets them.
+//! The declared fields of an input, and how to set them from JSON.
 //!
-//! For programs that build an input from flags or a form: the program `idempost` derives its flags from it. Not part of the stable API.
+//! Intended for programs that build an input from flags or a form: the `idempost` CLI derives its flags from these fields. Not part of the stable
+//! API.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::problem::{Problems, Validate, Validator, present};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Field {
-    /// Its name on the wire.
+    /// The field's name on the wire.
     pub name: &'static str,
     /// The JSON that it accepts.
     pub kind: Kind,
@@ -33,7 +34,7 @@ pub enum Kind {
     Boolean,
     /// A number.
     Number,
-    /// A time, or a phrase for one.
+    /// A time, or a phrase that describes one.
     Time,
     /// One of these strings; the service may know more.
     Choice(&'static [&'static str]),
@@ -48,12 +49,12 @@ pub trait Input: Validate + Sized {
     /// Its fields, in the order of the declaration.
     const FIELDS: &'static [Field];
 
-    /// Reads as much of the input as possible, with the problems of its shape: missing and unknown fields, and wrong types. The rules of
+    /// Reads as much of the input as possible, and returns its format problems: missing and unknown fields, and wrong types. The rules of
     /// [`check`](Validate::check) aren't applied; [`Problems::merge`] combines the two results.
     fn read(json: &Value) -> (Self, Result<(), Problems>);
 }
 
-/// The body of a change that only names something. The operation knows the rules of the name.
+/// The body of a change that only sets a name. The operation knows the rules for the name.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Named {
@@ -93,7 +94,7 @@ impl Field {
 pub(crate) trait FieldValue: Sized {
     const KIND: Kind;
 
-    /// Reads the value at the current location, or reports that it has another shape.
+    /// Reads the value at the current location, or reports that it has another format.
     fn read(v: &mut Validator, value: &Value) -> Option<Self>;
 }
 
@@ -104,7 +105,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads an input, whose fields `read` produces.
+    /// Reads an input, using `read` for its fields.
     pub(crate) fn input<T: Input>(
         json: &Value,
         read: impl FnOnce(&mut Reader<'_>) -> T,
@@ -119,7 +120,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the object at the current location, which must have only these fields.
+    /// Reads the object at the current location, which must contain only these fields.
     pub(crate) fn object<T>(
         v: &mut Validator,
         json: &Value,
@@ -132,7 +133,7 @@ impl Reader<'_> {
         Some(object)
     }
 
-    /// The `fallback_value` of a definition with this type, `string` or `number`; empty if the type is missing.
+    /// Returns the `fallback_value` of a definition with this type, `string` or `number`; empty if the type is missing.
     pub(crate) fn fallback(&mut self, kind: &str) -> Option<Value> {
         if !matches!(kind, "" | "string" | "number") {
             let rule = "`type` must be string or number";
@@ -149,13 +150,13 @@ impl Reader<'_> {
         Some(value.clone()).filter(|_| fits)
     }
 
-    /// A required field; a placeholder if there is a problem with it.
+    /// Returns a required field; a placeholder if there is a problem with it.
     pub(crate) fn required<T: FieldValue + for<'t> From<&'t str>>(&mut self, name: &str) -> T {
         let value = self.v.needed(self.json, name);
         value.and_then(|value| self.value(name, value)).unwrap_or_else(|| T::from(""))
     }
 
-    /// Whether the input has a field.
+    /// Returns whether the input contains a field.
     pub(crate) fn has(&self, name: &str) -> bool {
         present(self.json, name).is_some()
     }
@@ -168,12 +169,12 @@ impl Reader<'_> {
         }
     }
 
-    /// A field that may be missing.
+    /// Returns an optional field.
     pub(crate) fn optional<T: FieldValue>(&mut self, name: &str) -> Option<T> {
         self.value(name, present(self.json, name)?)
     }
 
-    /// A field that `null` clears, if it can be cleared.
+    /// Returns a field that `null` clears, if it can be cleared.
     pub(crate) fn patch<T: FieldValue>(&mut self, name: &str, clears: &[&str]) -> Patch<T> {
         if !clears.is_empty() && self.json.get(name).is_some_and(Value::is_null) {
             return Patch::Clear;
@@ -181,7 +182,7 @@ impl Reader<'_> {
         self.optional(name).map_or(Patch::Keep, Patch::Set)
     }
 
-    /// A field with a default, which reads `null` if it can be cleared.
+    /// Returns a field with a default, for which `null` is accepted if it can be cleared.
     pub(crate) fn other<T: FieldValue + Default>(&mut self, name: &str, clears: &[&str]) -> T {
         let value = if clears.is_empty() { present(self.json, name) } else { self.json.get(name) };
         value.and_then(|value| self.value(name, value)).unwrap_or_default()
@@ -200,7 +201,7 @@ fn text<'a>(v: &mut Validator, value: &'a Value) -> Option<&'a str> {
     text
 }
 
-/// Implements [`FieldValue`] for types that strings convert into.
+/// Implements [`FieldValue`] for types that convert from strings.
 macro_rules! text_field {
     ($($type:ty => $kind:expr),+ $(,)?) => {
         $(impl $crate::types::fields::FieldValue for $type {
@@ -213,7 +214,7 @@ macro_rules! text_field {
     };
 }
 
-/// Implements [`FieldValue`] for types whose JSON serde reads.
+/// Implements [`FieldValue`] for types that serde deserializes from JSON.
 macro_rules! json_field {
     ($($type:ty),+) => {
         $(impl $crate::types::fields::FieldValue for $type {
@@ -237,7 +238,7 @@ pub(crate) fn read_json<T: serde::de::DeserializeOwned>(v: &mut Validator, value
 text_field!(String => Kind::Text, ScheduledAt => Kind::Time);
 json_field!(Value, Number);
 
-/// The values if each of them is readable. All are read, so that each unreadable one is reported.
+/// Returns the values if all of them are readable. All are read, so that every unreadable one is reported.
 fn all<T, C: FromIterator<T>>(values: impl Iterator<Item = Option<T>>) -> Option<C> {
     let values: Vec<_> = values.collect();
     values.into_iter().collect()

@@ -1,4 +1,4 @@
-//! Identifiers: one newtype per resource, so that the ID of one resource can't be passed where another resource's ID is expected.
+//! Identifiers: one newtype per resource, so that one resource's ID can't be passed as another's.
 
 /// Defines one identifier: a newtype over `String` that is opaque to the client.
 macro_rules! id {
@@ -12,7 +12,7 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// Returns the identifier as the service wrote it.
+            /// Returns the identifier as received from the service.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -96,7 +96,7 @@ id!(
     DomainId
 );
 id!(
-    /// The identifier of a sent email, as a send returns it.
+    /// The identifier of a sent email, as returned by a send.
     EmailId
 );
 id!(
@@ -110,22 +110,22 @@ id!(
 );
 #[cfg(feature = "beta")]
 id!(
-    /// The identifier of a draft of an inbox.
+    /// The identifier of an inbox's draft.
     InboxDraftId
 );
 #[cfg(feature = "beta")]
 id!(
-    /// The identifier of an email of an inbox. For a sent email it is also that of [`EmailId`].
+    /// The identifier of an inbox's email. For a sent email, it equals the [`EmailId`].
     InboxEmailId
 );
 #[cfg(feature = "beta")]
 id!(
-    /// The identifier of a label of an inbox.
+    /// The identifier of an inbox's label.
     InboxLabelId
 );
 #[cfg(feature = "beta")]
 id!(
-    /// The identifier of a thread of an inbox.
+    /// The identifier of an inbox's thread.
     InboxThreadId
 );
 id!(
@@ -141,7 +141,7 @@ id!(
     SegmentId
 );
 id!(
-    /// The identifier or the address of an entry of the suppression list: the service accepts either.
+    /// The identifier or the address of an entry in the suppression list: the service accepts either.
     SuppressionId
 );
 id!(
@@ -161,7 +161,7 @@ id!(
     WebhookAttemptId
 );
 id!(
-    /// The identifier of a webhook event. Each delivery carries it in the header `svix-id`.
+    /// The identifier of a webhook event. Each delivery has it in the header `svix-id`.
     WebhookEventId
 );
 
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_identifier_alone_is_text_on_the_wire() {
-        // Records convert numbers to identifiers; the response to a send must have what the service documents.
+        // Records convert numbers to identifiers, but the response to a send must have the documented type.
         assert_eq!(serde_json::from_str::<EmailId>("\"12\"").unwrap().as_str(), "12");
         assert!(serde_json::from_str::<EmailId>("12").is_err());
     }

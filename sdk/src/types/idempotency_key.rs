@@ -8,7 +8,7 @@ use crate::problem::{Problem, limits};
 
 /// A key that makes a send safe to retry: 1 to 256 visible ASCII characters (`docs/specification.md`, POST /emails).
 ///
-/// The specification is silent on the characters. Visible ASCII passes every HTTP implementation unchanged.
+/// The specification doesn't define the allowed characters. Visible ASCII passes through every HTTP implementation unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 

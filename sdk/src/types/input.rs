@@ -1,10 +1,10 @@
-//! Macros that declare inputs of creates and updates.
+//! Macros that declare the inputs for creating and updating records.
 
-/// Declares the input of a create, with a setter for each optional field.
+/// Declares the input for creating a record, with a setter for each optional field.
 ///
-/// `new(…)` lists the required fields. Fields under `optional` are left out of the request until they are set; each has a setter that takes
-/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters. `field: T as "path"` names the function that
-/// serializes the field.
+/// `new(…)` lists the required fields. Fields under `optional` are omitted from the request until they are set; each has a setter that takes `impl
+/// Into<T>`. Fields under `other` start with their default and have handwritten setters. `field: T as "path"` names the function that serializes the
+/// field.
 macro_rules! input {
     (
         $(#[$meta:meta])*
@@ -57,7 +57,7 @@ macro_rules! input {
     };
 }
 
-/// Declares the input of an update, which changes only the fields that are set.
+/// Declares the input for updating a record, which changes only the fields that are set.
 ///
 /// Each field has a setter that takes `impl Into<T>`; `field: T | clear_field` adds a setter that removes the value (`null` on the wire).
 /// Fields under `other`, after the struct, have handwritten setters; `field: Patch<T> | null` also reads `null`.
@@ -93,7 +93,7 @@ macro_rules! patch {
                 )*
             }
 
-            /// Returns whether no field is set or cleared, except for those under `other`.
+            /// Returns whether no field is set or cleared, except fields under `other`.
             #[allow(dead_code, reason = "not every update has to change something")]
             fn is_untouched(&self) -> bool {
                 true $(&& self.$field.is_keep())*
@@ -116,7 +116,7 @@ macro_rules! patch {
     };
 }
 
-/// Declares an input with a key, a type, and a fallback of that type: one builder per type, so that the fallback always matches.
+/// Declares an input with a key, a type, and a fallback of that type: one builder per type, so that the fallback always has the right type.
 macro_rules! keyed_input {
     (
         $(#[$meta:meta])*
@@ -170,7 +170,7 @@ macro_rules! keyed_input {
         }
 
         impl $builder {
-            /// Sets the value that is used if none is given.
+            /// Sets the value to use if none is given.
             #[must_use]
             pub fn fallback(mut self, value: $value) -> Self {
                 self.0.fallback_value = Some(serde_json::Value::$kind(value.into()));

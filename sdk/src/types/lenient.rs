@@ -1,4 +1,4 @@
-//! Tolerant decoding: a value whose type differs from the documented one never makes its record or page fail.
+//! Tolerant decoding: a value whose type differs from the documented one never causes its record or page to fail.
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData, vec};
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 pub(crate) enum Reading<T> {
     /// The value has the documented type: encoding it yields the same JSON.
     Exact(T),
-    /// The value has another type that converts, such as `"12"` for a number.
+    /// The value has another type that can be converted, such as `"12"` for a number.
     Converted(T),
     /// The value can't be converted.
     Unreadable,
@@ -33,24 +33,24 @@ impl<T> Reading<T> {
     }
 }
 
-/// A type that also decodes values of other JSON types, where their meaning is unambiguous.
+/// A type that can also be decoded from other JSON types, if their meaning is unambiguous.
 pub(crate) trait Lenient: Sized {
     fn read(value: &Value) -> Reading<Self>;
 
-    /// The value of a field that is missing, null or unreadable; `None` if a record requires the field.
+    /// Returns the value of a field that is missing, null or unreadable; `None` if records require the field.
     fn absent() -> Option<Self>;
 
-    /// Decodes one entry of an object, where the list has one element per entry.
+    /// Decodes one entry of an object sent in place of a list, which gets one element per entry.
     fn from_entry(_name: &str, _value: &Value) -> Option<Self> {
         None
     }
 
-    /// Returns whether [`take`](Self::take) decodes this value exactly and without copying it.
+    /// Returns whether [`take`](Self::take) decodes this value exactly and without copying.
     fn is_plain(_value: &Value) -> bool {
         false
     }
 
-    /// Decodes a value without copying large strings. Returns the value if it isn't exactly what the type encodes.
+    /// Decodes a value without copying large strings. Also returns the value unless the type encodes exactly the same JSON.
     fn take(value: Value) -> (Option<Self>, Option<Value>) {
         match Self::read(&value) {
             Reading::Exact(read) => (Some(read), None),
@@ -59,25 +59,25 @@ pub(crate) trait Lenient: Sized {
         }
     }
 
-    /// Decodes a string, if the type encodes it unchanged.
+    /// Decodes a string, if the type would encode it unchanged.
     fn from_text(_text: &str) -> Option<Self> {
         None
     }
 
-    /// Takes a list of strings, if the type encodes it unchanged.
+    /// Takes a list of strings, if the type would encode it unchanged.
     fn from_texts(texts: Vec<String>) -> Result<Self, Vec<String>> {
         Err(texts)
     }
 
-    /// Takes the elements of a list, if the type encodes them unchanged.
+    /// Takes the elements of a list, if the type would encode them unchanged.
     fn elements(texts: Vec<String>) -> Result<Vec<Self>, Vec<String>> {
         Err(texts)
     }
 }
 
-/// A record whose fields are decoded one by one; see the macro `record!`.
+/// A record whose fields are decoded individually; see the macro `record!`.
 pub(crate) trait Record: Sized {
-    /// The names of each field on the wire. Of several that are present, the first takes precedence.
+    /// The wire names of each field. If several are present, the first takes precedence.
     const NAMES: Names;
 
     /// Takes the fields in the order of [`NAMES`](Self::NAMES).
@@ -89,13 +89,13 @@ impl<R: Record> Lenient for R {
         record(value).map_or(Reading::Unreadable, Reading::Exact)
     }
 
-    /// An empty record, if every field may be missing.
+    /// Returns an empty record, if every field may be missing.
     fn absent() -> Option<Self> {
         record(&Value::Object(Map::new())).ok()
     }
 }
 
-/// Implements [`Lenient`] by `Deserialize`, for types whose parts have no absent value.
+/// Implements [`Lenient`] through `Deserialize`, for types whose parts have no absent value.
 macro_rules! strict {
     ($($name:ty),+) => {
         $(impl $crate::types::lenient::Lenient for $name {
@@ -269,7 +269,7 @@ impl<T: Lenient> Lenient for Option<T> {
     }
 }
 
-/// A single value stands for a list of one; unreadable elements are left out.
+/// A single value is decoded as a list of one; unreadable elements are omitted.
 impl<T: Lenient> Lenient for Vec<T> {
     fn read(value: &Value) -> Reading<Self> {
         let Value::Array(items) = value else {
@@ -313,7 +313,7 @@ impl<T: Lenient> Lenient for Vec<T> {
     }
 }
 
-/// A list of `{name, value}` stands for an object; unreadable entries are left out.
+/// A list of `{name, value}` is decoded as an object; unreadable entries are omitted.
 impl<T: Lenient> Lenient for BTreeMap<String, T> {
     fn read(value: &Value) -> Reading<Self> {
         let mut exact = true;
@@ -353,7 +353,7 @@ fn element<T: Lenient>(value: &Value, exact: &mut bool) -> Option<T> {
     }
 }
 
-/// The fields that the service sent in another form than documented, with their original values.
+/// The fields that the service sent in an undocumented form, with their original values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Malformed(BTreeMap<&'static str, Value>);
 
@@ -362,7 +362,7 @@ impl Malformed {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Decodes a field, and keeps the original value if it is malformed.
+    /// Decodes a field, and stores the original value if it is malformed.
     fn read<T: Lenient>(&mut self, name: &'static str, value: Value) -> Result<T, String> {
         if value.is_null() {
             return T::absent().ok_or_else(|| format!("missing field `{name}`"));
@@ -383,7 +383,7 @@ impl Malformed {
         read.or_else(T::absent).ok_or_else(|| format!("field `{name}` has an unexpected type: {kind}"))
     }
 
-    /// Encodes one field of a record: with its original value if it was malformed.
+    /// Encodes a record's field, using its original value if it was malformed.
     pub(crate) fn write<M: SerializeMap>(
         &self,
         map: &mut M,
@@ -397,7 +397,7 @@ impl Malformed {
     }
 }
 
-/// `Debug` prints only the names: a malformed field can contain a secret.
+/// `Debug` prints only the names, since a malformed field can contain a secret.
 impl fmt::Debug for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -413,7 +413,7 @@ pub(crate) struct Fields {
     malformed: Malformed,
 }
 
-/// A field with the name it was sent under; `null` if it is missing.
+/// A field and the name under which it was sent; `null` if it is missing.
 struct Field {
     names: &'static [&'static str],
     name: usize,
@@ -434,7 +434,7 @@ impl Fields {
     }
 }
 
-/// Decodes a record: for `Deserialize`.
+/// Decodes a record, for `Deserialize`.
 pub(crate) fn record<'de, R: Record, D: Deserializer<'de>>(deserializer: D) -> Result<R, D::Error> {
     R::from_fields(fields(deserializer, R::NAMES)?).map_err(de::Error::custom)
 }
@@ -472,7 +472,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Decodes a key as the positions of the field and of its name. Services send fields in a fixed order, so the search starts at the expected one.
+/// Decodes a key to the positions of the field and its name. Services send fields in a fixed order, so the search starts at the expected position.
 struct Key {
     names: Names,
     expected: usize,
@@ -500,7 +500,7 @@ impl Visitor<'_> for Key {
     }
 }
 
-/// Decodes the value of a `direct` record's field. Strings and lists of strings, the most common types, need no [`Value`].
+/// Decodes a field's value in a `direct` record. Strings and lists of strings, the most common types, need no [`Value`].
 pub(crate) struct FieldSeed<'a, T> {
     name: &'static str,
     malformed: &'a mut Malformed,
@@ -588,30 +588,30 @@ impl<'de, T: Lenient> Visitor<'de> for FieldSeed<'_, T> {
     }
 }
 
-/// Decodes one value, converting other scalar types: for `Deserialize`.
+/// Decodes one value, converting other scalar types; for `Deserialize`.
 pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let (read, sent) = T::take(Value::deserialize(deserializer)?);
     read.ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
 }
 
-/// Decodes `null` as the type's default: for `#[serde(default, deserialize_with)]`.
+/// Decodes `null` as the type's default; for `#[serde(default, deserialize_with)]`.
 pub(crate) fn null_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Declares records, the types that the service returns.
+/// Declares records, the types returned by the service.
 ///
-/// Every field is decoded tolerantly. A field that is missing or null has the type's absent value (`None`, empty, `false`). A field of another
-/// type is converted if its meaning is unambiguous, and absent otherwise; `malformed_fields` returns its original value. Only a missing
-/// identifier or secret fails the record. `name as "wire"` sets the name on the wire, `or "other"` an alternative; serializing the record
-/// leaves out a field that is marked `- secret`.
+/// Every field is decoded tolerantly. A missing or null field gets the type's absent value (`None`, empty, `false`). A field of another type is
+/// converted if its meaning is unambiguous, and absent otherwise; `malformed_fields` returns its original value. Decoding the record fails only if an
+/// identifier or a secret is missing. `name as "wire"` sets the wire name, `or "other"` an alternative; serializing the record omits fields marked `-
+/// secret`.
 ///
-/// `pub struct Detail: Summary { … }` has all fields of the first record and its own.
+/// `pub struct Detail: Summary { … }` contains all fields of the first record in addition to its own.
 ///
-/// `direct pub struct Summary { … }` decodes fields of the documented type straight from the JSON: a fifth faster, for records in long
-/// lists, at the cost of more code. Its fields have one name each.
+/// `direct pub struct Summary { … }` decodes fields of the documented type directly from the JSON, which is a fifth faster, for records in long
+/// lists, at the cost of more code. Each of its fields has one name.
 macro_rules! record {
     (
         direct $(#[$meta:meta])*
@@ -650,7 +650,7 @@ macro_rules! record {
         }
 
         impl $name {
-            /// Returns the fields that the service sent in another form than documented, with their original values.
+            /// Returns the fields that the service sent in an undocumented form, with their original values.
             pub fn malformed_fields(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
                 self.malformed.iter()
             }

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A value that this version of the client doesn't know, as the service sent it.
+/// A value that this version of the client doesn't know, as sent by the service.
 ///
-/// Applications can't construct it, so a match on its text never shadows a variant that a later version adds.
+/// Applications can't construct it, so matching on its text never shadows a variant added in a later version.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnknownValue {
     text: Box<str>,
@@ -18,7 +18,7 @@ pub struct UnknownValue {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Form {
     Text,
-    /// A value of another JSON type than string: `text` is its JSON.
+    /// A value of a JSON type other than string: `text` is its JSON.
     Json,
     /// A missing value, or null.
     Absent,
@@ -37,7 +37,7 @@ impl UnknownValue {
         Self { text: Box::default(), form: Form::Absent }
     }
 
-    /// Returns the value on the wire: a string as is, any other value as JSON, a missing one as an empty string.
+    /// Returns the value on the wire: a string unchanged, any other value as JSON, a missing one as an empty string.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -64,7 +64,7 @@ macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $wire:literal,)+ }) => {
         $(#[$doc])*
         ///
-        /// The set is open: any other value, of whatever JSON type, decodes as `Unknown`.
+        /// The set is open: any other value, regardless of its JSON type, is decoded as `Unknown`.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
@@ -74,7 +74,7 @@ macro_rules! open_enum {
         }
 
         impl $name {
-            /// The values on the wire that this version knows, in the order of the variants.
+            /// The wire values known to this version, in the order of the variants.
             pub const KNOWN: &'static [&'static str] = &[$($wire),+];
 
             /// Returns the value on the wire.

@@ -1,11 +1,11 @@
-//! A field of an update: unchanged, cleared, or set.
+//! A field in an update: unchanged, cleared, or set.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The change of one field in an update. A missing field and `null` differ on the wire.
+/// The change to one field in an update. On the wire, a missing field differs from `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Patch<T> {
-    /// Absent from the request: the service keeps the value.
+    /// Absent from the request: the service keeps the current value.
     #[default]
     Keep,
     /// `null`: the service removes the value.

@@ -1,4 +1,4 @@
-//! The recipient guard: which recipients a client may send to.
+//! The recipient guard, which restricts a client's recipients.
 
 use std::{fmt, str::FromStr};
 
@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 
 use crate::problem::{Mailbox, Problem, Problems, SettingsError, address_fault, mailbox};
 
-/// The fields of an email with recipients, and the headers that name the original ones after a redirection.
+/// The fields that contain an email's recipients, and the headers that list the original recipients after a redirection.
 const FIELDS: [(&str, &str); 3] =
     [("to", "X-Original-To"), ("cc", "X-Original-Cc"), ("bcc", "X-Original-Bcc")];
-/// Headers that can make a mail server deliver to their addresses.
+/// Headers that could make a mail server deliver to the addresses in them.
 const RECIPIENT_HEADERS: [&str; 6] = ["to", "cc", "bcc", "resent-to", "resent-cc", "resent-bcc"];
-/// The maximum number of patterns in a message.
+/// The maximum number of patterns shown in a message.
 const MAX_SHOWN: usize = 5;
 
-/// A guard against email to the wrong people: a client with a guard sends only to the recipients it allows.
+/// Protects against sending email to the wrong recipients: a client with a guard sends only to recipients that the guard allows.
 ///
 /// ```
 /// use idempost::{Client, types::RecipientGuard};
@@ -31,23 +31,23 @@ const MAX_SHOWN: usize = 5;
 /// # }
 /// ```
 ///
-/// It applies to every request of the client, including those by [method and path](crate::Client::request): nothing is sent unless all
-/// recipients are allowed. Recipients that the service determines, such as those of a reply or a broadcast, are read first, with the same
-/// credential; if they can't be, the request is rejected. So are schedules of broadcasts, whose recipients can change until then, and
-/// requests to operations that this version doesn't know.
+/// It applies to every request of the client, including requests by [method and path](crate::Client::request): nothing is sent unless all recipients
+/// are allowed. If the service looks up recipients, as for a reply or a broadcast, the client reads them first, with the same credential; if it
+/// can't, it rejects the request. It also rejects scheduled broadcasts, whose recipients may change before they are sent, and requests to operations
+/// that this version doesn't know.
 ///
-/// A guard can only become narrower: each call of [`allow_to`](Self::allow_to) and [`redirect_to`](Self::redirect_to) adds a condition.
+/// A guard can only become stricter: each call of [`allow_to`](Self::allow_to) and [`redirect_to`](Self::redirect_to) adds a condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecipientGuard {
-    /// Lists of patterns. A recipient must match a pattern in each list.
+    /// Lists of patterns. A recipient must match a pattern in every list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     allow_to: Vec<Vec<Pattern>>,
-    /// The addresses that receive everything.
+    /// The addresses to which everything is redirected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     redirect_to: Option<Vec<Pattern>>,
 }
 
-/// An address, or all addresses of a domain.
+/// An address, or all addresses in a domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 struct Pattern {
@@ -63,9 +63,9 @@ impl RecipientGuard {
         Self::default()
     }
 
-    /// Allows only these recipients: whole addresses, or `*@` and a domain. Of several calls, each must allow a recipient.
+    /// Allows only these recipients: complete addresses, or `*@` followed by a domain. If called several times, every call must allow a recipient.
     ///
-    /// Domains are compared as IDNA does, ignoring case; local parts, exactly. A domain doesn't include its subdomains.
+    /// Domains are compared according to IDNA, ignoring case; local parts must match exactly. A domain doesn't include its subdomains.
     ///
     /// # Errors
     /// A pattern is malformed, or the guard redirects to an address that isn't allowed.
@@ -78,14 +78,14 @@ impl RecipientGuard {
         self.consistent()
     }
 
-    /// Sends every email to these addresses instead. The original recipients are kept in the headers `X-Original-To`, `X-Original-Cc` and
-    /// `X-Original-Bcc`, and the first one in the subject. If it is called several times, only the addresses common to all calls are used.
+    /// Sends every email to these addresses instead. The original recipients are listed in the headers `X-Original-To`, `X-Original-Cc` and
+    /// `X-Original-Bcc`, and the first one in the subject. If called several times, only the addresses common to all calls are used.
     ///
-    /// What can't be redirected, such as a reply in an inbox or a broadcast, is rejected, unless it has no other recipients. The service applies topics
-    /// and suppressions to the new recipients, not to the original ones.
+    /// Emails that can't be redirected, such as replies in an inbox or broadcasts, are rejected unless all their recipients are redirection addresses
+    /// already. The service applies topics and suppressions to the new recipients, not to the original ones.
     ///
     /// # Errors
-    /// An address is malformed or not allowed, or several calls have no address in common.
+    /// An address is malformed or not allowed, or the calls have no address in common.
     pub fn redirect_to<T: AsRef<str>>(
         mut self,
         addresses: impl IntoIterator<Item = T>,
@@ -113,10 +113,10 @@ impl RecipientGuard {
         self.consistent()
     }
 
-    /// Returns a guard that applies both.
+    /// Combines two guards into one that applies both.
     ///
     /// # Errors
-    /// Nothing would satisfy both: the addresses of their redirections differ, or aren't allowed.
+    /// Nothing would satisfy both: their redirections have no address in common, or redirect to addresses that aren't allowed.
     pub fn and(self, other: &Self) -> Result<Self, SettingsError> {
         let narrowed = match &other.redirect_to {
             Some(addresses) => self.redirect_to(addresses.iter().map(ToString::to_string))?,
@@ -132,10 +132,10 @@ impl RecipientGuard {
         self.redirects() || !self.allow_to.is_empty()
     }
 
-    /// Applies the guard to an email in the service's JSON, as a client does before it sends: redirects it, and checks its recipients.
+    /// Applies the guard to an email in the service's JSON, as a client does before sending: redirects the email and checks its recipients.
     ///
     /// # Errors
-    /// Each recipient that isn't allowed, with its JSON pointer.
+    /// All recipients that aren't allowed, each with its JSON pointer.
     pub fn apply(&self, email: &mut Value) -> Result<(), Problems> {
         if !self.is_active() {
             return Ok(());
@@ -153,7 +153,7 @@ impl RecipientGuard {
         self.redirect_to.is_some()
     }
 
-    /// Redirects an email whose recipients aren't all redirected already.
+    /// Redirects an email, unless all its recipients are redirection addresses already.
     pub(crate) fn redirect(&self, base: &str, email: &mut Value, problems: &mut Vec<Problem>) {
         let Some(targets) = &self.redirect_to else { return };
         let Value::Object(email) = email else { return };
@@ -226,7 +226,7 @@ impl RecipientGuard {
         }
     }
 
-    /// The rule that a recipient violates.
+    /// Returns the rule that a recipient violates.
     fn rule(&self) -> String {
         if let Some(targets) = &self.redirect_to {
             let targets = listed(targets);
@@ -243,7 +243,7 @@ impl RecipientGuard {
         self.redirect_to.as_ref().is_none_or(matches) && self.allow_to.iter().all(matches)
     }
 
-    /// Checks that the guard allows the addresses that it redirects to.
+    /// Checks that the guard allows its own redirection addresses.
     fn consistent(self) -> Result<Self, SettingsError> {
         let targets = self.redirect_to.iter().flatten();
         let allowed = |address: &Pattern| {
@@ -257,7 +257,7 @@ impl RecipientGuard {
     }
 }
 
-/// The fields of a request that name recipients. A field that appears twice is an error: the service could read the other one.
+/// The fields of a request that contain recipients. A duplicate field is an error, since the service might read the other one.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Addressed {
@@ -265,17 +265,17 @@ pub(crate) struct Addressed {
     cc: Value,
     bcc: Value,
     headers: Value,
-    /// The address of a contact.
+    /// A contact's address.
     email: Value,
 }
 
-/// The problem of a request whose recipients can't be read.
+/// Returns the problem for a request whose recipients can't be read.
 pub(crate) fn unreadable(path: &str, reason: impl fmt::Display) -> Problem {
     let rule = format!("the recipient guard can't read the recipients: {reason}");
     Problem::new(path, "recipient", rule)
 }
 
-/// The texts of an address or a list, with their JSON pointers. An empty one is none.
+/// Returns the texts in an address or a list, with their JSON pointers. Empty texts are ignored.
 fn texts<'a>(path: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     let is_blank =
         |value: &Value| value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
@@ -288,7 +288,7 @@ fn texts<'a>(path: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     }
 }
 
-/// The mailbox that a text names.
+/// Returns the mailbox in a text.
 fn readable(path: &str, value: &Value) -> Result<Mailbox, Problem> {
     let Some(text) = value.as_str() else {
         return Err(Problem::new(path, "recipient", "a recipient must be a string").found(value));
@@ -326,7 +326,7 @@ impl FromStr for Pattern {
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let domain = text.strip_prefix("*@");
         let address = domain.map_or_else(|| text.to_owned(), |domain| format!("any@{domain}"));
-        // A display name would suggest that it matters.
+        // A display name is rejected, since it would suggest that it matters.
         let Some(mailbox) = mailbox(&address).filter(|_| !address.contains(['<', '*'])) else {
             let rule = "must be an address such as qa@example.com, or *@ and a domain";
             return Err(SettingsError::new("recipient_guard", rule).found(format!("{text:?}")));

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-/// A string, a number or a boolean: the value of a template variable, of a contact property, or of a step of an automation.
+/// A string, a number or a boolean: the value of a template variable, a contact property, or a field in an automation step.
 ///
 /// A template variable is a string of at most 2,000 characters, or a number of at most 2^53 − 1.
 ///
@@ -22,17 +22,17 @@ use serde_json::{Number, Value};
 pub enum Scalar {
     /// A string.
     Text(String),
-    /// A number, with the precision in which the service wrote it.
+    /// A number, with the precision that the service sent.
     Number(Number),
-    /// A boolean. (The specification is silent on booleans; they are accepted in records, and sent in properties.)
+    /// A boolean. (The specification doesn't mention booleans; they are accepted in records, and sent in properties.)
     Boolean(bool),
-    /// A value of another type. The client doesn't send it.
+    /// A value of another type. The client never sends it.
     Other(Value),
 }
 
 json_field!(Scalar);
 
-/// Formats the value as a broadcast shows it: a string without quotes.
+/// Formats the value as in a broadcast: a string without quotes.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,7 +66,7 @@ impl From<Scalar> for Value {
     }
 }
 
-/// Infinity and NaN have no representation on the wire; validation rejects them.
+/// Infinity and NaN can't be represented on the wire; validation rejects them.
 impl From<f64> for Scalar {
     fn from(number: f64) -> Self {
         Number::from_f64(number).map_or(Self::Other(Value::Null), Self::Number)

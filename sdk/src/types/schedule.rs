@@ -1,4 +1,4 @@
-//! The time to send an email or a broadcast.
+//! The time at which to send an email or a broadcast.
 
 use std::time::SystemTime;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Timestamp;
 
-/// A time to send at: a point in time, or text such as `in 1 hour` or `friday at 9am`, which the service interprets.
+/// The time at which to send: a point in time, or text such as `in 1 hour` or `friday at 9am`, which the service interprets.
 ///
-/// A [`Timestamp`] or a [`SystemTime`] is sent in RFC 3339. Text is sent unchanged.
+/// A [`Timestamp`] or a [`SystemTime`] is sent in RFC 3339 format. Text is sent unchanged.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -44,7 +44,7 @@ impl From<Timestamp> for ScheduledAt {
     }
 }
 
-/// A time beyond the year 9999 has no representation on the wire: it becomes empty, which validation rejects.
+/// A time after the year 9999 can't be represented on the wire: it becomes empty, which validation rejects.
 impl From<SystemTime> for ScheduledAt {
     fn from(time: SystemTime) -> Self {
         Self(jiff::Timestamp::try_from(time).map(|time| time.to_string()).unwrap_or_default())

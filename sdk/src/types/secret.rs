@@ -1,4 +1,4 @@
-//! Credentials, as types that don't reveal their value.
+//! Credential types that don't reveal their value.
 
 use std::{
     fmt,
@@ -25,9 +25,8 @@ macro_rules! secret {
         impl $name {
             /// Validates a credential.
             ///
-            /// # Errors
-            /// The text is empty, or has a character that can't occur in an HTTP header (whitespace, control or
-            /// non-ASCII characters). The message never repeats the text.
+            /// The text is empty, or contains a character that isn't allowed in an HTTP header (whitespace, control or non-ASCII characters). The
+            /// message never quotes the text.
             pub fn new(text: impl Into<String>) -> Result<Self, SettingsError> {
                 let text = text.into();
                 if text.is_empty() {
@@ -68,20 +67,20 @@ secret!(
 );
 
 impl AccessToken {
-    /// Returns the token, for a program that sends it itself.
+    /// Returns the token, for programs that send it themselves.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// Returns what the token states about itself; `None` if it isn't a JWT.
+    /// Returns the token's claims; `None` if it isn't a JWT.
     ///
-    /// The signature isn't verified: the service does so before it accepts the token.
+    /// The signature isn't verified; the service does that before it accepts the token.
     pub fn claims(&self) -> Option<TokenClaims> {
         TokenClaims::of(self.expose())
     }
 }
 
-/// What an access token states about itself (RFC 9068, 2.2). None of it is secret.
+/// The claims in an access token (RFC 9068, 2.2). None of them is secret.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct TokenClaims {
@@ -115,13 +114,13 @@ impl<'de> serde::Deserialize<'de> for AccessToken {
     }
 }
 
-/// Defines a type of secret that the service issues.
+/// Defines a type of secret issued by the service.
 macro_rules! issued {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// `Debug` prints `[redacted]`; there is no `Display` and no `Serialize`: [`expose`](Self::expose) is the only way to read the secret. The memory
-        /// is zeroed when the value is dropped.
+        /// `Debug` prints `[redacted]`; there is no `Display` and no `Serialize`: [`expose`](Self::expose) is the only way to read the secret. The
+        /// memory is zeroed when the value is dropped.
         #[derive(Clone)]
         pub struct $name(SecretString);
 
@@ -157,7 +156,7 @@ issued!(
     RefreshToken
 );
 issued!(
-    /// The secret that webhook deliveries are signed with (`docs/specification.md`, POST /webhooks).
+    /// The secret used to sign webhook deliveries (`docs/specification.md`, POST /webhooks).
     SigningSecret
 );
 

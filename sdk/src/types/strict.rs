@@ -1,4 +1,4 @@
-//! Strict decoding, for the records of tests: which fields a tolerant decoder couldn't read.
+//! Strict decoding of records in tests: reports the fields that a tolerant decoder couldn't read.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ thread_local! {
     static PROBLEMS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`, and returns the problems that it reported.
+/// Runs `work` and returns the problems that it reported.
 pub(crate) fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     PROBLEMS.set(Some(Vec::new()));
     let result = work();
@@ -24,7 +24,7 @@ pub(crate) fn report(problem: impl FnOnce() -> String) {
     });
 }
 
-/// Writes the name of a secret field, within [`collect`]: its value is never serialized.
+/// Writes the name of a secret field, within [`collect`]; its value is never serialized.
 pub(crate) fn write_name<M: SerializeMap>(map: &mut M, name: &'static str) -> Result<(), M::Error> {
     if PROBLEMS.with_borrow(Option::is_some) { map.serialize_entry(name, &()) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Points in time, in every format that the service uses.
+//! Points in time, in every format used by the service.
 
 use std::{
     cmp::Ordering,
@@ -10,13 +10,14 @@ use super::lenient;
 use crate::problem::Problem;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A point in time, stored as the service wrote it and parsed on use.
+/// A point in time, stored as received from the service and parsed when used.
 ///
-/// Most resources use `YYYY-MM-DD HH:MM:SS[.ffffff]+00`, some use ISO 8601 (`docs/specification.md`, Conventions). Both are accepted everywhere. Text that
-/// isn't a valid time (a leap second, the year 10000) is preserved, with no [`to_system_time`](Self::to_system_time); it is never an error.
+/// Most resources use `YYYY-MM-DD HH:MM:SS[.ffffff]+00`, some use ISO 8601 (`docs/specification.md`, Conventions). Both are accepted everywhere. Text
+/// that isn't a valid time (a leap second, the year 10000) is preserved, but [`to_system_time`](Self::to_system_time) returns `None`; it is never an
+/// error.
 ///
-/// Timestamps compare by the time they denote: `2026-11-21 04:46:00+00` equals `2026-11-21T04:46:00Z`. Those without a valid time come
-/// first and compare by their text.
+/// Timestamps are compared by the time they represent: `2026-11-21 04:46:00+00` equals `2026-11-21T04:46:00Z`. Timestamps without a valid time come
+/// first and are compared as text.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(transparent)]
 pub struct Timestamp(String);
@@ -42,7 +43,7 @@ impl Timestamp {
         now.duration_since(self.to_system_time()?).ok()
     }
 
-    /// Returns the time in RFC 3339, or `None` if the text isn't a valid time.
+    /// Returns the time in RFC 3339 format, or `None` if the text isn't a valid time.
     pub(crate) fn to_rfc3339(&self) -> Option<String> {
         self.instant().map(|instant| instant.to_string())
     }
@@ -57,7 +58,7 @@ impl Timestamp {
         civil.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
     }
 
-    /// The key for comparison and hashing: the time, or else the text.
+    /// Returns the key for comparing and hashing: the time, or else the text.
     fn key(&self) -> (Option<jiff::Timestamp>, &str) {
         match self.instant() {
             Some(instant) => (Some(instant), ""),
@@ -94,7 +95,7 @@ impl PartialOrd for Timestamp {
 
 from_text!(Timestamp);
 
-/// Writes the time in ISO 8601, in UTC. A time outside of the years -9999 to 9999 is clamped.
+/// Formats the time in ISO 8601, in UTC. A time outside the years -9999 to 9999 is clamped.
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {
         let nearest = if time < SystemTime::UNIX_EPOCH { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };

@@ -10,7 +10,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Admits a request as soon as possible, and moves `now` there.
+/// Admits a request as soon as possible and advances `now` accordingly.
 fn admit(controller: &mut Controller, now: &mut Duration) -> Ticket {
     loop {
         match controller.admit(*now) {

@@ -104,7 +104,7 @@ async fn retries_wait_for_the_budget_while_first_attempts_pass() {
     for _ in 0..100 {
         gate.retry_permit().await.finish(Observation::Other, &HeaderMap::new());
     }
-    // The requests themselves added a tenth of a retry each.
+    // Each request itself added a tenth of a retry.
     let mut more = 0;
     while let Ok(permit) = timeout(Duration::from_millis(500), gate.retry_permit()).await {
         permit.finish(Observation::Other, &HeaderMap::new());

@@ -1,4 +1,4 @@
-//! Jobs, their files, and changes of their input.
+//! Job identity, job files, and changed inputs.
 
 use super::*;
 
@@ -78,7 +78,7 @@ fn a_job_that_another_process_planned_meanwhile_is_opened_or_followed_by_another
     assert!(matches!(gone, Err(BulkError::Io { .. })), "{gone:?}");
 }
 
-/// A change of a file of a plan.
+/// A change to a plan's file.
 type Change = fn(&str) -> String;
 
 #[test]

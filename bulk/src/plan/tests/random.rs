@@ -27,7 +27,7 @@ fn kinds() -> impl Strategy<Value = Vec<Kind>> {
     prop::collection::vec(kind, 0..400)
 }
 
-/// Returns the lines of a CSV file, and the rows of each request by a model of its own.
+/// Returns the lines of a CSV file, and each request's rows as computed by an independent model.
 fn model(kinds: &[Kind]) -> (String, Vec<(BatchKind, Vec<u64>)>) {
     let mut csv = "to,scheduled_at,text\r\n".to_owned();
     let (mut row, mut requests, mut batch) = (0, Vec::new(), Vec::new());

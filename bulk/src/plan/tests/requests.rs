@@ -206,7 +206,7 @@ fn a_batch_has_at_most_100_emails_and_4_mib() {
 #[test]
 fn a_body_that_fills_4_mib_exactly_is_one_batch() {
     let folder = Folder::new();
-    // Both emails have the HTML, and one the name.
+    // Both emails have the HTML, one has the name.
     let sizes = |html: usize, name: usize| -> Vec<usize> {
         let csv = format!("to\na@x.test\n{}@x.test\n", "b".repeat(name));
         let plan = folder.csv(csv, &message().html("x".repeat(html))).unwrap();

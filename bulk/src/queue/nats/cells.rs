@@ -1,7 +1,7 @@
 //! Small shared values in key-value buckets.
 //!
-//! A bucket is a stream with a subject per key. Reading and writing that subject directly saves the request for the stream's description, and
-//! reads from the stream's leader: a value that a worker has just failed to replace has to be the latest.
+//! A bucket is a stream with one subject per key. Reading and writing that subject directly saves a request for the stream's description, and reads
+//! from the stream's leader: after a failed replacement, the worker needs the latest value.
 
 use async_nats::jetstream;
 use bytes::Bytes;
@@ -38,7 +38,7 @@ impl NatsJob {
     }
 }
 
-/// Returns all values of a bucket, or none if the bucket doesn't exist.
+/// Returns all values in a bucket; none if the bucket doesn't exist.
 pub(super) async fn all(context: &jetstream::Context, bucket: &'static str) -> Result<Vec<(String, Bytes)>> {
     let action = "list the jobs of the queue";
     if streams::info(context, &format!("KV_{bucket}")).await?.is_none() {

@@ -10,11 +10,11 @@ use secrecy::ExposeSecret;
 
 use crate::queue::{QueueAuth, QueueError, QueueOptions, Result};
 
-/// How long a request to the server may take.
+/// The timeout of a request to the server.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest time between two attempts to reconnect.
+/// The longest delay between attempts to reconnect.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(1);
-/// The first version with everything that the queue relies on, and whose fixes of lost writes it needs.
+/// The first version with all features that the queue relies on, and with the necessary fixes for lost writes.
 const MIN_VERSION: (i64, i64, i64) = (2, 12, 0);
 
 pub(super) async fn connect(options: &QueueOptions) -> Result<Client> {
@@ -74,7 +74,7 @@ fn authenticate(connect: ConnectOptions, auth: &QueueAuth) -> Result<ConnectOpti
                 option,
                 problem: format!("couldn't read {}: {error}", path.display()),
             })?;
-            // The cause could quote the file.
+            // The cause could quote the file's content.
             connect.credentials(&text).map_err(|_| QueueError::Option {
                 option,
                 problem: format!("{} doesn't contain a user JWT and its NKey seed", path.display()),
@@ -83,7 +83,7 @@ fn authenticate(connect: ConnectOptions, auth: &QueueAuth) -> Result<ConnectOpti
     })
 }
 
-/// Names a missing file and its purpose, which the TLS library doesn't.
+/// Reports an unreadable file by name and purpose, which the TLS library doesn't.
 fn check_readable(option: &'static str, path: &Path) -> Result<()> {
     match fs::File::open(path) {
         Ok(_) => Ok(()),
@@ -93,13 +93,13 @@ fn check_readable(option: &'static str, path: &Path) -> Result<()> {
     }
 }
 
-/// Selects the cryptography for TLS unless the application has. If a dependency of the application compiles a second provider in, rustls
-/// would otherwise panic instead of choosing.
+/// Selects the TLS cryptography provider, unless the application already has. Otherwise rustls would panic if a dependency of the application adds a
+/// second provider.
 pub(super) fn install_crypto() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         if CryptoProvider::get_default().is_none() {
-            // Fails only if the application was faster, which is as good.
+            // Fails only if the application was faster, which is fine.
             let _ = ring::default_provider().install_default();
         }
     });

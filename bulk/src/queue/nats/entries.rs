@@ -20,13 +20,14 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::{JOBS, NatsJob, pull::Pull};
 use crate::queue::{Lease, Queue, QueueError, QueueStats, Result, Storage};
 
-/// How long a lease lasts without an extension.
+/// The duration of a lease without an extension.
 pub(super) const LEASE: Duration = Duration::from_mins(1);
 /// The number of additions in flight.
 const PUTS: usize = 256;
-/// The number of leases that all workers of a job can hold. It is no limit in practice: a worker holds as many as requests are in flight.
+/// The maximum number of leases across all workers of a job. It isn't a limit in practice, since a worker holds only as many leases as it has
+/// requests in flight.
 const MAX_LEASES: i64 = 100_000;
-/// The number of pulls that can wait at the server, one per worker.
+/// The maximum number of pulls waiting at the server, one per worker.
 const MAX_PULLS: i64 = 10_000;
 
 impl NatsJob {
@@ -39,8 +40,7 @@ impl NatsJob {
             ack_wait: self.lease_time(),
             max_ack_pending: MAX_LEASES,
             max_waiting: MAX_PULLS,
-            // Without a limit at the server: a worker that is delivered a batch too often gives it a result, which a server that silently stops
-            // delivering it can't.
+            // No limit on the server: after too many deliveries, a worker gives the batch a result, whereas a server would just stop delivering it.
             max_deliver: -1,
             ..pull::Config::default()
         };
@@ -131,7 +131,7 @@ impl Queue for NatsJob {
     }
 
     async fn reject(&self, lease: &Lease) -> Result<()> {
-        // A second entry of its own, added before the first one is removed: a negative acknowledgment would count as a failed delivery.
+        // Add a second entry before removing the first one: a negative acknowledgment would count as a failed delivery.
         self.put_one(lease.batch, format!("{}/{}@{}", self.job, lease.batch, lease.token)).await?;
         self.done(lease).await
     }
@@ -143,7 +143,7 @@ impl Queue for NatsJob {
         let mut questions = client.subscribe(self.workers_subject()).await.map_err(failed)?;
         while let Some(question) = questions.next().await {
             if let Some(reply) = question.reply {
-                // The coordinator asks again.
+                // If this fails, the coordinator asks again.
                 let _ = client.publish(reply, Bytes::new()).await;
             }
         }
@@ -161,7 +161,7 @@ impl Queue for NatsJob {
     async fn stats(&self) -> Result<QueueStats> {
         let action = "count the entries of the queue";
         let consumer = self.consumer_info(action).await?.ok_or(QueueError::Lost { action })?;
-        // The consumer's own count of waiting messages is off after deletions, until the next pull that finds none.
+        // After deletions, the consumer's own count of waiting messages is wrong until a pull finds none.
         let stream = self.context().get_stream(JOBS).await.map_err(QueueError::unavailable(action))?;
         let mut subjects =
             stream.info_with_subjects(self.jobs_subject()).await.map_err(QueueError::unavailable(action))?;
@@ -175,7 +175,7 @@ impl Queue for NatsJob {
 }
 
 impl NatsJob {
-    /// Returns a subscription that isn't in use; those of earlier generations end.
+    /// Returns an idle subscription. Subscriptions of earlier generations end.
     fn idle_pull(&self, subject: &str) -> Option<Pull> {
         let mut pulls = self.pulls();
         pulls.retain(|pull| pull.subject() == subject);
@@ -186,7 +186,7 @@ impl NatsJob {
         self.pulls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the description of the consumer of this generation, or `None` if it doesn't exist.
+    /// Returns the consumer description for this generation, or `None` if it doesn't exist.
     pub(super) async fn consumer_info(&self, action: &'static str) -> Result<Option<consumer::Info>> {
         let consumer =
             self.context().get_consumer_from_stream::<pull::Config, _, _>(self.consumer(), JOBS).await;

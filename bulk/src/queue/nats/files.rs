@@ -1,4 +1,4 @@
-//! The files of a job in the object store.
+//! Job files in the object store.
 
 use std::{io, path::Path, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
 use super::{FILES, NatsJob, streams};
 use crate::queue::{JobFile, QueueError, Result};
 
-/// How long the server may take for the next part of a file.
+/// How long the server may take to send the next part of a file.
 const STALLED: Duration = Duration::from_secs(30);
 /// The size of the parts in which a file is read.
 const PART: usize = 128 * 1024;
@@ -22,7 +22,7 @@ impl NatsJob {
         let action = "upload a file of the job";
         let store = self.file_store(action).await?;
         let name = self.object(file);
-        // The hash is part of the name, so an existing object is the same file, and complete: its description is stored last.
+        // The hash is part of the name, so an existing object has the same content, and is complete: its description is stored last.
         if store.info(&name).await.is_ok_and(|info| !info.deleted && info.size as u64 == file.size) {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl NatsJob {
     }
 }
 
-/// Returns whether the file is there already, from an earlier start of a worker on this machine.
+/// Returns whether the file already exists, from an earlier start of a worker on this machine.
 async fn matches_on_disk(file: &JobFile, path: &Path) -> bool {
     let path = path.to_owned();
     let hash = tokio::task::spawn_blocking(move || -> io::Result<String> {

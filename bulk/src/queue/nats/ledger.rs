@@ -16,19 +16,19 @@ use tokio::time::timeout;
 use super::{INTENTS, NatsJob, RESULTS, connect::TIMEOUT};
 use crate::queue::{Entry, Intended, Intent, Ledger, QueueError, Result, StoredIntent};
 
-/// The status that ends a batch of direct reads.
+/// The status that ends a batch of direct get responses.
 const END_OF_BATCH: u16 = 204;
 
-/// What happened to a conditional write.
+/// The outcome of a conditional write.
 pub(super) enum Written {
-    /// It is durable at this position.
+    /// The message is durable at this position.
     At(u64),
     /// The subject has another last message.
     Conflict,
 }
 
 impl NatsJob {
-    /// Appends a message if the last one of its subject is the expected one (0: none).
+    /// Appends a message if the subject's last message is the expected one (0: none).
     pub(super) async fn write(
         &self,
         subject: String,
@@ -49,7 +49,7 @@ impl NatsJob {
         }
     }
 
-    /// Reads the last message of a subject from the stream's leader, which a follower's copy can lag behind.
+    /// Reads a subject's last message from the stream's leader, since a follower's copy can lag behind.
     pub(super) async fn last(
         &self,
         stream: &str,
@@ -77,7 +77,7 @@ impl NatsJob {
         }
     }
 
-    /// Reads messages behind a position with one request. It needs no consumer, so it works the same after a restart or a restoration.
+    /// Reads messages after a position with one request. It needs no consumer, so it works even after a restart or a restoration.
     async fn read(&self, stream: &str, filter: String, behind: u64, limit: usize) -> Result<Vec<Entry>> {
         let action = "read the records of the job";
         let client = &self.queue.client;
@@ -139,7 +139,7 @@ impl NatsJob {
     }
 }
 
-/// The batch is the last part of the subject.
+/// Returns the batch: the last part of the subject.
 fn batch_of(subject: &str) -> Option<u32> {
     subject.rsplit('.').next()?.parse().ok()
 }
@@ -172,7 +172,7 @@ impl Ledger for NatsJob {
         match self.write(self.intent_subject(batch), payload.into(), expected.unwrap_or(0), action).await? {
             Written::At(revision) => Ok(Intended::Recorded(revision)),
             Written::Conflict => match self.stored_intent(batch).await? {
-                // The record of a call whose response was lost.
+                // Recorded by an earlier call whose response was lost.
                 Some(stored) if stored.intent == *intent => Ok(Intended::Recorded(stored.revision)),
                 Some(stored) => Ok(Intended::Conflict(stored)),
                 None => Err(QueueError::Lost { action }),

@@ -7,7 +7,7 @@ use crate::queue::{Durability, QueueOptions};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads from `/varz` whether the server syncs each record to disk; nothing else tells.
+/// Reads from `/varz` whether the server syncs each record to disk; no other interface reports it.
 pub(super) async fn durability(options: &QueueOptions) -> Durability {
     let unverified = |reason: String| Durability::Unverified { reason };
     let Some(monitoring) = &options.monitoring else {

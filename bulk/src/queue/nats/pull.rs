@@ -1,7 +1,7 @@
 //! Pull requests.
 //!
-//! A delivery arrives under the subject of its stream, so a pull needs a subscription of its own. It is kept for later pulls once it is answered. A
-//! pull that is dropped before ends its subscription, and with it the server's interest in delivering to it.
+//! Deliveries arrive under their stream's subject, so each pull needs its own subscription, which later pulls reuse once the pull is answered.
+//! Dropping a pull before that ends its subscription, and the server stops delivering to it.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::timeout;
 
 use crate::queue::{QueueError, Result};
 
-/// The time that the server's response may take beyond the requested wait.
+/// How much longer than the requested wait the server's response may take.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A subscription for the pulls of one consumer, one at a time.
+/// A subscription for pulls from one consumer, one at a time.
 #[derive(Debug)]
 pub(super) struct Pull {
     subject: String,
@@ -24,7 +24,7 @@ pub(super) struct Pull {
 }
 
 impl Pull {
-    /// Subscribes to responses of the consumer that is pulled with this subject.
+    /// Subscribes to responses from the consumer with this pull subject.
     pub(super) async fn new(client: &Client, subject: String) -> Result<Self> {
         let inbox = client.new_inbox();
         let responses = client
@@ -38,7 +38,7 @@ impl Pull {
         &self.subject
     }
 
-    /// Pulls one message that arrives within this time, and returns the server's response.
+    /// Pulls one message within this time, and returns the server's response.
     pub(super) async fn next(&mut self, client: &Client, wait: Duration) -> Result<Message> {
         let action = "take a batch from the queue";
         let expires = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);

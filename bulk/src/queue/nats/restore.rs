@@ -1,4 +1,4 @@
-//! The storage of a job as a whole.
+//! A job's storage as a whole.
 
 use std::{path::Path, sync::PoisonError, time::Duration};
 
@@ -34,7 +34,7 @@ impl Storage for NatsJob {
 
     async fn restore(&self, generation: &str) -> Result<()> {
         streams::ensure(self.context(), self.queue.options.replicas).await?;
-        // A work queue refuses a second consumer for the same subject.
+        // A work queue rejects a second consumer for the same subject.
         self.delete_other_consumers(generation).await?;
         self.follow(generation);
         self.ensure_consumer().await
@@ -90,7 +90,7 @@ impl NatsJob {
         stream.purge().filter(filter).await.map(drop).map_err(QueueError::unavailable(action))
     }
 
-    /// Deletes the job's consumers of other generations.
+    /// Deletes the job's consumers from other generations.
     async fn delete_other_consumers(&self, generation: &str) -> Result<()> {
         use futures_util::TryStreamExt;
 
@@ -100,7 +100,7 @@ impl NatsJob {
             stream.consumer_names().try_collect().await.map_err(QueueError::unavailable(action))?;
         let current = format!("{}-{generation}", self.job);
         for name in names {
-            // The generation is hexadecimal, so the prefix identifies the job even if another job's name starts with this one's.
+            // The generation is hexadecimal, so the prefix identifies the job even if another job's name starts with this job's name.
             let of_this_job = name.rsplit_once('-').is_some_and(|(job, _)| job == &*self.job);
             if of_this_job && name != current {
                 stream.delete_consumer(&name).await.map_err(QueueError::unavailable(action))?;

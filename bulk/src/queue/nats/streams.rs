@@ -1,4 +1,4 @@
-//! The streams and buckets, created when they are missing.
+//! The streams and buckets, created if missing.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use async_nats::jetstream::{
 use super::{CONTROL, FILES, INTENTS, JOBS, RATE, RESULTS};
 use crate::queue::{QueueError, Result};
 
-/// How long the server remembers message IDs. An interrupted `put` is repeated within this time without adding batches twice; later, the ledger
-/// makes the second entry harmless.
+/// How long the server remembers message IDs. Within this time, repeating an interrupted `put` adds no duplicates; later, the ledger makes the second
+/// entry harmless.
 const DUPLICATE_WINDOW: Duration = Duration::from_mins(10);
 
-/// Creates each stream that doesn't exist, and refuses one whose settings would lose records.
+/// Creates each missing stream, and rejects existing streams whose settings could lose records.
 pub(super) async fn ensure(context: &jetstream::Context, replicas: usize) -> Result<()> {
     let base = Config {
         storage: StorageType::File,
@@ -109,7 +109,7 @@ async fn ensure_stream(context: &jetstream::Context, wanted: Config) -> Result<(
         Some(found) => found.config,
         None => match context.create_stream(wanted.clone()).await {
             Ok(created) => created.cached_info().config.clone(),
-            // Another process has created it in between.
+            // Another process has created it in the meantime.
             Err(error) if matches!(error.kind(), CreateStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NAME_EXIST) => {
                 info(context, &wanted.name).await?.map_or_else(|| wanted.clone(), |found| found.config)
             }
@@ -157,7 +157,7 @@ async fn ensure_stream(context: &jetstream::Context, wanted: Config) -> Result<(
     ensure_replicas(context, &wanted.name, wanted.num_replicas).await
 }
 
-/// Raises the number of servers that store a stream. A higher one stays.
+/// Raises a stream's number of replicas, but never lowers it.
 async fn ensure_replicas(context: &jetstream::Context, stream: &str, replicas: usize) -> Result<()> {
     let Some(found) = info(context, stream).await? else { return Ok(()) };
     let before = found.config.num_replicas;

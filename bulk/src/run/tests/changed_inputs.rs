@@ -1,11 +1,11 @@
-//! Jobs whose input or message changes before they are finished.
+//! Jobs whose input or message changes before they finish.
 
 mod sequences;
 
 use super::*;
 use crate::{BulkError, ChangedRows, Differences, Retry};
 
-/// A folder with an input of rows: a recipient and a name.
+/// A folder with an input whose rows are a recipient and a name.
 struct Inputs {
     folder: tempfile::TempDir,
     subject: &'static str,
@@ -88,7 +88,7 @@ async fn a_row_appended_to_a_stopped_job_stops_the_plan_and_is_added_by_choice()
     assert_eq!((report.ending, report.counts.sent), (Ending::Finished, 2_001));
     assert_eq!(service.delivered(), (2_001, 1));
     assert_eq!(job.status().await.unwrap().state, JobState::Finished);
-    // Whoever plans it again adds nothing.
+    // Planning it again adds nothing.
     let again = inputs.plan(inputs.bulk(&rows(5..900)).add_rows(ChangedRows::Reject)).await.unwrap();
     assert_eq!(again.plan().id(), job.plan().id());
     finish(&again, &service).await;
@@ -218,7 +218,7 @@ async fn a_deleted_job_leaves_nothing_behind() {
     assert_eq!(left, [".planning.lock"]);
 }
 
-/// Plans these rows as another part of the job if they are new, and runs it until a quota is exhausted after this number of requests.
+/// Plans these rows as another part of the job if they are new, and runs the job until a quota is exhausted after this many requests.
 async fn added(inputs: &Inputs, rows: &[(usize, usize)], service: &Arc<Service>, accepted: u64) -> BulkJob {
     let mut requests = 0;
     service.set_script(move |_, _| {
@@ -248,7 +248,7 @@ async fn an_added_row_is_sent_even_if_the_input_is_the_earlier_one_again() {
     let report = finish(&again, &service).await;
     assert_eq!((report.ending, report.counts.sent), (Ending::Finished, 3));
     assert_eq!((service.delivered(), inputs.jobs()), ((3, 1), 2));
-    // A finished job has nothing to continue.
+    // There is nothing to continue in a finished job.
     let repeated = inputs.plan(inputs.bulk(&rows(0..2)).batch_size(1)).await.unwrap();
     assert_eq!(repeated.plan().id(), first.plan().id());
 }
@@ -293,7 +293,7 @@ async fn the_same_command_reports_the_job_whose_retry_is_unfinished() {
     assert_eq!(continued.status().await.unwrap().counts.sent, 2);
 }
 
-/// Rows are appended, edited, reordered and dropped between runs that end at any request, and a part is canceled now and then.
+/// Rows are appended, edited, reordered and dropped between runs that end at any request, and some parts are canceled.
 #[tokio::test(start_paused = true)]
 async fn no_sequence_of_changed_inputs_sends_a_row_twice_or_loses_one() {
     // F-09
@@ -336,7 +336,7 @@ async fn no_sequence_of_changed_inputs_sends_a_row_twice_or_loses_one() {
         let key = |(recipient, name): &(usize, usize)| format!("r{recipient}@example.com Hello {name}");
         let missing = owed.iter().map(key).filter(|row| !state.deliveries.contains_key(row));
         let missing: std::collections::HashSet<_> = missing.collect();
-        // A canceled part can't find out what became of its requests in flight.
+        // A canceled part can't determine the outcomes of its requests in flight.
         assert!(missing.len() as u64 <= report.counts.unknown, "{seed}: {missing:?}");
         let planned: std::collections::HashSet<_> = all.iter().map(key).collect();
         let wrong: Vec<_> =

@@ -1,16 +1,16 @@
-//! Jobs while clocks are set, machines sleep, and keys expire.
+//! Jobs while clocks change, machines sleep, and keys expire.
 
 use super::*;
 use crate::clock::WallClock;
 
 const DAY: i64 = 24 * 3_600_000;
 
-/// The row that each batch of a job starts with is sent in the batch's turn; batch 3 is the one that is repeated.
+/// Returns whether this is the request for batch 3, the one that is repeated.
 fn is_fourth(request: &SendRequest) -> bool {
     request.key.contains("/3/")
 }
 
-/// Runs a job until its emails are delivered, and kills it before the result of batch 3 is known.
+/// Runs a job until its emails are delivered, and kills it before the result of batch 3 is recorded.
 async fn interrupted(folder: &Path, wall: &WallClock) -> (BulkJob, Arc<Service>) {
     let job = planned(folder, 500).await;
     let service = Service::new(|_, request| is_fourth(request).then_some(Fault::TimedOut { executed: true }));
@@ -39,7 +39,7 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     // F-11
     let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
     let (job, service) = interrupted(folder.path(), &wall).await;
-    // A day later, the wall clock is where it was.
+    // A day later, the wall clock has been set back to the same time.
     service.forgets_keys.store(true, Ordering::SeqCst);
     *service.time.lock().unwrap() = Some(wall.now() + Duration::from_hours(24));
     let report = job.start_with(Arc::clone(&service), patient().wall_clock(&wall)).finish().await.unwrap();
@@ -47,7 +47,7 @@ async fn a_clock_set_back_does_not_hide_that_keys_have_expired() {
     assert_eq!(service.delivered(), (500, 1));
 }
 
-/// Runs a job in which the wall clock advances by a day between two attempts of batch 3. `slept` is how far the service's time does.
+/// Runs a job in which the wall clock advances by a day between two attempts of batch 3. `slept` is how far the service's clock advances.
 async fn day_passes(slept: Option<Duration>) -> (Report, (usize, u32)) {
     let (folder, wall) = (tempfile::tempdir().unwrap(), WallClock::default());
     let job = planned(folder.path(), 500).await;

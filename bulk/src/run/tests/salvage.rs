@@ -1,4 +1,4 @@
-//! Jobs whose journals are damaged anywhere and in many ways, salvaged and resumed.
+//! Jobs whose journals are damaged at any offset and in many ways, then salvaged and resumed.
 
 use std::{collections::HashSet, fs};
 
@@ -9,7 +9,7 @@ use crate::{Salvage, SalvageOptions};
 
 const ROWS: usize = 300;
 
-/// What happens to a journal at an offset.
+/// The damage to a journal at an offset.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Flipped,
@@ -53,7 +53,7 @@ impl Damage {
     }
 }
 
-/// A job and its service after some runs.
+/// A job and its service after several runs.
 struct Snapshot {
     folder: TempDir,
     id: String,
@@ -62,7 +62,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    /// Runs a job in batches of two that is killed several times, the last time when most of it or all is sent.
+    /// Runs a job in batches of two and kills it several times, the last time when most or all of it has been sent.
     async fn new(seed: u64, is_finished: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let job = planned_in_batches(folder.path(), ROWS, 2).await;
@@ -83,7 +83,7 @@ impl Snapshot {
         Self { folder, id: job.plan().id().to_owned(), state, journal }
     }
 
-    /// Returns a copy of the job with another journal, and of its service.
+    /// Returns a copy of the job with another journal, and a copy of its service.
     async fn copy(&self, journal: &[u8]) -> (TempDir, BulkJob, Arc<Service>) {
         let copy = tempfile::tempdir().unwrap();
         let (from, to) = (self.folder.path().join("jobs").join(&self.id), copy.path().join(&self.id));
@@ -99,7 +99,7 @@ impl Snapshot {
     }
 }
 
-/// Salvages and resumes a copy of the job with this journal. Returns what was salvaged and the report, or `None` if the damage can't be seen.
+/// Salvages and resumes a copy of the job with this journal. Returns the salvage results and the report, or `None` if the damage is undetectable.
 async fn resumed(
     snapshot: &Snapshot,
     journal: &[u8],
@@ -165,7 +165,7 @@ async fn a_salvaged_job_sends_no_email_twice_and_loses_none_silently() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_record_of_a_settled_batch_makes_no_other_row_unknown() {
     let snapshot = Snapshot::new(3, true).await;
-    // A bit in the middle of a job: everything before and behind it is known.
+    // One bit in the middle of a job: everything before and after it is known.
     let len = snapshot.journal.len();
     for at in (len / 4..len / 2).step_by(97) {
         let mut journal = snapshot.journal.clone();
@@ -194,7 +194,7 @@ async fn an_undamaged_journal_and_a_dry_run_change_nothing() {
     assert!(job.status().await.is_err());
     let salvage = job.salvage(SalvageOptions::default()).await.unwrap().remove(0);
     assert_eq!(Salvage { damaged: None, ..salvage }, dry);
-    // A second damage keeps both journals.
+    // A second salvage keeps both damaged journals.
     let path = job.plan().dir().join("journal");
     let mut journal = fs::read(&path).unwrap();
     journal[100] ^= 1;

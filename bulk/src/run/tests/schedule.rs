@@ -7,7 +7,7 @@ use crate::{Schedule, clock::WallClock};
 
 const HOUR: i64 = 3_600_000;
 
-/// A wall clock whose time is half past an hour, so that no run crosses midnight.
+/// Returns a wall clock set to half past an hour, so that no run crosses midnight.
 fn half_past() -> WallClock {
     let wall = WallClock::default();
     let past = i64::try_from(wall.now().as_millis()).unwrap() % HOUR;
@@ -19,7 +19,7 @@ fn day(wall: &WallClock) -> u64 {
     wall.now().as_secs() / 86_400
 }
 
-/// Runs a job until it has sent a number of requests or waits for its schedule, and kills it then. Returns whether it is finished.
+/// Runs a job until it has sent a number of requests or waits for its schedule, then kills it. Returns whether it finished.
 async fn killed(job: &BulkJob, service: &Arc<Service>, options: RunOptions, requests: u64) -> bool {
     let mut run = job.start_with(Arc::clone(service), options);
     let until = service.requests() + requests;
@@ -44,7 +44,7 @@ async fn no_day_has_more_than_its_cap_however_often_the_job_is_killed() {
     let (mut kills, mut by_day) = (0, BTreeMap::<u64, usize>::new());
     loop {
         let before = service.delivered().0;
-        // The schedule is given once, and the job keeps it.
+        // The schedule is set once, and the job keeps it.
         let mut options = patient().wall_clock(&wall);
         if kills == 0 {
             options = options.schedule(schedule.clone());
@@ -93,7 +93,7 @@ async fn a_day_of_refused_connections_leaves_its_cap_unused() {
         assert_eq!(service.delivered().0, sent);
         wall.move_by(24 * HOUR);
     }
-    // Without a schedule, the rest is sent at once.
+    // Without a schedule, the rest is sent immediately.
     let report = job.start_with(Arc::clone(&service), options().schedule(Schedule::new())).finish().await;
     assert_eq!((report.unwrap().ending, service.delivered()), (Ending::Finished, (50, 1)));
 }

@@ -1,4 +1,4 @@
-//! Jobs that pause by a rule.
+//! Jobs paused by a rule.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn rule(text: &str) -> RunOptions {
 async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 20_000).await;
-    // One in ten bounces.
+    // One in ten emails bounces.
     let service = Service::reliable();
     let report = job.start_with(Arc::clone(&service), rule("bounced>5%")).finish().await.unwrap();
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };
@@ -28,7 +28,7 @@ async fn a_job_pauses_when_too_many_emails_bounce_and_stays_paused() {
 async fn a_job_pauses_when_too_many_emails_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 20_000).await;
-    // One in a hundred.
+    // One in a hundred emails is rejected.
     let service = Service::new(|_, _| Some(Fault::Partial));
     let report = job.start_with(Arc::clone(&service), rule("rejected>0.5%")).finish().await.unwrap();
     let Ending::Paused { until: None, reason } = &report.ending else { panic!("{report:?}") };

@@ -1,6 +1,6 @@
-//! How a feature of Can I email is recognized in the source of a mail.
+//! Recognizes the features of Can I email in a mail's source.
 
-/// The kind of a name in the source.
+/// The kind of name to look for in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Element,
@@ -29,7 +29,7 @@ pub(super) enum Kind {
 
 use Kind::{Attribute, Display, Element, Function, Image, Media, Meta, Other, Property, Type, Word};
 
-/// Features whose name doesn't describe them, each with its sources.
+/// Features whose names don't describe how to find them, with their sources.
 const BY_NAME: &[(&str, Kind, &[&str])] = &[
     ("amp", Other, &["amp"]),
     ("bimi", Other, &[]),
@@ -235,7 +235,7 @@ const BY_NAME: &[(&str, Kind, &[&str])] = &[
     ("image-tiff", Image, &["tiff", "tif"]),
 ];
 
-/// Prefixes of names, followed by the source.
+/// Prefixes of feature names; the rest of the name is the source.
 const BY_PREFIX: &[(&str, Kind)] = &[
     ("css-at-", Kind::AtRule),
     ("css-function-", Function),
@@ -249,7 +249,7 @@ const BY_PREFIX: &[(&str, Kind)] = &[
     ("html-", Element),
 ];
 
-/// The sources that identify a feature.
+/// Returns the sources that identify a feature.
 pub(super) fn detected_by(feature: &'static str) -> Vec<(Kind, &'static str)> {
     if let Some((_, kind, names)) = BY_NAME.iter().find(|(name, ..)| *name == feature) {
         return names.iter().map(|name| (*kind, *name)).collect();
@@ -261,7 +261,7 @@ pub(super) fn detected_by(feature: &'static str) -> Vec<(Kind, &'static str)> {
         .collect()
 }
 
-/// Whether recipients miss content, not just appearance, without the feature.
+/// Returns whether recipients miss content without the feature, rather than just appearance.
 pub(super) fn is_content(feature: &str) -> bool {
     const CONTENT: [&str; 8] = [
         "html-audio",
@@ -276,7 +276,7 @@ pub(super) fn is_content(feature: &str) -> bool {
     CONTENT.contains(&feature) || feature.starts_with("html-input-") || feature.starts_with("image-")
 }
 
-/// Whether a mail should use the feature anyway: it helps in clients that support it, and is harmless in others.
+/// Returns whether a mail should use the feature anyway, because it helps where it is supported and is harmless elsewhere.
 pub(super) fn is_recommended(feature: &str) -> bool {
     ["html-dir", "html-doctype", "html-lang", "html-role"].contains(&feature)
         || feature.starts_with("html-aria-")

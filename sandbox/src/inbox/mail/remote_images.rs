@@ -1,8 +1,8 @@
 //! The remote images of an email's HTML: finds them, and embeds loaded ones.
 //!
-//! Supported are `src` and `srcset` of `img`, `source` and `input`, `poster`, `background`, and `url(…)` in style attributes and style
-//! elements. Not supported are URLs relative to a `base` element, images of VML and SVG, `image-set` with strings, and CSS that escapes its
-//! URLs: these images stay blocked. A rule `@import` or `@font-face` names no image.
+//! Supported are `src` and `srcset` of `img`, `source` and `input`, `poster`, `background`, and `url(…)` in style attributes and style elements. Not
+//! supported are URLs relative to a `base` element, images in VML and SVG, `image-set` with strings, and CSS that escapes its URLs: these images stay
+//! blocked. `@import` and `@font-face` rules don't refer to images.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,16 +17,16 @@ use idempost_reference_server::state::images::LoadedImages;
 
 /// The maximum length of a URL, in bytes.
 const MAX_URL: usize = 8 << 10;
-/// The maximum number of bytes of embedded images; further ones are omitted. All images of an email fit once.
+/// The maximum total size of embedded images, in bytes; further ones are omitted. All images of one email fit once.
 const MAX_EMBEDDED: usize = 32 << 20;
 
-/// The first remote images of an email, and the number of all.
+/// The first remote images of an email, and the total number.
 pub(in crate::inbox) struct RemoteImages {
     pub(in crate::inbox) urls: Vec<Url>,
     pub(in crate::inbox) total: usize,
 }
 
-/// Lists the remote images, each once, in the order of the document.
+/// Lists the distinct remote images in document order.
 pub(in crate::inbox) fn list(html: &str, max: usize) -> RemoteImages {
     let mut known = HashSet::new();
     let mut urls = Vec::new();
@@ -41,7 +41,7 @@ pub(in crate::inbox) fn list(html: &str, max: usize) -> RemoteImages {
     RemoteImages { urls, total: known.len() }
 }
 
-/// Replaces the URLs of loaded images by `data:` URIs.
+/// Replaces the URLs of loaded images with `data:` URIs.
 pub(in crate::inbox) fn embed<'a>(html: &'a str, loaded: &LoadedImages) -> Cow<'a, str> {
     let mut page = String::new();
     let (mut end, mut left) = (0, MAX_EMBEDDED);
@@ -90,7 +90,7 @@ fn references(html: &str, mut found: impl FnMut(Range<usize>, Url)) {
     });
 }
 
-/// The content of an attribute.
+/// How an attribute refers to images.
 enum Reference {
     Url,
     Candidates,
@@ -106,7 +106,7 @@ fn reference(tag: &Tag<'_>, attribute: &str) -> Option<Reference> {
     }
 }
 
-/// The URLs of a `srcset`.
+/// Finds the URLs in a `srcset`.
 fn candidates(html: &str, value: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
     let mut at = value.start;
     loop {
@@ -127,7 +127,7 @@ fn candidates(html: &str, value: Range<usize>, found: &mut impl FnMut(Range<usiz
     }
 }
 
-/// The URLs of `url(…)`.
+/// Finds the URLs in `url(…)`.
 fn style(html: &str, css: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
     /// In a style attribute, quotes may be written as character references.
     const QUOTES: [&str; 8] = ["\"", "'", "&quot;", "&#34;", "&#x22;", "&apos;", "&#39;", "&#x27;"];
@@ -165,7 +165,7 @@ fn style(html: &str, css: Range<usize>, found: &mut impl FnMut(Range<usize>)) {
     }
 }
 
-/// The URL in the source of an attribute, if it is remote. One without a scheme uses HTTPS.
+/// Returns the URL in an attribute's source, if it is remote. A URL without a scheme uses HTTPS.
 fn remote(source: &str) -> Option<Url> {
     let source = source.trim_ascii();
     let starts = |with: &str| source.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
@@ -179,7 +179,8 @@ fn remote(source: &str) -> Option<Url> {
     Some(url)
 }
 
-/// A part of an attribute's value without its character references. Only names of markup are replaced: a URL contains no others.
+/// Replaces the character references in a part of an attribute's value. Only references to markup characters are replaced, since URLs contain no
+/// others.
 fn decoded(value: &str) -> Cow<'_, str> {
     let Some(first) = value.find('&') else { return Cow::Borrowed(value) };
     let (before, mut rest) = value.split_at(first);

@@ -1,13 +1,13 @@
 //! The HTML of an email as an isolated document.
 //!
-//! Most of the work is done by the document's Content-Security-Policy: in a sandbox there are no scripts, no forms and no navigation out of
-//! the frame, and only images embedded in the document are loaded. But browsers also preconnect to resources that they won't load: for
-//! frames, for `link`, and for a link as soon as the mouse button is pressed on it. A policy doesn't prevent that, so these references are
-//! removed from the text: such elements are renamed to unknown ones, and a link leads to `#`, with its target in `data-to`. A link in an SVG
-//! picture ignores where the document's links open, so its target must not remain in `xlink:href` or come from an animation either.
+//! The document's Content-Security-Policy does most of the work: the sandbox allows no scripts, no forms and no navigation out of the frame, and only
+//! images embedded in the document are loaded. But browsers also preconnect to resources that they won't load: for frames, for `link`, and for a link
+//! as soon as the mouse button is pressed on it. A policy doesn't prevent that, so these references are removed from the text: such elements are
+//! renamed to unknown ones, and a link leads to `#`, with its target in `data-to`. A link in an SVG picture ignores the document's link target, so
+//! its URL must not remain in `xlink:href` or come from an animation either.
 //!
-//! This applies wherever the text occurs, even if it only looks like a tag: a missed one would be worse than a changed email that quotes
-//! HTML without escaping it. Everything else stays unchanged, and the source is shown unmodified.
+//! This applies to every occurrence, even in text that only looks like a tag: missing one would be worse than changing an email that quotes HTML
+//! without escaping it. Everything else stays unchanged, and the source is shown unmodified.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
@@ -17,11 +17,11 @@ use idempost_reference_server::content::inline_images::{Embedded, Pictures, Refe
 use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::query::Parameters;
 
-/// The maximum number of bytes of embedded images; further ones are omitted.
+/// The maximum total size of embedded images, in bytes; further ones are omitted.
 const MAX_PICTURES: usize = 32 << 20;
-/// The number of replacements between two checks for a disconnected client.
+/// The number of replacements between checks for a disconnected client.
 const CHECK_INTERVAL: usize = 1 << 10;
-/// Elements that are renamed to unknown ones. The policy prevents all of them from showing anything, except for the animations of SVG.
+/// Elements renamed to unknown ones. The policy already prevents all of them from showing anything, except for SVG animations.
 const RENAMED: [&str; 12] = [
     "link",
     "meta",
@@ -37,7 +37,7 @@ const RENAMED: [&str; 12] = [
     "set",
 ];
 
-/// Links open in a new window, which the sandbox forbids, so that a click has no effect; their target is shown instead.
+/// Links open in a new window, which the sandbox forbids, so clicking has no effect; the target is shown instead.
 const PREAMBLE: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
     position:fixed!important;inset:auto auto 0 0!important;z-index:2147483647!important;max-width:100%!important;max-height:40%!important;\
     overflow:hidden!important;box-sizing:border-box!important;padding:5px 10px!important;border-radius:0 6px 0 0!important;\
@@ -45,32 +45,32 @@ const PREAMBLE: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[d
     text-decoration:none!important;text-transform:none!important;overflow-wrap:anywhere!important;white-space:normal!important;\
     direction:ltr!important;unicode-bidi:bidi-override!important;pointer-events:none!important}</style>";
 
-/// Inverts the lightness and keeps the hues, as some mail clients do in dark mode. Pictures are inverted twice, so they keep their colors; the
-/// frame's own background must be black. With `:root` repeated, it prevails over the styles of the email.
+/// Inverts the lightness but keeps the hues, as some mail clients do in dark mode. Pictures are inverted twice, so they keep their colors; the
+/// frame's own background must be black. Repeating `:root` gives the rule precedence over the email's styles.
 const INVERTED: &str = "<style>:root:root:root:root{filter:invert(1) hue-rotate(180deg)!important}\
     :root:root:root:root :is(img,video,svg,input[type=image]):not(svg *){filter:invert(1) hue-rotate(180deg)!important}</style>";
 
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'";
 
-/// The colors in which a document is shown.
+/// The colors of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inbox) enum Colors {
-    /// Its own. Light or dark, depending on the color scheme of the frame.
+    /// The document's own: light or dark, depending on the frame's color scheme.
     Own,
     Inverted,
 }
 
 impl Colors {
-    /// `?colors=inverted`
+    /// Reads `?colors=inverted`.
     pub(in crate::inbox) fn of(query: Option<&str>) -> Self {
         let is_inverted = Parameters::of(query).text("colors") == Some("inverted");
         if is_inverted { Self::Inverted } else { Self::Own }
     }
 }
 
-/// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any as `cid:…`.
-/// Returns `None` if the client disconnects meanwhile.
+/// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any picture as `cid:…`.
+/// Returns `None` if the client disconnects in the meantime.
 pub(in crate::inbox) fn document(
     html: &str,
     colors: Colors,
@@ -101,7 +101,7 @@ pub(in crate::inbox) fn document(
             page.push_str(name);
             1 + name.len()
         } else if let Some(length) = link(&page, found) {
-            // Unquoted, since it may be inside quotes; before the original attribute, since the first of two counts.
+            // Unquoted, since it may be inside quotes; before the original attribute, since the first of two takes effect.
             page.push_str(" href=# data-to=");
             length
         } else if let Some((reference, id)) = references.content_id(found) {
@@ -120,7 +120,7 @@ pub(in crate::inbox) fn document(
     Some(page)
 }
 
-/// The color schemes that the document declares with `<meta name="color-scheme">`, which is renamed.
+/// Returns the color schemes that the document declares with `<meta name="color-scheme">`, an element that is renamed.
 fn color_schemes(html: &str) -> Option<String> {
     let mut schemes = None;
     walk(html, &mut |event| {
@@ -142,7 +142,7 @@ fn valid_schemes(content: &str) -> Option<String> {
     (are_known && (1..=3).contains(&schemes.len())).then(|| schemes.join(" "))
 }
 
-/// The end of the document type, or 0 if there is none; white space and comments may precede it.
+/// Returns the end of the document type, or 0 if there is none. White space and comments may precede it.
 fn end_of_doctype(html: &str) -> usize {
     let mut rest = html;
     loop {
@@ -157,7 +157,7 @@ fn end_of_doctype(html: &str) -> usize {
     end.map_or(0, |end| html.len() - rest.len() + end + 1)
 }
 
-/// The name of the element that starts here, if it must be renamed.
+/// Returns the name of the element that starts here, if it must be renamed.
 fn renamed(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix('<')?;
     RENAMED.iter().find_map(|renamed| {
@@ -168,7 +168,7 @@ fn renamed(tag: &str) -> Option<&str> {
     })
 }
 
-/// The length of the `href=` that starts here, if it is the attribute of an external link, also as `xlink:href`.
+/// Returns the length of the `href=` or `xlink:href=` that starts here, if it is the attribute of an external link.
 fn link(before: &str, text: &str) -> Option<usize> {
     let name = text.get(..4).filter(|name| name.eq_ignore_ascii_case("href"))?;
     let space = |char: char| char.is_ascii_whitespace();
@@ -313,11 +313,11 @@ mod tests {
             &[" href", "\n"],
         ];
         for piece in pieces {
-            // Including HTML with all items of one kind before all of the next.
+            // Includes HTML in which all items of one kind precede all of the next.
             let of =
                 |size: usize| piece.iter().map(|piece| piece.repeat(size / piece.len())).collect::<String>();
             let (small, large) = (of(20_000), of(80_000));
-            // Noise can hide a linear cost in one attempt; a superlinear cost shows in all.
+            // Noise can hide a linear cost in some attempts; a superlinear cost shows in all of them.
             let linear = (0..20).any(|_| cost(&large, 400) <= cost(&small, 100) * 6);
             assert!(linear, "{piece:?}");
         }
@@ -330,7 +330,7 @@ mod tests {
         let cost = |kind: &str| cpu_time(|| page(kind));
         let kind = |length| format!("image/{}", "a".repeat(length));
         assert!(page(&kind(1 << 20)) < 40 << 20);
-        // Invalid at the end, so that they are read completely and never embedded.
+        // Invalid at the end, so they are read completely but never embedded.
         let (short, long) = (kind(1) + " ", kind(1 << 16) + " ");
         let checked_once = (0..20).any(|_| cost(&long) < cost(&short) * 100);
         assert!(checked_once, "each reference costs as much as its media type is long");

@@ -1,5 +1,5 @@
-//! The events of `GET /api/events`, a websocket (RFC 6455): `new` with a message, `update`, `delete`, `truncate` after all were deleted, `prune` when
-//! a client must reload, and `stats` with the numbers after each of them.
+//! The events of `GET /api/events`, a websocket (RFC 6455): `new` with a message, `update`, `delete`, `truncate` when all messages were deleted,
+//! `prune` when a client must reload, and `stats` with the message counts after each of them.
 //!
 //! A client that reads too slowly misses events and receives `prune`.
 
@@ -26,9 +26,9 @@ use idempost_reference_server::wire::problem::Problem;
 
 /// The maximum number of queued messages for a slow client.
 const QUEUE: usize = 64;
-/// The minimum delay between two numbers.
+/// The minimum delay between two `stats` events.
 const MIN_INTERVAL: Duration = Duration::from_millis(50);
-/// The maximum number of new messages sent one by one; after more together, clients reload.
+/// The maximum number of new messages sent individually; beyond it, clients reload.
 const MAX_NEW: usize = 256;
 
 /// The events of an account.
@@ -65,7 +65,7 @@ pub(super) fn handshake(call: &AccountCall<'_>) -> Result<Reply, Problem> {
 }
 
 impl Events {
-    /// Sends events, each a JSON text, until the receiver is dropped.
+    /// Sends events as JSON texts until the receiver is dropped.
     fn follow(self, state: Arc<State>) -> mpsc::Receiver<String> {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let mut events = state.event_bus.subscribe();
@@ -99,7 +99,7 @@ impl Events {
         receiver
     }
 
-    /// The messages about these events, and the numbers after them.
+    /// Returns the messages for these events, and the counts afterwards.
     fn messages(&self, state: &State, events: &[BusEvent], missed: bool) -> Vec<Value> {
         let Some(tenant) = state.tenants.find(&self.tenant) else {
             return vec![json!({"Type": "truncate", "Data": null}), stats(0, 0)];

@@ -85,7 +85,7 @@ pub(super) fn part(call: &AccountCall<'_>, id: &str, part: &str) -> Answer {
     find(call, id)?.file(&index.to_string(), None)
 }
 
-/// `GET /view/{file}`: the HTML of a message, or its text; without an extension, its place on the inbox page.
+/// `GET /view/{file}`: a message's HTML or text; without an extension, redirects to the message on the inbox page.
 pub(super) fn view(call: &AccountCall<'_>, file: &str) -> Answer {
     match file.rsplit_once('.') {
         None => {
@@ -108,7 +108,7 @@ pub(super) fn view(call: &AccountCall<'_>, file: &str) -> Answer {
     }
 }
 
-/// Isolated like on the inbox page.
+/// Returns the HTML, isolated as on the inbox page.
 fn html(call: &AccountCall<'_>, id: &str) -> Answer {
     find(call, id)?.html_document(&call.canceled())
 }
@@ -123,7 +123,7 @@ fn text(call: &AccountCall<'_>, id: &str) -> Answer {
     Ok(response)
 }
 
-/// Finds a message by its ID; `latest` is the newest, or the newest that `query` finds.
+/// Finds a message by its ID. `latest` is the newest message, or the newest that matches `query`.
 fn find(call: &AccountCall<'_>, id: &str) -> Result<MailView, Problem> {
     let missing = || Problem::not_found("404 page not found");
     if id == "latest" {
@@ -132,7 +132,7 @@ fn find(call: &AccountCall<'_>, id: &str) -> Result<MailView, Problem> {
     by_id(&call.tenant, id).ok_or_else(missing)
 }
 
-/// The files of a message, and whether each is inline.
+/// Returns a message's files, and whether each is inline.
 fn parts(source: &Bytes) -> Vec<(bool, Value)> {
     let parts = read_contents(source).unwrap_or_default().into_iter().enumerate();
     let shown = parts.map(|(index, (part, content))| {
@@ -162,7 +162,7 @@ fn unsubscribe(header: &str, post: &str) -> Value {
     json!({"Header": header, "Links": links.collect::<Vec<_>>(), "Errors": "", "HeaderPost": post})
 }
 
-/// A header's name in Go's spelling: `Message-Id`.
+/// Returns a header name in Go's spelling, such as `Message-Id`.
 fn canonical(name: &str) -> String {
     let words = name.split('-').map(|word| {
         let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));

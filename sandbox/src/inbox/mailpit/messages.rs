@@ -1,4 +1,4 @@
-//! Messages as lists: pages, searches, marks, deletions, and their numbers.
+//! Lists of messages: pages, searches, marks, deletions, and counts.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,12 +25,12 @@ use idempost_reference_server::wire::cancel::Cancellation;
 use idempost_reference_server::wire::problem::Problem;
 use idempost_reference_server::wire::query::Parameters;
 
-/// The version that this API reports: the version of Mailpit whose API this is, since clients compare it, and the sandbox's.
+/// The reported version: the version of Mailpit's API, since clients compare it, followed by the sandbox's version.
 pub(super) const VERSION: &str = concat!("v1.30.5+idempost.", env!("CARGO_PKG_VERSION"));
 /// The default page size.
 const LIMIT: usize = 50;
 
-/// `GET /api/v1/info`. Values that the sandbox doesn't count are 0.
+/// `GET /api/v1/info`. Values that the sandbox doesn't track are 0.
 pub(super) fn info(call: &AccountCall<'_>) -> Response<Bytes> {
     let (messages, unread) = counts(&call.tenant);
     answer(&json!({
@@ -48,7 +48,7 @@ pub(super) fn info(call: &AccountCall<'_>) -> Response<Bytes> {
     }))
 }
 
-/// `GET /api/v1/webui`: features that the sandbox lacks are off.
+/// `GET /api/v1/webui`. Features that the sandbox lacks are off.
 pub(super) fn page_settings() -> Response<Bytes> {
     answer(&json!({
         "Label": "idempost sandbox",
@@ -84,7 +84,7 @@ pub(super) fn search(call: &AccountCall<'_>) -> Answer {
     page(call, &found, start, limit, (found.len(), unread))
 }
 
-/// `PUT /api/v1/messages`: marks the messages of `IDs`, those that `Search` finds, or all.
+/// `PUT /api/v1/messages`: marks the messages in `IDs`, those matching `Search`, or all.
 pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
     let body = Body::read(call.request)?;
     if !body.ids.is_empty() && !body.search.is_empty() {
@@ -101,7 +101,7 @@ pub(super) fn mark(call: &AccountCall<'_>) -> Answer {
     Ok(ok())
 }
 
-/// `DELETE /api/v1/messages`: deletes the messages of `IDs`, or all.
+/// `DELETE /api/v1/messages`: deletes the messages in `IDs`, or all.
 pub(super) fn delete(call: &AccountCall<'_>) -> Answer {
     let body = Body::read(call.request)?;
     delete_selected(call, &body.ids, &Search::default())
@@ -119,7 +119,7 @@ fn delete_selected(call: &AccountCall<'_>, ids: &[String], search: &Search) -> A
     Ok(ok())
 }
 
-/// The messages with these IDs, or those that match, by folder. Unknown IDs are skipped.
+/// Returns the messages with these IDs, or the matching ones, by folder. Unknown IDs are skipped.
 fn select(
     call: &AccountCall<'_>,
     ids: &[String],
@@ -145,7 +145,7 @@ fn select(
     Ok([(Folder::Sent, sent), (Folder::Received, received)])
 }
 
-/// The newest message, or the newest that `query` finds.
+/// Returns the newest message, or the newest that matches `query`.
 pub(super) fn latest(call: &AccountCall<'_>) -> Result<Option<MailView>, Problem> {
     if parameter(call.query().unwrap_or_default(), "query").is_none() {
         return Ok(newest(&call.tenant, 1).into_iter().next());
@@ -153,7 +153,7 @@ pub(super) fn latest(call: &AccountCall<'_>) -> Result<Option<MailView>, Problem
     Ok(found(&call.tenant, &searched(call)?, &call.canceled())?.into_iter().next())
 }
 
-/// A page of these messages, with the number of all matches and of the unread ones among them.
+/// Returns a page of these messages, with the total number of matches and how many of them are unread.
 fn page(
     call: &AccountCall<'_>,
     mails: &[MailView],
@@ -178,14 +178,14 @@ fn page(
     })))
 }
 
-/// The newest messages of both folders, newest first.
+/// Returns the newest messages of both folders together, newest first.
 fn newest(tenant: &Tenant, number: usize) -> Vec<MailView> {
     let sent: Vec<_> = lock(&tenant.captured).newest_first().take(number).cloned().collect();
     let received: Vec<_> = lock(&tenant.received).newest_first().take(number).cloned().collect();
     merged(sent.into_iter().map(MailView::Sent), received.into_iter().map(MailView::Received))
 }
 
-/// All matching messages, newest first. The search runs without a lock.
+/// Returns all matching messages, newest first. The search runs without a lock.
 fn found(tenant: &Tenant, search: &Search, canceled: &Cancellation) -> Result<Vec<MailView>, Problem> {
     let sent = found_in(tenant, &tenant.captured, search, canceled);
     let received = found_in(tenant, &tenant.received, search, canceled);
@@ -211,7 +211,7 @@ fn merged(one: impl Iterator<Item = MailView>, other: impl Iterator<Item = MailV
     all
 }
 
-/// All tags, and the numbers of their messages.
+/// Returns all tags with their message counts.
 fn tag_counts(tenant: &Tenant) -> BTreeMap<String, usize> {
     let sent: Vec<_> = lock(&tenant.captured).newest_first().cloned().collect();
     let mut tags = BTreeMap::new();
@@ -221,7 +221,7 @@ fn tag_counts(tenant: &Tenant) -> BTreeMap<String, usize> {
     tags
 }
 
-/// `start` and `limit`; as in Mailpit, invalid ones are ignored.
+/// Reads `start` and `limit`; as in Mailpit, invalid values are ignored.
 fn window(query: &str) -> (usize, usize) {
     let number = |name| parameter(query, name).and_then(|text| text.parse().ok());
     (number("start").unwrap_or(0), number("limit").unwrap_or(LIMIT))
@@ -234,14 +234,14 @@ fn parameter(query: &str, name: &str) -> Option<String> {
         .filter(|value| !value.is_empty())
 }
 
-/// The search of `query`, which is required: without it, a deletion would delete all messages.
+/// Reads the search in `query`, which is required: without it, a deletion would delete all messages.
 fn searched(call: &AccountCall<'_>) -> Result<Search, Problem> {
     let search = parameter(call.query().unwrap_or_default(), "query")
         .ok_or_else(|| Problem::validation("Error: no search query"))?;
     Search::of_mailpit(&search, call.now())
 }
 
-/// The body of a change. Mailpit ignores the case of names; PyPI `mailpit-api-client` sends forms.
+/// The body of a change. Mailpit ignores the case of field names; the PyPI package `mailpit-api-client` sends form data.
 #[derive(Default)]
 struct Body {
     read: bool,

@@ -6,7 +6,7 @@ use idempost_reference_server::route::Handler::{Account, Later, Open};
 use idempost_reference_server::route::columns::*;
 use idempost_reference_server::route::{Area, Route, Table, own};
 
-/// Mailpit's API. Its clients know no accounts.
+/// Mailpit's API. Its clients have no notion of accounts.
 pub(crate) const TABLE: Table = Table {
     area: Area::Own,
     prefixes: &["/api/v1/", "/view/"],
@@ -15,7 +15,7 @@ pub(crate) const TABLE: Table = Table {
     routes: ROUTES,
 };
 
-#[rustfmt::skip] // A line a route.
+#[rustfmt::skip] // One line per route.
 const ROUTES: &[Route] = &[
     own(GET, "/livez", OPEN, READS, QUICK, JSON, "Whether the sandbox serves, for clients of Mailpit", Open(|_| Ok(ok()))),
     own(GET, "/readyz", OPEN, READS, QUICK, JSON, "The same", Open(|_| Ok(ok()))),

@@ -1,4 +1,4 @@
-//! `POST /api/v1/send`: sends an email in Mailpit's format, which the sandbox captures like any other.
+//! `POST /api/v1/send`: sends an email in Mailpit's format. The sandbox captures it like any other email.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -69,7 +69,7 @@ fn send(call: &AccountCall<'_>) -> Result<String, Problem> {
 }
 
 impl Message {
-    /// The fields of `POST /emails`.
+    /// Converts the message to the fields of `POST /emails`.
     fn fields(self) -> Value {
         let mut fields = Map::new();
         let mailboxes = |all: Vec<Mailbox>| all.iter().map(Mailbox::text).collect::<Vec<_>>();

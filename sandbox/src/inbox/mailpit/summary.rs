@@ -20,9 +20,9 @@ pub(super) fn by_id(tenant: &Tenant, id: &str) -> Option<MailView> {
     found.into_iter().flatten().find(|mail| !matches!(mail, MailView::Unsent(_)))
 }
 
-/// A message in a list.
+/// Returns a message as a list item.
 pub(super) fn summary(mail: &MailView) -> Value {
-    // Its parts aren't needed: only the headers are parsed.
+    // Only the headers are parsed, since the parts aren't needed.
     let source = mail.source().unwrap_or_default();
     let mut summary = people(mail, mime::headers(&source).as_ref());
     let attachments = match mail {
@@ -42,7 +42,7 @@ pub(super) fn summary(mail: &MailView) -> Value {
     summary
 }
 
-/// The common fields of lists and details.
+/// Returns the fields that lists and details share.
 pub(super) fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
     let named = |address: Option<&Address<'_>>| {
         let all = address.into_iter().flat_map(Address::iter);
@@ -76,7 +76,7 @@ pub(super) fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
     })
 }
 
-/// The tags in Mailpit's form, without separate values.
+/// Returns the tags in Mailpit's form, which has no separate values.
 pub(super) fn tags(mail: &MailView) -> Vec<String> {
     let MailView::Sent(mail) = mail else { return Vec::new() };
     mail.tags().iter().map(|tag| format!("{}={}", tag.name, tag.value)).collect()
@@ -98,7 +98,7 @@ pub(super) fn stored_at(mail: &MailView) -> Timestamp {
     }
 }
 
-/// The name and address of `address` or `Name <address>`.
+/// Splits `address` or `Name <address>` into name and address.
 pub(super) fn address(text: &str) -> (String, String) {
     let bracketed = text.rsplit_once('<').and_then(|(name, rest)| Some((name, rest.split_once('>')?.0)));
     let (name, address) = bracketed.unwrap_or(("", text));
@@ -107,7 +107,7 @@ pub(super) fn address(text: &str) -> (String, String) {
     (name.replace("\\\"", "\"").replace("\\\\", "\\"), address.trim().to_owned())
 }
 
-/// The number of messages, and of unread ones.
+/// Returns the number of messages, and how many are unread.
 pub(super) fn counts(tenant: &Tenant) -> (usize, usize) {
     let (sent, unread_sent) = {
         let sent = lock(&tenant.captured);
@@ -117,7 +117,7 @@ pub(super) fn counts(tenant: &Tenant) -> (usize, usize) {
     (sent + received.len(), unread_sent + received.unread())
 }
 
-/// The beginning of the text, in one line.
+/// Returns the beginning of the text, on one line.
 fn snippet(text: &str) -> String {
     let mut snippet = String::new();
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! A websocket (RFC 6455) that only sends.
+//! A send-only websocket (RFC 6455).
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio::time::{interval, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
-/// The timeout for a client to read a message.
+/// How long a client may take to read a message.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval of pings, which detect closed connections.
 const PING: Duration = Duration::from_secs(30);
-/// The maximum size of a received message, in bytes: clients don't need to send any.
+/// The maximum size of a received message, in bytes. Clients don't need to send any.
 const MAX_RECEIVED: usize = 64 << 10;
 
 /// Sends messages until the client disconnects or the mount stops.

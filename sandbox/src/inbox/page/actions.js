@@ -1,4 +1,4 @@
-// Triggers events of a captured email by hand.
+// Triggers events of a captured email manually.
 
 import { beginning, address, post } from "./api.js";
 import { inert } from "./bodies.js";

@@ -7,7 +7,7 @@ export const key = new URLSearchParams(location.search).get("key") || "sb_local"
 export const isKey = !key.startsWith("account_");
 export const label = isKey ? key : "this account";
 
-/** The sandbox's base URL without a trailing slash, as this module was loaded: a reverse proxy can add a path. User and password of the page's own URL,
+/** The sandbox's base URL without a trailing slash, as used to load this module: a reverse proxy can add a path. User and password of the page's own URL,
  * which `fetch` rejects, aren't part of it. */
 export const base = location.origin + new URL("../..", import.meta.url).pathname.replace(/\/$/, "");
 
@@ -28,10 +28,10 @@ export function address(path, parameters = {}) {
   return `${base}${path}?${query}`;
 }
 
-// What concerns all accounts. With a password these routes need it, and the browser sends it if the page sends no other credential.
+// Routes for all accounts. If the sandbox has a password, they need it, and the browser sends it if the page sends no other credential.
 const OF_ALL = /^\/_\/(tenants|faults)\b/;
 
-/** `where` is a path of the sandbox, or an address. */
+/** Sends a request. `where` is a path on the sandbox, or a URL. */
 async function ask(method, where, body) {
   const headers = {};
   const ofAll = OF_ALL.test(where);
@@ -59,13 +59,13 @@ export const post = async (path, body) => (await ask("POST", path, body)).json()
 export const patch = async (path, body) => (await ask("PATCH", path, body)).json();
 export const remove = async (path, body) => (await ask("DELETE", path, body)).json();
 
-/** Deletes while the page is being left: nobody reads the response. */
+/** Sends a deletion while the page is being left, ignoring the response. */
 export function leavingRemove(path, body) {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   fetch(base + path, { method: "DELETE", headers, body: JSON.stringify(body), keepalive: true }).catch(() => {});
 }
 
-/** The beginning of a text: reads at most `max` bytes. */
+/** The beginning of a text, reading at most `max` bytes. */
 export async function beginning(path, max) {
   const answer = await ask("GET", path);
   const reader = answer.body.getReader();

@@ -34,12 +34,12 @@ function route() {
   if (!id) document.body.removeAttribute("data-full");
   view.show(decoded(id), detail);
   for (const row of list.querySelectorAll(".row")) mark(row, row.dataset.id === id);
-  // On a narrow screen only one pane is visible; the keyboard focus follows it.
+  // On a narrow screen, only one pane is visible; the keyboard focus follows it.
   if (id && was === "list" && narrow()) detail.focus();
   if (!id && was === "detail" && narrow()) list.focus();
 }
 
-/** A part of the location, as it is if it isn't percent-encoded. */
+/** Decodes a part of the location; unchanged if it isn't percent-encoded. */
 function decoded(part) {
   try { return decodeURIComponent(part); } catch { return part; }
 }
@@ -51,7 +51,7 @@ function mark(row, open) {
   else row.removeAttribute("aria-current");
 }
 
-/** Moves in the list. If an item is open, opens the next one. */
+/** Moves the focus in the list. If an item is open, opens the next one. */
 function step(by) {
   const rows = [...list.querySelectorAll(".row")];
   if (!rows.length) return;
@@ -95,7 +95,7 @@ addEventListener("keydown", (event) => {
   const go = Date.now() - going < 1500 ? GO[event.key] : undefined;
   if (go) { going = 0; location.hash = go; }
   else if (/^[1-9]$/.test(event.key)) detail.querySelectorAll(".tab")[event.key - 1]?.click();
-  // In the detail pane the arrow keys scroll.
+  // In the detail pane, the arrow keys scroll.
   else if (act && !(event.key.startsWith("Arrow") && detail.contains(event.target) && event.target !== detail)) act();
   else return;
   event.preventDefault();
@@ -105,7 +105,7 @@ addEventListener("hashchange", route);
 byId("open-help").addEventListener("click", () => byId("help").showModal());
 nameIt(byId("key"));
 for (const dialog of document.querySelectorAll("dialog")) {
-  // A click outside of the dialog closes it.
+  // A click outside the dialog closes it.
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 }
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); list.focus(); });

@@ -1,4 +1,4 @@
-// The bodies and attachments of an email. Its HTML is shown only in a frame that the sandbox serves with a Content-Security-Policy of its own:
+// The bodies and attachments of an email. Its HTML is shown only in a frame that the sandbox serves with a separate Content-Security-Policy:
 // scripts don't run, and no external resources are loaded.
 
 import { address, beginning } from "./api.js";
@@ -6,11 +6,11 @@ import { copyButton, fill, foreign, glyph, h } from "./dom.js";
 import { bytes } from "./format.js";
 import { preview, remoteImages } from "./preview.js";
 
-/** HTML of at least this size is shown on demand: rendering it takes a browser seconds. */
+/** HTML of at least this size is shown only on demand, since a browser takes seconds to render it. */
 const HEAVY = 2_000_000;
 /** The size at which some mail clients clip an email. */
 const CLIPPED = 102_000;
-/** The initial length of a shown text. */
+/** The initially shown length of a text. */
 const LONGEST = 400_000;
 
 export function html(path, mail) {
@@ -18,7 +18,7 @@ export function html(path, mail) {
   return framed((parameters) => address(`${path}/html`, parameters), mail.html_size, "The mail's HTML", path);
 }
 
-/** An untrusted document in its frame, with controls and hints. `source` returns its URL; a mail with this path can have remote images. */
+/** An untrusted document in its frame, with controls and hints. `source` returns its URL; the mail with this path may have remote images. */
 export function framed(source, size, title, path = null) {
   const { stage, viewport, controls, show } = preview(title, source);
   const links = h("div.links", { hidden: true });
@@ -52,7 +52,7 @@ async function linksOf(page) {
   return linkList(all.map((link) => ({ text: link.textContent.replace(/\s+/g, " ").trim(), url: link.dataset.to })));
 }
 
-/** Lists links as text: nothing leads to them, but they can be copied. */
+/** Lists links as text: they can't be followed, only copied. */
 export function linkList(all) {
   const shown = all.slice(0, 200).map(({ text, url }) => {
     const bad = !/^\s*(https?:|mailto:|tel:|#)/i.test(url) && !/\{\{\{/.test(url);
@@ -63,7 +63,7 @@ export function linkList(all) {
 
 export function text(path, mail) {
   if (mail.text_size === null) return nothing("This mail has no text body.");
-  // The HTML has its own list.
+  // An HTML body has its own list of links.
   const links = mail.html_size === null ? mail.links : [];
   return [links.length > 0 && h("details.links", { open: true }, h("summary", null, links.length === 1 ? "1 link" : `${links.length} links`), linkList(links)), long(`${path}/text`, "Text", mail.text_size)];
 }
@@ -96,7 +96,7 @@ export function pair(name, value) {
   return h("tr", null, h("th", { scope: "row" }, foreign(name)), h("td", null, foreign(value)));
 }
 
-/** The images that all browsers show. (SVG can contain scripts, and is only downloaded.) */
+/** The image types that all browsers show. (SVG can contain scripts, so it is only downloaded.) */
 const PICTURE = /^image\/(png|jpe?g|gif|webp|avif|bmp)$/i;
 
 export function files(path, mail) {
@@ -117,7 +117,7 @@ export function files(path, mail) {
       isPdf && h("button.small", { type: "button", "aria-expanded": "false", "aria-label": `Show ${file.filename}`, onclick: ({ currentTarget: button }) => {
         shown.hidden = !shown.hidden;
         button.setAttribute("aria-expanded", !shown.hidden);
-        // A frame with `sandbox` shows no PDF; the response has a policy with the same effect.
+        // A frame with `sandbox` can't show PDFs; the response has a policy with the same effect.
         if (shown.hidden) fill(shown);
         else fill(shown, h("iframe", { referrerpolicy: "no-referrer", title: file.filename, src: address(source, { as: "pdf" }) }));
       } }, "Show"),

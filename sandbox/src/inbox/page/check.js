@@ -1,4 +1,4 @@
-// The check of an email: its findings by severity, its links after they were requested, and the mail clients that support its HTML and CSS. Excerpts and URLs
+// The check of an email: its findings by severity, its links once they have been requested, and the mail clients that support its HTML and CSS. Excerpts and URLs
 // are untrusted text.
 
 import { get, post } from "./api.js";
@@ -6,13 +6,13 @@ import { fill, foreign, h } from "./dom.js";
 import { bytes } from "./format.js";
 
 const SEVERITIES = [["error", "Errors", "bad"], ["warning", "Warnings", "warn"], ["note", "Notes", "calm"]];
-/** Findings about features are listed with their mail clients instead. */
+/** Findings about features, which are listed with their mail clients instead. */
 const OF_FEATURE = "feature_unsupported";
 const PARTS = { html: "HTML", text: "Text", subject: "Subject", header: "Header", attachment: "File" };
 /** The states of requested links. */
 const TONES = { ok: "good", broken: "bad", denied: "warn", unreachable: "bad", not_public: "warn", skipped: "soft" };
 const WORDS = { broken: "broken", unreachable: "unreachable", not_public: "not public", skipped: "skipped" };
-/** The number of places that are shown at once. */
+/** The number of positions shown initially. */
 const SHOWN = 3;
 
 export function check(path) {
@@ -53,7 +53,7 @@ function shown({ findings, features, sizes, links }, request) {
   ];
 }
 
-/** The links: a button that lets the sandbox request them, and what that showed. */
+/** The links: a button that makes the sandbox request them, and the results. */
 function requested(links, request) {
   const button = (words) => h("button.small", { type: "button", "data-act": "links", onclick: request }, words);
   if (!links) {
@@ -99,7 +99,7 @@ function clients(families) {
     h("td", null, [[supported, "good", "yes"], [partial, "warn", "in part"], [unsupported, "bad", "no"]].map(([platforms, tone, word]) => platforms.length > 0 && h("span", null, h(`b.${tone}`, null, word), ` ${platforms.join(", ")} `)))))));
 }
 
-/** Shares as a bar. Its text stands beside it. */
+/** Shares as a bar, whose text is next to it. */
 function bar(yes, part, no) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", `0 0 ${yes + part + no} 1`);

@@ -13,7 +13,7 @@ const days = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short"
 let clock = null;
 let read = 0;
 
-/** The current time of the account, in milliseconds. */
+/** The account's current time, in milliseconds. */
 function time() {
   const start = Date.parse(clock.now);
   return clock.frozen ? start : start + (Date.now() - read) * clock.scale;
@@ -28,7 +28,7 @@ export function clockTool() {
   const draw = () => {
     if (!clock) return;
     const now = time();
-    // After a large move the day matters as well.
+    // After a large move, the day matters as well.
     byId("time").textContent = (Math.abs(now - Date.now()) < 60_000 ? hours : days).format(now);
     byId("open-clock").classList.toggle("lit", clock.frozen || clock.scale !== 1 || Math.abs(now - Date.now()) > 5_000);
     if (dialog.open) face.textContent = long(new Date(now).toISOString());

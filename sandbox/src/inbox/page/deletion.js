@@ -1,4 +1,4 @@
-// The deletion of mails, which can be undone: they leave the page at once, and the sandbox ten seconds later. Until then API clients still see them.
+// Deletes mails, with undo: they leave the page immediately, and the sandbox ten seconds later. Until then, API clients still see them.
 
 import { get, leavingRemove, remove } from "./api.js";
 import { FOLDERS } from "./changes.js";
@@ -9,7 +9,7 @@ const TO_UNDO = 10_000;
 /** The maximum number of IDs in a request. */
 const MAX_IDS = 10_000;
 
-/** The deletions that can still be undone, the newest last. */
+/** The deletions that can still be undone, newest last. */
 const pending = [];
 const listeners = [];
 /** Registers a listener for mails that left the page (`gone`) or came back. */
@@ -19,18 +19,18 @@ const tell = (ids, gone) => { for (const listener of listeners) listener(ids, go
 /** Whether a mail has left the page. */
 export const isGone = (id) => pending.some(({ mails }) => mails.has(id));
 
-/** The numbers of mails, and of unread ones, that have left a folder but are still in the sandbox's counts. */
+/** The number of mails, and of unread ones, that have left a folder but are still in the sandbox's counts. */
 export function goneFrom(tray) {
   const mails = pending.filter((one) => one.tray === tray).flatMap((one) => [...one.mails.values()]);
   return { all: mails.length, unread: mails.filter(Boolean).length };
 }
 
-/** Deletes one mail without a question. */
+/** Deletes one mail without confirmation. */
 export function deleteOne(tray, { id, subject, unread }, back) {
   start(tray, new Map([[id, Boolean(unread)]]), `Deleted: ${plain(subject).slice(0, 80) || "no subject"}`, back);
 }
 
-/** Asks, then deletes several mails: `{ items }`, or those that match `{ filter }`. `what` names them: "3 selected mails". */
+/** Asks for confirmation, then deletes several mails: `{ items }`, or those matching `{ filter }`. `what` describes them: "3 selected mails". */
 export async function deleteMany(tray, { items, filter }, what) {
   if (!await confirmed(`Delete ${what}?`, "You can undo this for ten seconds. The emails themselves stay available to API clients.", `Delete ${what}`)) return;
   try {
@@ -39,7 +39,7 @@ export async function deleteMany(tray, { items, filter }, what) {
   } catch (error) { toast(error.message, true); }
 }
 
-/** All mails of a folder that match a filter: those that arrive from now on aren't deleted with them. */
+/** All mails in a folder that match a filter now: mails arriving later aren't deleted. */
 async function all(tray, filter) {
   const { data } = await get(`${FOLDERS[tray]}/ids`, filter);
   return data.filter(({ id }) => !isGone(id));
@@ -61,7 +61,7 @@ function end(one) {
   pending.splice(pending.indexOf(one), 1);
 }
 
-/** Brings the mails back; without an argument, those of the newest deletion. */
+/** Restores the mails; without an argument, the newest deletion's. */
 export function undo(one = pending.at(-1)) {
   if (!one) return;
   end(one);
@@ -74,7 +74,7 @@ async function commit(one) {
   one.toast.remove();
   try {
     for (const ids of requests(one)) await remove(FOLDERS[one.tray], { ids });
-    // The stream reports the deletion too; by then the sandbox's counts are without them.
+    // The stream reports the deletion as well; by then, the sandbox's counts exclude the mails.
     setTimeout(() => end(one), 500);
   } catch (error) {
     toast(error.message, true);
@@ -82,18 +82,18 @@ async function commit(one) {
   }
 }
 
-/** The IDs in portions of a request. */
+/** The IDs in portions for one request each. */
 function requests({ mails }) {
   const ids = [...mails.keys()];
   return Array.from({ length: Math.ceil(ids.length / MAX_IDS) }, (_, at) => ids.slice(at * MAX_IDS, (at + 1) * MAX_IDS));
 }
 
-// Leaving the page doesn't undo. (Browsers send 64 KiB after that, about 1,600 IDs; beyond it mails stay.)
+// Leaving the page doesn't undo deletions. (Browsers then send at most 64 KiB, about 1,600 IDs; any further mails stay.)
 addEventListener("pagehide", () => {
   for (const one of pending) for (const ids of requests(one)) leavingRemove(FOLDERS[one.tray], { ids });
 });
 
-/** Asks a question in a dialog. */
+/** Asks for confirmation in a dialog. */
 function confirmed(question, consequence, action) {
   const dialog = byId("confirm");
   return new Promise((resolve) => {

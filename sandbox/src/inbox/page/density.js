@@ -1,4 +1,4 @@
-// How much of each mail the list shows: everything, or two lines. The choice is kept in the browser.
+// The density of the list: everything about each mail, or two lines. The choice is stored in the browser.
 
 import { glyph, h } from "./dom.js";
 

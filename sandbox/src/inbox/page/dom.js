@@ -1,6 +1,6 @@
 // Creates all elements of the page. Untrusted content becomes text, never markup.
 
-/** An element: `h("p.note", {title: "…", onclick: f}, "text", child, …)`. Children that are null or false are left out. */
+/** Creates an element: `h("p.note", {title: "…", onclick: f}, "text", child, …)`. Children that are null or false are omitted. */
 export function h(selector, attributes, ...children) {
   const [name, ...classes] = selector.split(".");
   const element = document.createElement(name || "div");
@@ -48,14 +48,14 @@ export function glyph(path) {
 }
 
 // Invisible characters that change the meaning of a text: controls, direction marks, zero-width spaces.
-// (The joiners U+200C and U+200D are left alone: without them emoji and some scripts break.)
+// (The joiners U+200C and U+200D are kept, since emoji and some scripts need them.)
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]/u;
 const UNSEEN_ALL = new RegExp(UNSEEN.source, "gu");
 const NAMES = { 0x202a: "left-to-right embedding", 0x202b: "right-to-left embedding", 0x202c: "end of direction", 0x202d: "left-to-right override",
   0x202e: "right-to-left override", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate", 0x2069: "end of isolate",
   0x200e: "left-to-right mark", 0x200f: "right-to-left mark", 0x200b: "zero-width space", 0xfeff: "zero-width space", 0xad: "soft hyphen", 0: "null", 0x1b: "escape", 0x7f: "delete" };
 
-/** Untrusted text, isolated from its surroundings, and with its invisible characters shown. */
+/** Untrusted text, isolated from its surroundings, with invisible characters made visible. */
 export function foreign(text, breaks = false) {
   const element = document.createElement("bdi");
   text = String(text ?? "");
@@ -66,7 +66,7 @@ export function foreign(text, breaks = false) {
   let from = 0;
   const plain = (part) => element.append(breaks ? part : part.replace(/[\n\t]/g, " "));
   for (const { 0: char, index } of text.matchAll(UNSEEN_ALL)) {
-    // A line end of an email.
+    // A line end in an email.
     if (char === "\r" && text[index + 1] === "\n") { plain(text.slice(from, index)); from = index + 1; continue; }
     plain(text.slice(from, index));
     from = index + char.length;
@@ -78,17 +78,17 @@ export function foreign(text, breaks = false) {
   return element;
 }
 
-/** Untrusted text without its invisible characters, where no element is possible. */
+/** Untrusted text without invisible characters, for use where elements aren't possible. */
 export const plain = (text) => String(text ?? "").replace(UNSEEN_ALL, "").replace(/\s+/g, " ").trim();
 
-/** A short message in the corner that disappears by itself. */
+/** A short message in the corner that disappears automatically. */
 export function toast(text, bad = false) {
   const one = h(bad ? "p.toast.bad" : "p.toast", null, text);
   byId("toasts").append(one);
   setTimeout(() => one.remove(), bad ? 8000 : 3500);
 }
 
-/** A button that copies. */
+/** A button that copies a text. */
 export function copyButton(text, what = "Copy") {
   const label = h("span", null, what);
   return h("button.small.copy", { type: "button", onclick: async () => {
@@ -98,7 +98,7 @@ export function copyButton(text, what = "Copy") {
   } }, glyph("M7 7V4.500h8.500V13H13M4.500 7H13v8.500H4.500z"), label);
 }
 
-/** Tabs by the pattern of WAI-ARIA: arrows move, one is in the order of Tab. `tabs` are `[name, label, show]`. */
+/** Tabs in the WAI-ARIA pattern: the arrow keys move between them, and one is in the Tab order. `tabs` are `[name, label, show]`. */
 export function tabbed(label, tabs, first, chosen) {
   const panel = h("div.panel", { role: "tabpanel", tabindex: "0" });
   const buttons = tabs.map(([name, text], place) => h("button.tab", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": "panel", "data-tab": name,

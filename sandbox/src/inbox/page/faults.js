@@ -5,7 +5,7 @@ import { byId, copyButton, fill, foreign, h, toast } from "./dom.js";
 import { quoted } from "./format.js";
 import { on } from "./live.js";
 
-/** Faults: name, label, rule, and the flags of the command that adds it. */
+/** Faults: name, label, rule, and the flags of the command that adds the rule. */
 const FAULTS = [
   ["500", "respond with 500", { action: "answer", status: 500 }, "--status 500"],
   ["503", "respond with 503, busy", { action: "answer", status: 503 }, "--status 503"],

@@ -1,4 +1,4 @@
-// The account dialog. Every API key has an account of its own.
+// The account dialog. Every API key has its own account.
 
 import { get, isKey, key, label, post, remove } from "./api.js";
 import { byId, fill, h, toast } from "./dom.js";
@@ -14,7 +14,7 @@ export function keysTool() {
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (other.value) location.assign(link(other.value)); } }, h("label", null, "Another key", other), h("button", null, "Show")),
     h("details", null, h("summary", null, "Delete data of this account"), h("p.soft", null, "Sent emails only, or everything of ", h("bdi", null, label), ": emails, templates, contacts, webhooks."),
       h("div.group", null, forget("Delete sent emails", () => remove("/_/messages")),
-        // The ID becomes invalid with the account.
+        // The ID becomes invalid together with the account.
         forget("Delete everything", () => post("/_/reset"), isKey ? "#/sent" : "./"))));
   function forget(words, act, next = "#/sent") {
     return h("button.danger", { type: "button", onclick: async () => {

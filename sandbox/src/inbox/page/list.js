@@ -45,14 +45,14 @@ onDeleted((ids, left) => {
   current?.count();
 });
 
-/** Shortcuts: they act on the selected mails, else on the focused or open one. */
+/** Shortcuts, which act on the selected mails or else on the focused or open one. */
 export const mailKeys = {
   n: () => current?.stepUnread(1), N: () => current?.stepUnread(-1),
   m: () => current?.markHere(), x: () => current?.pickHere(),
   Delete: () => current?.deleteHere(), "#": () => current?.deleteHere(), z: () => undo(),
 };
 
-/** The numbers of all and of unread mails of a folder. */
+/** The number of all mails and of unread mails in a folder. */
 function numbers(tray) {
   const left = goneFrom(tray);
   return [Math.max(0, counts[tray] - left.all), Math.max(0, (counts.unread[tray] ?? 0) - left.unread)];
@@ -76,7 +76,7 @@ class List {
   filter = {};
   asked = 0;
   loaded = false;
-  /** Emails that arrived while the list was loading: the response may not include them yet. */
+  /** Emails that arrived while the list was loading, which the response may not include. */
   arrived = [];
 
   constructor(tray, pane, detail) {
@@ -142,7 +142,7 @@ class List {
 
   get filtered() { return Object.keys(this.filter).length > 0; }
 
-  /** Reloads at once, but at most a few times per second. */
+  /** Reloads immediately, but at most a few times per second. */
   reload() {
     if (this.resting) { this.again = true; return; }
     this.resting = setTimeout(() => {
@@ -160,7 +160,7 @@ class List {
     try {
       const page = await this.page({});
       if (asked !== this.asked) return;
-      // If the user has scrolled down, keeps the loaded items, provided that they adjoin the new page.
+      // If the user has scrolled down, keep the loaded items, provided that they adjoin the new page.
       const fresh = new Set(page.data.map((item) => item.id));
       const last = this.items.findIndex((item) => item.id === page.data.at(-1)?.id);
       const same = this.of === JSON.stringify(this.filter) && last >= 0 && this.scroll.scrollTop > 8;
@@ -172,7 +172,7 @@ class List {
       this.draw(same);
     } catch (error) {
       if (asked !== this.asked) return;
-      // After a mistake in the search, the list stays as it is.
+      // After an invalid search, leave the list unchanged.
       if (error.status === 422 && this.of) {
         this.filter = JSON.parse(this.of);
         this.showProblem(error.message);
@@ -193,7 +193,7 @@ class List {
       this.rows.append(...left.map((item) => this.row(item)));
       this.end.hidden = !this.more;
     } catch (error) {
-      // The last email of the list was evicted meanwhile.
+      // The last email in the list has been evicted in the meantime.
       if (error.status === 422) this.reload();
       else toast(error.message, true);
     } finally { this.loading = false; this.goOn(); }
@@ -243,7 +243,7 @@ class List {
     row?.querySelector(".state")?.replaceWith(state(unread));
   }
 
-  /** The item of the focused row, else of the open mail. */
+  /** The item of the focused row, or else of the open mail. */
   get here() {
     const id = document.activeElement?.closest?.("li")?.querySelector(".row")?.dataset.id ?? location.hash.split("/")[2];
     return this.tray === "unsent" ? undefined : this.items.find((item) => item.id === id);
@@ -283,7 +283,7 @@ class List {
     if (focused && next) this.rowOf(next.id)?.focus();
   }
 
-  /** The item after this one, else the one before. */
+  /** The item after this one, or else the one before. */
   after(id) {
     const at = this.items.findIndex((item) => item.id === id);
     return at < 0 ? undefined : this.items[at + 1] ?? this.items[at - 1];
@@ -311,7 +311,7 @@ class List {
     this.items.unshift(...fresh);
     const rows = fresh.map((item) => this.row(item));
     for (const row of rows) row.querySelector(".row").classList.add("fresh");
-    // Keeps the scroll position below the top.
+    // Keep the scroll position below the top.
     const top = this.scroll.scrollTop, height = this.scroll.scrollHeight;
     this.rows.prepend(...rows);
     if (top > 8) this.scroll.scrollTop = top + this.scroll.scrollHeight - height;
@@ -385,7 +385,7 @@ class List {
   }
 }
 
-/** What a row says of its state where bold type isn't seen. */
+/** The state of a row as text, for users who can't see bold type. */
 const state = (unread) => h("span.state.only-heard", null, unread ? "unread, " : "");
 
 // Updates relative times such as "3 min".

@@ -1,7 +1,7 @@
-// Live updates. Upon each `hello` the page loads the current state; later changes follow in the stream.
+// Live updates. Upon each `hello`, the page loads the current state; later changes follow in the stream.
 //
-// Browsers limit the connections per server to six, so all tabs that show an account share one stream: the tab with the lock has it, and passes
-// its messages on. A hidden tab soon leaves it to another one. With notifications on, one tab keeps it while all are hidden.
+// Browsers limit the connections per server to six, so all tabs that show an account share one stream: the tab with the lock opens it and forwards
+// its messages. A hidden tab soon leaves the stream to another one. With notifications enabled, one tab keeps it while all are hidden.
 
 import { address, base, key } from "./api.js";
 import { byId } from "./dom.js";
@@ -15,24 +15,24 @@ export const on = (kind, listener) => listeners[kind].push(listener);
 let mayStay = () => false;
 export const stayIf = (wanted) => { mayStay = wanted; };
 
-/** How long a hidden tab keeps its stream, in milliseconds: switching back and forth doesn't reconnect. */
+/** How long a hidden tab keeps its stream, in milliseconds, so that switching back and forth doesn't reconnect. */
 const MAX_HIDDEN = 10_000;
 const name = `events of ${key} at ${base}`;
-/** The lock of hidden tabs, for all accounts. */
+/** The lock for hidden tabs, shared by all accounts. */
 const BACKGROUND = `events in the background at ${base}`;
 const channel = new BroadcastChannel(name);
-/** Browsers have locks for secure origins only, such as this machine. Elsewhere each visible tab has a stream. */
+/** Browsers provide locks only to secure origins, such as this machine. Otherwise, each visible tab opens its own stream. */
 const locks = navigator.locks;
 
 const me = Math.random();
-/** The counts, as of the last message. */
+/** The counts in the last message. */
 let counts = null;
 /** The open stream, if this tab has it. */
 let stream = null;
 /** Ends this tab's turn, or its wait for one. */
 let leave = null;
 
-/** Waits for a turn to have the stream, and for messages of the tab that has it. */
+/** Waits for this tab's turn to open the stream, and for messages from the tab that has it. */
 export function listen() {
   if (leave) return;
   const waiting = new AbortController();
@@ -53,7 +53,7 @@ function open() {
   close();
   const own = (stream = new EventSource(address("/_/stream")));
   for (const kind of Object.keys(listeners)) own.addEventListener(kind, (event) => share(kind, JSON.parse(event.data)));
-  // The browser reconnects by itself, unless the request was rejected.
+  // The browser reconnects automatically, unless the request was rejected.
   own.addEventListener("error", () => {
     share("off");
     if (own.readyState === EventSource.CLOSED) setTimeout(() => { if (stream === own) open(); }, 2000);
@@ -65,7 +65,7 @@ function close() {
   stream = null;
 }
 
-/** Passes a message on to the other tabs. */
+/** Forwards a message to the other tabs. */
 function share(kind, data) {
   channel.postMessage({ kind, data });
   receive(kind, data);
@@ -80,7 +80,7 @@ function receive(kind, data) {
 }
 
 channel.addEventListener("message", ({ data: { ask, to, kind, data } }) => {
-  // A tab that was opened or shown later begins with the current state, like the stream itself.
+  // A tab opened or shown later starts with the current state, as the stream itself does.
   if (ask && stream && counts) channel.postMessage({ to: ask, kind: "hello", data: { ...counts, now: new Date(now()).toISOString() } });
   if (kind && !stream && (to ?? me) === me) receive(kind, data);
 });
@@ -93,7 +93,7 @@ document.addEventListener("visibilitychange", () => {
   if (!document.hidden) listen();
 });
 
-/** Hides this tab later, unless it is seen until then. */
+/** Treats this tab as hidden after a delay, unless it is shown before. */
 function seen() {
   clearTimeout(hideTimer);
   if (document.hidden) hideTimer = setTimeout(hide, MAX_HIDDEN);

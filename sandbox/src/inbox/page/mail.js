@@ -14,7 +14,7 @@ import { requestOf } from "./requests.js";
 import { timeline } from "./timeline.js";
 
 const PATHS = { sent: "/_/messages", unsent: "/_/messages", received: "/_/received" };
-/** The last selected tab; the next email opens with it, if available. */
+/** The last selected tab, which the next email opens with if available. */
 let tab = null;
 /** Whether the details of emails are open. */
 let details = false;
@@ -34,7 +34,7 @@ export async function showMail(tray, id, pane, drop) {
   }
   if (open !== asked) return;
   asked.mail = mail;
-  // An unsent email that was sent meanwhile.
+  // An unsent email that has been sent in the meantime.
   if (tray === "unsent" && !mail.state) {
     if (isShown(asked)) location.replace(`#/sent/${mail.id}`);
     return;
@@ -77,13 +77,13 @@ export async function showMail(tray, id, pane, drop) {
           h("button.small.danger", { type: "button", "data-act": "delete", onclick: () => drop(mail) }, "Delete")))),
     h("div.views", null, bar, fullButton()), panel));
   pane.scrollTop = 0;
-  // A person reads it now.
+  // The user is reading it now.
   if (mail.unread) mark(tray, { ids: [mail.id] }, false);
 }
 
 const oneTime = (code) => h("span.onetime", null, h("code", { title: "One-time code" }, code), copyButton(code));
 
-/** Shows the mail alone in the window, and back. */
+/** Toggles whether the mail fills the window. */
 export function toggleFull() {
   const on = document.body.toggleAttribute("data-full");
   for (const button of document.querySelectorAll("[data-act=full]")) button.setAttribute("aria-pressed", on);
@@ -102,7 +102,7 @@ export function mailMarked(id, unread) {
   open.mark.textContent = wordOf(unread);
 }
 
-/** Closes the open mail if it was deleted; without IDs, asks whether it was. */
+/** Closes the open mail if it was deleted; without IDs, checks with the sandbox. */
 export async function mailDeleted(ids) {
   const asked = open;
   if (!asked?.mail || asked.mail.state || !isShown(asked)) return;
@@ -111,7 +111,7 @@ export async function mailDeleted(ids) {
 }
 onDeleted((ids, left) => { if (left) mailDeleted(ids); });
 
-/** Whether the email is still the one in the location. */
+/** Whether the location still refers to the email. */
 const isShown = ({ tray, id }) => location.hash === `#/${tray}/${id}`;
 
 /** Reloads an open unsent email, which may have been sent. */
@@ -144,10 +144,10 @@ function row(name, ...value) {
 const CHECKS = ["spf", "dkim", "dmarc"];
 const TONES = { pass: "good", fail: "bad", processing_failed: "bad", gray: "warn" };
 
-/** The failed checks of the sender, which stand beside the subject too. */
+/** The failed sender checks, also shown next to the subject. */
 const failedChecks = ({ authentication }) => CHECKS.filter((check) => authentication?.[check] === "fail").map((check) => checked(check, "fail"));
 
-/** The result of a check of the sender. */
+/** The result of a sender check. */
 function checked(check, result) {
   return h(`span.event.${TONES[result] ?? "calm"}`, null, `${check.toUpperCase()} ${result.replace("_", " ")}`);
 }

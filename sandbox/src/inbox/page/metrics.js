@@ -1,4 +1,4 @@
-// Metrics: the totals in the list, and beside it a chart of one of them, by time, domain and broadcast.
+// Metrics: the totals in the list, and next to it one metric by time, domain and broadcast.
 
 import { get } from "./api.js";
 import { fill, foreign, glyph, h } from "./dom.js";
@@ -15,16 +15,16 @@ const METRICS = [
   ["bounced_undetermined", "Undetermined bounces", "bad"], ["bounce_rate", "Bounce rate", "bad"],
   ["complained", "Complaints", "bad"], ["complaint_rate", "Complaint rate", "bad"], ["failed", "Failed", "bad"],
 ];
-/** The beginning of a day of the month that many months before. Ranges begin with a period, so that their first bar is complete. */
+/** The beginning of a day of the month, this many months earlier. Ranges start with a whole period, so that the first bar is complete. */
 const startOf = (date, months, day) => new Date(date.getFullYear(), date.getMonth() - months, day);
-/** Label, granularity, and the start of the range that ends at a time. */
+/** Label, granularity, and the start of the range that ends at a given time. */
 const RANGES = {
   day: ["Last 24 hours", "hourly", (end) => new Date(new Date(end - 23 * 3_600_000).setMinutes(0, 0, 0))],
   week: ["Last 7 days", "daily", (end) => startOf(end, 0, end.getDate() - 6)],
   month: ["Last 30 days", "daily", (end) => startOf(end, 0, end.getDate() - 29)],
   year: ["Last 12 months", "monthly", (end) => startOf(end, 11, 1)],
 };
-/** The number of rows of a table by domain or broadcast. */
+/** The number of rows in a table by domain or broadcast. */
 const MAX_ROWS = 20;
 
 let current = null;
@@ -56,7 +56,7 @@ class Overview {
     this.draw();
   }
 
-  /** Many events are one update, which begins when the previous one is complete. */
+  /** Combines many events into one update, which starts once the previous one is complete. */
   later() {
     this.stale = true;
     this.wait ??= setTimeout(async () => {
@@ -71,7 +71,7 @@ class Overview {
     const asked = (this.asked = {});
     const [, granularity, start] = RANGES[this.range.value];
     try {
-      // The range ends at the sandbox's time.
+      // The range ends at the sandbox's current time.
       itIs((await get("/_/clock")).now);
       const start_date = start(new Date(now())).toISOString();
       const query = (dimensions) => ({ dimensions, granularity, start_date, timezone: ZONE });
@@ -133,7 +133,7 @@ function rowsOf(name, rows, head) {
 
 const MAX_WIDTH = 760, HEIGHT = 260, LEFT = 46, TOP = 14, BOTTOM = 26;
 
-/** Bars, each reachable by the arrow keys: `[tick, label, value]`. In a narrow pane the chart is narrower, its text isn't smaller. */
+/** Bars, each reachable with the arrow keys: `[tick, label, value]`. In a narrow pane, the chart is narrower but its text isn't smaller. */
 function chart(name, tone, label, points, pane) {
   const width = Math.min(MAX_WIDTH, Math.max(280, pane - 40));
   const max = ceiling(Math.max(...points.map(([, , value]) => value), isRate(name) ? 10 : 1), isRate(name));
@@ -165,7 +165,7 @@ function chart(name, tone, label, points, pane) {
     bars), readout];
 }
 
-/** The end of the scale: a round number that four parts divide well. A rate exceeds 100 % if the emails of its events were sent before. */
+/** The end of the scale: a round number that divides well into four parts. A rate can exceed 100 % if its events' emails were sent before the range. */
 function ceiling(value, isPercent) {
   if (isPercent && value > 50 && value <= 100) return 100;
   const power = 10 ** Math.floor(Math.log10(value));

@@ -1,17 +1,17 @@
-// Desktop notifications of new mails: off until the user asks for them, and only while the page isn't in front.
+// Desktop notifications for new mails: off until the user enables them, and shown only while the page isn't in front.
 
 import { byId, plain, toast } from "./dom.js";
 import { nameOf } from "./format.js";
 import { on, stayIf } from "./live.js";
 
-/** More new mails at once are one notification. */
+/** If more mails than this arrive together, they share one notification. */
 const MAX_SINGLE = 3;
 
 let wanted = false;
 
 export function notifyTool() {
   const button = byId("notify");
-  // Browsers have them for secure origins only, such as this machine.
+  // Browsers provide them only to secure origins, such as this machine.
   button.hidden = !("Notification" in window) || !isSecureContext;
   if (button.hidden) return;
   set(kept() === "on" && Notification.permission === "granted");
@@ -41,7 +41,7 @@ on("news", ({ mails, received }) => {
   }
 });
 
-/** The browser shows both texts as they are. The tag merges those of several open pages. */
+/** The browser shows both texts unchanged. The tag merges notifications from several open pages. */
 function show(title, body, hash, tag) {
   const one = new Notification(title.slice(0, 120), { body: body.slice(0, 120), tag, icon: "assets/icon.svg" });
   one.onclick = () => { focus(); location.hash = hash; one.close(); };

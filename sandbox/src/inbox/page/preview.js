@@ -1,4 +1,4 @@
-// How a mail's HTML is shown: the width and colors of its frame, and its remote images.
+// The display of a mail's HTML: the width and colors of its frame, and its remote images.
 
 import { get, post } from "./api.js";
 import { fill, foreign, glyph, h } from "./dom.js";
@@ -8,10 +8,10 @@ const WIDTHS = [320, 375, 600, 768, 1024, 1440];
 const [NARROWEST, WIDEST] = [200, 2400];
 const COLORS = [["light", "Light"], ["dark", "Dark"], ["inverted", "Inverted"]];
 const TITLES = { light: "Light", dark: "Dark, with the mail's own styles", inverted: "Colors inverted, as some mail clients do in dark mode" };
-/** Kept from one mail to the next. Without a width, the frame fills the pane. */
+/** Settings kept from one mail to the next. Without a width, the frame fills the pane. */
 const chosen = { width: null, colors: "light" };
 
-/** A stage for frames, and its controls. `source` returns the URL of the document for parameters. */
+/** An area for frames, and its controls. `source` returns the document's URL for these parameters. */
 export function preview(title, source) {
   const parameters = {};
   let frame = null;
@@ -31,7 +31,7 @@ export function preview(title, source) {
     if (reload && frame) show();
   } }, label));
 
-  /** The width of the mail and that of its room; a wide mail is scaled down. */
+  /** The width of the mail and the available width; a wide mail is scaled down. */
   function measure() {
     const room = Math.max(NARROWEST, stage.clientWidth - (chosen.width ? handle.offsetWidth : 0));
     return { width: chosen.width ?? room, room };
@@ -82,7 +82,7 @@ export function preview(title, source) {
     event.preventDefault();
     handle.focus();
     handle.setPointerCapture(event.pointerId);
-    // Otherwise the frame takes the pointer's events.
+    // Otherwise the frame would receive the pointer events.
     stage.classList.add("dragged");
     const left = viewport.getBoundingClientRect().left + viewport.clientWidth / 2;
     // The viewport is centered once it is narrower than the stage.
@@ -102,7 +102,7 @@ export function preview(title, source) {
   return { stage, viewport, controls, show };
 }
 
-/** The remote images of a mail: which there are, and a button that lets the sandbox load them. `show` draws the mail with those that it loaded. */
+/** The remote images of a mail: a list, and a button that makes the sandbox load them. `show` draws the mail with the loaded images. */
 export function remoteImages(path, show) {
   const bar = h("div.panelbar.remote", { hidden: true });
   const draw = ({ can_load, total, images }) => {

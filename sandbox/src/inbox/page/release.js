@@ -1,12 +1,12 @@
-// Release of one email to a real server, if the sandbox has one.
+// Releases an email to a real server, if the sandbox has one.
 
 import { get, post } from "./api.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
 
-/** The server, asked for once. */
+/** The server, requested only once. */
 let relay = null;
 
-/** A button for an email; hidden without a server. */
+/** The release button of an email; hidden if there is no server. */
 export function releaseButton(path) {
   const button = h("button.small", { type: "button", hidden: true, id: "release-mail", onclick: () => ask(path) },
     glyph("M3 10 17 4l-4.500 13-2.500-5.500z"), "Release…");

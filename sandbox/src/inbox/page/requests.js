@@ -88,7 +88,7 @@ function title(request) {
   return [h("h1", null, h("b.method", null, request.method), " ", foreign(request.path + (request.query ? `?${request.query}` : ""))), h(`span.event.${tone(request.status)}`, null, request.status)];
 }
 
-/** The service's processing time, and the delay of a fault. */
+/** The service's processing time, and the delay added by a fault. */
 function duration({ duration_us: micros, delay_ms: delay }) {
   return h("span.soft.took", { title: "Processing time of the service" }, took(micros), delay > 0 && ` + ${delay} ms delay`);
 }

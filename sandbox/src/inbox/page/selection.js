@@ -1,4 +1,4 @@
-// The selected mails of a list, and the bar with what can be done with them, with the found ones, or with all.
+// The selected mails in a list, and the bar with actions for them, for the search results, or for all mails.
 
 import { mark } from "./changes.js";
 import { deleteMany } from "./deletion.js";
@@ -7,7 +7,7 @@ import { fill, h, plain } from "./dom.js";
 
 export class Selection {
   ids = new Set();
-  /** Where a range begins. */
+  /** The start of a range selection. */
   anchor = null;
 
   /** `list` has `tray`, `items`, `filter`, `filtered`, `unread` and `rowOf`. */
@@ -24,7 +24,7 @@ export class Selection {
 
   toggle(id) { this.pick(id, !this.ids.has(id), false); }
 
-  /** Selects a mail, or with `range` all from the last one on. */
+  /** Selects a mail or, with `range`, all mails since the last one. */
   pick(id, selected, range) {
     const items = this.list.items.map((item) => item.id);
     const [from, to] = [range && this.anchor ? items.indexOf(this.anchor) : -1, items.indexOf(id)];
@@ -44,7 +44,7 @@ export class Selection {
 
   draw() {
     const { list, ids } = this;
-    // What isn't in the list any more isn't selected.
+    // Mails that have left the list are no longer selected.
     const listed = new Set(list.items.map((item) => item.id));
     for (const id of ids) if (!listed.has(id)) ids.delete(id);
     for (const box of list.rows.querySelectorAll(".pick")) box.checked = ids.has(box.dataset.pick);

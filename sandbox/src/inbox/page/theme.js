@@ -1,4 +1,4 @@
-// Sets the theme before the first paint. The default is the system's.
+// Sets the theme before the first paint. The default is the system's theme.
 (() => {
   const root = document.documentElement;
   const chosen = () => { try { return localStorage.getItem("theme"); } catch { return null; } };

@@ -14,11 +14,11 @@ use idempost_reference_server::state::images::{Image, ImageJob, ImageResult, Loa
 
 /// The maximum size of an image, in bytes.
 const MAX_IMAGE: usize = 5 << 20;
-/// The types supported by all browsers.
+/// The image types that all browsers support.
 const ACCEPT: HeaderValue =
     HeaderValue::from_static("image/avif,image/webp,image/png,image/jpeg,image/gif,image/*;q=0.5");
 
-/// Loads the images of an email, and stores them. Dropping the result cancels the requests.
+/// Loads an email's images and stores them. Dropping the result cancels the requests.
 pub(in crate::inbox) async fn load_all(state: &State, job: &ImageJob) {
     let remaining = Arc::new(AtomicUsize::new(state.images.max_email()));
     let loaded = super::all(state, &job.urls, |remote, url| image(remote, url, Arc::clone(&remaining))).await;
@@ -27,7 +27,7 @@ pub(in crate::inbox) async fn load_all(state: &State, job: &ImageJob) {
     state.images.insert(job.mail, LoadedImages::new(now, loaded.collect()), now);
 }
 
-/// Loads one image. `remaining` is the remaining number of bytes for images of its email.
+/// Loads one image. `remaining` is the number of bytes left for the email's images.
 async fn image(remote: Remote, url: Url, remaining: Arc<AtomicUsize>) -> Result<Image, Failure> {
     let found = remote.follow(url, &[Method::GET], ACCEPT).await?;
     read(found.response, &remaining).await.map_err(|reason| Failure { kind: FailureKind::Broken, reason })
@@ -62,7 +62,7 @@ async fn read(mut answer: reqwest::Response, remaining: &AtomicUsize) -> ImageRe
     Ok(Image { kind, bytes: content.take() })
 }
 
-/// The received content of an image, deducted from the remaining bytes. When dropped, it is returned.
+/// An image's received content, deducted from the remaining bytes until it is dropped.
 struct Reserved<'a> {
     bytes: Vec<u8>,
     remaining: &'a AtomicUsize,
@@ -78,7 +78,7 @@ impl Reserved<'_> {
     }
 
     fn take(mut self) -> Bytes {
-        // Boxed, so that it retains no spare capacity.
+        // Boxed, so that no spare capacity is retained.
         std::mem::take(&mut self.bytes).into_boxed_slice().into()
     }
 }
@@ -89,14 +89,14 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// Whether a response with this media type can be an image. SVG is excluded, as most mail clients don't show it.
+/// Returns whether a response with this media type may be an image. SVG is excluded, since most mail clients don't show it.
 fn is_expected(kind: &str) -> bool {
     kind.is_empty()
         || kind.starts_with("image/") && !kind.starts_with("image/svg")
         || matches!(kind, "application/octet-stream" | "binary/octet-stream")
 }
 
-/// The media type of an image that browsers show, by its first bytes. A server's statement isn't used for it.
+/// Returns the media type of an image that browsers show, detected from its first bytes instead of the server's `Content-Type`.
 fn kind_of(bytes: &[u8]) -> Option<&'static str> {
     let starts = |at: usize, with: &[u8]| bytes.get(at..).is_some_and(|rest| rest.starts_with(with));
     Some(match bytes {

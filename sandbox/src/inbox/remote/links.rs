@@ -1,4 +1,4 @@
-//! Requests the links of an email, on a user's request, at public addresses only. No content is read.
+//! Requests an email's links, on a user's request and only at public addresses. No content is read.
 
 use std::collections::HashMap;
 

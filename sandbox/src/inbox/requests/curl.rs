@@ -1,20 +1,20 @@
-//! A recorded request as a command for a POSIX shell.
+//! Renders a recorded request as a POSIX shell command.
 //!
-//! The request is untrusted, and users paste the command. So every argument is in single quotes, where shells expand nothing; and a body with
+//! The request is untrusted, and users paste the command. Every argument is therefore in single quotes, where shells expand nothing. A body with
 //! control characters, which a terminal would interpret when pasted, is escaped and piped.
 
 use std::fmt::Write as _;
 
 use idempost_reference_server::state::requests::KeptRequest;
 
-/// The maximum length of a body as an argument, in bytes: Linux accepts 128 KiB.
+/// The maximum length of a body as an argument, in bytes. Linux allows 128 KiB.
 const MAX_ARGUMENT: usize = 100 << 10;
 
-/// The command that sends this request with this body to a service at this base URL.
+/// Returns the command that sends this request with this body to a service at this base URL.
 pub(super) fn command(address: &str, request: &KeptRequest, body: &[u8]) -> String {
     let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
     let url = format!("{address}{}{query}", request.path);
-    // curl interprets brackets as a pattern, and normalizes dots.
+    // curl interprets brackets as patterns, and normalizes dots.
     let globoff = if url.contains(['[', ']', '{', '}']) { "--globoff " } else { "" };
     let as_is = if request.path.contains("/.") { "--path-as-is " } else { "" };
     let mut words = vec![
@@ -52,13 +52,13 @@ fn escaped(bytes: &[u8]) -> String {
     let mut format = String::with_capacity(bytes.len());
     for (index, byte) in bytes.iter().enumerate() {
         match byte {
-            // At the start it would be an option.
+            // At the start, it would be parsed as an option.
             b'-' if index > 0 => format.push('-'),
             b'%' => format.push_str("%%"),
             b'\\' => format.push_str("\\\\"),
             b' '..=b'~' if *byte != b'-' => format.push(char::from(*byte)),
             _ => {
-                // Three digits, since another digit may follow. Writing to a string can't fail.
+                // Always three digits, since another digit may follow. Writing to a string can't fail.
                 let _ = write!(format, "\\{byte:03o}");
             }
         }

@@ -12,14 +12,14 @@ use idempost_reference_server::model::received::Received;
 use idempost_reference_server::state::tenant::Tenant;
 use idempost_reference_server::store::mails::StoredMail;
 
-/// An email that can be searched.
+/// An email that a search can match.
 pub(in crate::inbox) trait Searchable {
     fn has_id(&self, id: Uuid) -> bool;
 
-    /// The time shown in lists.
+    /// Returns the time shown in lists.
     fn at(&self) -> Timestamp;
 
-    /// Whether a value of the field satisfies the condition.
+    /// Returns whether any value of the field satisfies the condition.
     fn any(&self, field: Field, holds: &mut dyn FnMut(&str) -> bool) -> bool;
 
     fn tags(&self) -> &[Tag];
@@ -28,7 +28,7 @@ pub(in crate::inbox) trait Searchable {
 
     fn is_unread(&self) -> bool;
 
-    /// Of the complete message, in bytes; `None` if there is none.
+    /// Returns the size of the complete message, in bytes; `None` if there is none.
     fn size(&self) -> Option<usize>;
 
     fn had(&self, event: Event, tenant: &Tenant) -> bool;
@@ -50,7 +50,7 @@ impl Searchable for Mail {
             Field::Cc => self.each_cc().any(holds),
             Field::Bcc => self.each_bcc().any(holds),
             Field::ReplyTo => self.each_reply_to().any(holds),
-            // `Matcher` searches the fields that it stands for.
+            // `Matcher` searches the fields that this stands for.
             Field::Addressed => false,
             Field::Subject => holds(self.subject()),
             Field::MessageId => holds(self.message_id()),
@@ -117,7 +117,7 @@ impl Searchable for Email {
         self.waiting_attachments().is_some_and(|files| !files.is_empty())
     }
 
-    /// Only mails can be unread.
+    /// Only mails have an unread state.
     fn is_unread(&self) -> bool {
         false
     }
@@ -178,7 +178,7 @@ impl Searchable for Received {
         Some(self.raw.len())
     }
 
-    /// The events are those of sent emails.
+    /// Only sent emails have events.
     fn had(&self, _: Event, _: &Tenant) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Matches emails with a search, the cheapest terms first.
+//! Matches emails against a search, evaluating the cheapest terms first.
 
 use super::mails::Searchable;
 use super::phrase::{Needle, fold};
@@ -7,21 +7,21 @@ use super::{MAX_TERMS, Search};
 use idempost_reference_server::model::mail::Tag;
 use idempost_reference_server::state::tenant::Tenant;
 
-/// The fields that a term without an operator searches besides the text. `To` includes all recipients.
+/// The fields, besides the text, searched for a term without an operator. `To` includes all recipients.
 const HEAD: [Field; 3] = [Field::Subject, Field::From, Field::To];
 
-/// The fields of [`Field::Addressed`].
+/// The fields that [`Field::Addressed`] stands for.
 const ADDRESSED: [Field; 3] = [Field::From, Field::To, Field::ReplyTo];
 
-/// A search, prepared for many emails.
+/// A search prepared for matching many emails.
 pub(in crate::inbox) struct Matcher<'a> {
     tenant: &'a Tenant,
     plain: Vec<(bool, &'a Condition)>,
     fields: Vec<(bool, Field, Needle<'a>)>,
     anywhere: Anywhere<'a>,
-    /// A size is slow on first access: the message has to be rendered.
+    /// Getting a size is slow the first time, because the message has to be rendered.
     sizes: Vec<(bool, &'a Condition)>,
-    /// The text that is searched, in lower case.
+    /// The searched text, in lower case.
     folded: String,
 }
 
@@ -67,11 +67,11 @@ impl Matcher<'_> {
     }
 }
 
-/// The terms that may occur anywhere in an email, whose parts are lower-cased once for all terms.
+/// The terms that may occur anywhere in an email, whose parts are lower-cased only once for all terms.
 #[derive(Default)]
 struct Anywhere<'a> {
     needles: Vec<Needle<'a>>,
-    /// The needles that must occur, and those that must not, as bits.
+    /// The needles that must occur and those that must not, as bits.
     wanted: u32,
     unwanted: u32,
 }
@@ -110,7 +110,7 @@ impl<'a> Anywhere<'a> {
 fn holds(condition: &Condition, mail: &impl Searchable, tenant: &Tenant) -> bool {
     let size = |holds: &dyn Fn(u64) -> bool| mail.size().is_some_and(|size| holds(size as u64));
     match condition {
-        // These are prepared as needles.
+        // `Anywhere` and `In` conditions are evaluated as needles.
         Condition::Anywhere(_) | Condition::In(..) => true,
         Condition::Tag(name, value) => mail.tags().iter().any(|tag| {
             // Tags are ASCII.
@@ -129,7 +129,7 @@ fn holds(condition: &Condition, mail: &impl Searchable, tenant: &Tenant) -> bool
     }
 }
 
-/// The pieces in lower case, in a buffer that is used for all texts.
+/// Returns the pieces in lower case, in a buffer reused for all texts.
 fn folded_pieces<'f>(pieces: &[&str], folded: &'f mut String) -> &'f str {
     folded.clear();
     for piece in pieces {

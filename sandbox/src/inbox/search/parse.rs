@@ -7,8 +7,8 @@
 //! operator = a name of `Operator`, ignoring case; any other name belongs to its word
 //! ```
 //!
-//! Mailpit's API differs in two points: `!` negates a term too, and another name is an error, since helpers of test suites take a search that
-//! finds nothing for the absence of a mail.
+//! Mailpit's grammar differs in two ways: `!` also negates a term, and an unknown name is an error, since test helpers would take a search without
+//! results to mean that there is no such mail.
 
 use jiff::Timestamp;
 
@@ -17,14 +17,14 @@ use super::term::{Condition, Operator, Term};
 use super::{MAX_TERMS, check_length};
 use idempost_reference_server::wire::problem::Problem;
 
-/// The grammar of a query.
+/// The dialect of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inbox) enum Dialect {
     Own,
     Mailpit,
 }
 
-/// Parses a query. An error names the place by its character, from 1.
+/// Parses a query. Errors state the position as a character number, from 1.
 pub(super) fn query(text: &str, dialect: Dialect, now: Timestamp) -> Result<Vec<Term>, Problem> {
     check_length("query", text)?;
     let mut terms = Vec::new();
@@ -91,7 +91,7 @@ pub(super) fn query(text: &str, dialect: Dialect, now: Timestamp) -> Result<Vec<
     Ok(terms)
 }
 
-/// The name before a colon at the start of a term, unless it is the scheme of a URL.
+/// Returns the name before a colon at the start of a term, unless it is a URL scheme.
 fn unknown_operator(term: &str) -> Option<&str> {
     let word = &term[..term.find(char::is_whitespace).unwrap_or(term.len())];
     let (name, value) = word.split_once(':')?;
@@ -100,7 +100,7 @@ fn unknown_operator(term: &str) -> Option<&str> {
     (is_name && !value.starts_with("//")).then_some(name)
 }
 
-/// The content of a quoted text, and what follows it; `None` if the quote isn't closed.
+/// Returns the content of a quoted text, and the rest of the query; `None` if the quote isn't closed.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut content = String::new();
     let mut chars = text.char_indices().skip(1).peekable();
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(words("from:ada FROM:ada -from:ada subject:a:b message-id:<x@y>"), 0);
     }
 
-    /// A term as a user writes it: its name or none, its value, and whether it is negated and quoted.
+    /// Terms as a user writes them: an optional name, a value, and whether the term is negated and quoted.
     fn terms() -> impl Strategy<Value = Vec<(bool, usize, String, bool)>> {
         let value = r#"[ a-zA-Z0-9:"\\äΣİ日\t-]{0,12}[^ \t\n"\\]{1}"#;
         prop::collection::vec((any::<bool>(), 0..NAMES.len(), value, any::<bool>()), 1..8)

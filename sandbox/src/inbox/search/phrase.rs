@@ -1,8 +1,8 @@
-//! Words and phrases, and matching them in a text.
+//! Words and phrases, and matching them against texts.
 
 use memchr::memmem::Finder;
 
-/// One word, or several, separated by any white space. Case is ignored.
+/// A word, or several separated by any white space. Case is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Phrase {
     first: String,
@@ -10,7 +10,7 @@ pub(super) struct Phrase {
 }
 
 impl Phrase {
-    /// `None` if the text has no word.
+    /// Creates a phrase; `None` if the text contains no word.
     pub(super) fn new(text: &str) -> Option<Self> {
         let mut folded = String::new();
         fold(text, &mut folded);
@@ -23,7 +23,7 @@ impl Phrase {
     }
 }
 
-/// A phrase, prepared for many texts.
+/// A phrase prepared for searching many texts.
 pub(super) struct Needle<'a> {
     finder: Finder<'a>,
     length: usize,
@@ -31,7 +31,7 @@ pub(super) struct Needle<'a> {
 }
 
 impl Needle<'_> {
-    /// Whether a folded text contains the phrase, even as a part of words.
+    /// Returns whether a folded text contains the phrase, even as parts of words.
     pub(super) fn is_in(&self, text: &str) -> bool {
         self.finder.find_iter(text.as_bytes()).any(|at| self.continues(&text[at + self.length..]))
     }
@@ -46,7 +46,7 @@ impl Needle<'_> {
     }
 }
 
-/// Appends a text in lower case, for every script. The two small sigmas, which depend on the position in a word, become one.
+/// Appends a text in lower case, for any script. The two lower-case sigmas, whose use depends on the position in a word, are unified.
 pub(super) fn fold(text: &str, folded: &mut String) {
     let mut rest = text;
     loop {
@@ -62,7 +62,7 @@ pub(super) fn fold(text: &str, folded: &mut String) {
     }
 }
 
-/// The number of ASCII bytes at the beginning.
+/// Returns the number of leading ASCII bytes.
 fn ascii_length(bytes: &[u8]) -> usize {
     let chunks = bytes.chunks_exact(32).take_while(|chunk| chunk.is_ascii()).count() * 32;
     let rest = bytes[chunks..].iter().take_while(|byte| byte.is_ascii()).count();

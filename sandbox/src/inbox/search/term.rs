@@ -9,7 +9,7 @@ use idempost_reference_server::model::email::Event;
 use idempost_reference_server::wire::paging::quoted;
 use idempost_reference_server::wire::words::words;
 
-/// A condition, or its opposite.
+/// A condition, possibly negated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Term {
     pub(super) negated: bool,
@@ -18,10 +18,10 @@ pub(super) struct Term {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// In an address, the subject, a tag or the text.
+    /// Contained in an address, the subject, a tag or the text.
     Anywhere(Phrase),
     In(Field, Phrase),
-    /// With this complete name and, if given, value, ignoring case.
+    /// With this complete tag name and, if given, value; case is ignored.
     Tag(String, Option<String>),
     HasAttachment,
     HasTag,
@@ -30,16 +30,16 @@ pub(super) enum Condition {
     Before(Timestamp),
     /// At this time or later.
     After(Timestamp),
-    /// In bytes.
+    /// Larger than this many bytes.
     Larger(u64),
     Smaller(u64),
-    /// Whether this event has happened.
+    /// Has had this event.
     Event(Event),
-    /// The ID of the email, in the inbox or in the API.
+    /// With this ID, either in the inbox or in the API.
     Id(Uuid),
 }
 
-/// A part of an email that is searched for a phrase.
+/// A part of an email to search for a phrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::inbox) enum Field {
     From,
@@ -58,7 +58,7 @@ pub(in crate::inbox) enum Field {
 }
 
 words! {
-    /// A name before a colon.
+    /// An operator: the name before a colon.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(super) enum Operator {
         From = "from",
@@ -83,12 +83,12 @@ words! {
 }
 
 impl Operator {
-    /// The operator with this name, ignoring case.
+    /// Returns the operator with this name, ignoring case.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, operator)| *operator)
     }
 
-    /// The term with this value. The error is the rest of a sentence about the operator.
+    /// Returns the term with this value. The error completes a sentence about the operator.
     pub(super) fn term(self, negated: bool, value: &str, now: Timestamp) -> Result<Term, String> {
         let is_read = matches!(self, Self::Is) && value.eq_ignore_ascii_case("read");
         Ok(Term { negated: negated != is_read, condition: self.condition(value, now)? })
@@ -140,7 +140,7 @@ impl Operator {
                 Ok(Condition::HasAttachment)
             }
             Self::Has => Err(found("`attachment`")),
-            // `Self::term` negates the former.
+            // `Self::term` negates `read`.
             Self::Is if ["read", "unread"].iter().any(|word| value.eq_ignore_ascii_case(word)) => {
                 Ok(Condition::Unread)
             }
@@ -162,7 +162,7 @@ impl Operator {
     }
 }
 
-/// A time or day, in UTC without a zone, or how long ago.
+/// Parses a time or day (UTC if without a zone), or a duration before `now`.
 fn time(text: &str, now: Timestamp) -> Option<Timestamp> {
     let day = || text.parse::<civil::DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|at| at.timestamp());
     let ago = || {

@@ -1,11 +1,11 @@
-//! Sessions without sockets, with input in chunks of all sizes.
+//! Sessions without sockets, with input in chunks of every size.
 
 use proptest::prelude::*;
 
 use crate::smtp::session::*;
 use idempost_reference_server::settings::Settings;
 
-/// Sends this input in chunks of this size; returns the replies and the messages.
+/// Sends this input in chunks of this size. Returns the replies and the messages.
 fn converse(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<u8>>) {
     converse_with(&Service::new(settings), words, piece)
 }
@@ -79,7 +79,7 @@ fn data_ends_only_at_crlf_dot_crlf() {
     }
 }
 
-/// All sequences of CR, LF and dot up to this length.
+/// Returns all sequences of CR, LF and dot up to this length.
 fn line_ends(longest: usize) -> Vec<Vec<u8>> {
     let (mut all, mut last) = (Vec::new(), vec![Vec::new()]);
     for _ in 0..longest {
@@ -102,7 +102,7 @@ fn only_one_sequence_of_cr_lf_and_dot_ends_data() {
         let text = &first[..end + 2];
         let is_clean = !has_bare_line_end(text);
         let ends_between = end < b"Subject: one\r\n\r\nbody".len() + between.len();
-        // The rest of the sequence after the end precedes the next command, and breaks its line unless it consists of complete lines.
+        // Anything left of the sequence after the end precedes the next command, and breaks its line unless it consists of complete lines.
         let gap =
             first.get(end + END.len()..b"Subject: one\r\n\r\nbody".len() + between.len()).unwrap_or_default();
         // (The grammar skips a CR before a command.)
@@ -180,7 +180,7 @@ fn empty_message_is_rejected() {
 fn message_over_the_limit_is_read_to_its_end_and_rejected() {
     let settings = || Settings { body_limit: 100, ..Settings::default() };
     let words = |long| format!("{BEGIN}Subject: x\r\n\r\n{}\r\n.\r\nNOOP\r\n", "a".repeat(long));
-    // 14 bytes of header, 2 of the line end.
+    // 14 bytes for the header, 2 for the line end.
     let (answers, mails) = converse(words(84).as_bytes(), 9, settings());
     assert_eq!((mails.len(), answers.contains("552 ")), (1, false), "{answers}");
     for (long, piece) in [(85, 9), (85, 10_000), (5_000, 9)] {

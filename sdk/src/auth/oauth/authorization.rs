@@ -52,7 +52,7 @@ pub struct AuthorizationRequestBuilder<'a> {
 }
 
 impl AuthorizationRequestBuilder<'_> {
-    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered for.
+    /// Requests a scope; repeatable. Without a scope, the service grants all scopes that the client is registered for.
     pub fn scope(mut self, scope: Scope) -> Self {
         if !self.scopes.contains(&scope) {
             self.scopes.push(scope);
@@ -119,7 +119,7 @@ impl AuthorizationRequest {
     /// Extracts the code from the complete URL that the browser was redirected to.
     ///
     /// The `state` is verified first, so that another page can neither inject a code nor end the authorization with a forged error.
-    /// [`AuthError::Callback`] means that this URL is not the response to this request: keep waiting for it.
+    /// [`AuthError::Callback`] means that this URL isn't the response to this request: keep waiting for the response.
     ///
     /// # Errors
     /// [`AuthError::Callback`] when the URL is not the response to this request; [`AuthError::Rejected`] when it is an error response.
@@ -230,7 +230,7 @@ struct Written {
     verifier: String,
 }
 
-/// `Debug` leaves out the URL, state and verifier: they are secrets.
+/// `Debug` omits the URL, state and verifier, which are secret.
 impl fmt::Debug for AuthorizationRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuthorizationRequest")
@@ -262,7 +262,7 @@ impl fmt::Debug for AuthorizationCode {
     }
 }
 
-/// The exchange of a code: it continues if its caller is dropped, and all later callers get its tokens.
+/// The exchange of a code. It continues if its caller is dropped, and all later callers receive the same tokens.
 #[derive(Default)]
 pub(super) enum Exchange {
     #[default]
@@ -314,7 +314,7 @@ fn redirect_address(given: &str) -> Result<Url, SettingsError> {
     }
 }
 
-/// The challenge of a verifier (RFC 7636, 4.2), as the oauth2 crate computes it.
+/// Returns a verifier's challenge (RFC 7636, 4.2), as the oauth2 crate computes it.
 #[cfg(test)]
 fn challenge_of(verifier: &str) -> String {
     let verifier = oauth2::PkceCodeVerifier::new(verifier.to_owned());

@@ -23,9 +23,9 @@ use crate::{
 pub(super) const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// The time that `slow_down` adds to the interval (RFC 8628, 3.5).
 const SLOWER: Duration = Duration::from_secs(5);
-/// The longest interval to which failures without an OAuth error increase it.
+/// The longest interval between polls after failures without an OAuth error.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// The shortest interval, and the longest lifetime of a device code, whatever the server states.
+/// The minimum polling interval, and the maximum lifetime of a device code, regardless of what the server states.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// The maximum length of a user code, in characters.
@@ -136,7 +136,7 @@ pub struct DeviceAuthorizationBuilder<'a> {
 }
 
 impl DeviceAuthorizationBuilder<'_> {
-    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered for.
+    /// Requests a scope; repeatable. Without a scope, the service grants all scopes that the client is registered for.
     pub fn scope(mut self, scope: Scope) -> Self {
         if !self.scopes.contains(&scope) {
             self.scopes.push(scope);
@@ -147,8 +147,8 @@ impl DeviceAuthorizationBuilder<'_> {
     /// Requests a device code.
     ///
     /// # Errors
-    /// [`AuthError::NoDeviceFlow`] if the server's metadata doesn't offer it; nothing was sent. Other errors if the server can't be reached,
-    /// rejects the client or the scope, or returns an unencrypted page.
+    /// [`AuthError::NoDeviceFlow`] if the server's metadata doesn't offer the device flow; nothing was sent. Other errors if the server can't be
+    /// reached, rejects the client or the scope, or returns an unencrypted page URL.
     pub async fn send(self) -> Result<DeviceAuthorization> {
         let Some(endpoint) = &self.server.device_authorization else {
             return Err(AuthError::NoDeviceFlow.into());
@@ -171,7 +171,7 @@ impl DeviceAuthorizationBuilder<'_> {
         };
         let complete = granted.verification_uri_complete().map(|uri| page(uri.secret())).transpose()?;
         let user_code = granted.user_code().secret();
-        // The user types it by hand.
+        // The user types the code by hand.
         if user_code.trim().is_empty() || printable(user_code, MAX_USER_CODE) != *user_code {
             return Err(unusable("`user_code` is empty or isn't a short text".to_owned()).into());
         }
@@ -197,7 +197,7 @@ impl DeviceAuthorizationBuilder<'_> {
     }
 }
 
-/// A device flow login that waits for the user's decision. Clones share it.
+/// A device flow login waiting for the user's decision. Clones share it.
 #[derive(Clone)]
 pub struct DeviceAuthorization {
     client_id: String,
@@ -212,12 +212,12 @@ pub struct DeviceAuthorization {
 }
 
 impl DeviceAuthorization {
-    /// Returns the page that the user opens on any device.
+    /// Returns the URL of the page that the user opens on any device.
     pub fn verification_uri(&self) -> &Url {
         &self.verification_uri
     }
 
-    /// Returns the page's URL with the user code in it, if the server has one: for a link or a QR code. Show the user code too, so that the
+    /// Returns the page's URL including the user code, if the server provides one, for a link or a QR code. Show the user code as well, so that the
     /// user can compare it (RFC 8628, 3.3.1).
     pub fn verification_uri_complete(&self) -> Option<&Url> {
         self.verification_uri_complete.as_ref()
@@ -228,13 +228,13 @@ impl DeviceAuthorization {
         &self.user_code
     }
 
-    /// Returns how long after the request the user can still decide.
+    /// Returns how long after the request the user can still authorize it.
     pub fn expires_in(&self) -> Duration {
         self.expires_in
     }
 }
 
-/// `Debug` leaves out the device code, which is a secret, and the user code.
+/// `Debug` omits the device code, which is secret, and the user code.
 impl fmt::Debug for DeviceAuthorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeviceAuthorization")
@@ -248,12 +248,12 @@ impl fmt::Debug for DeviceAuthorization {
 /// The polling of the token endpoint.
 struct Polling {
     interval: Duration,
-    /// The earliest time of the next request.
+    /// The earliest time for the next request.
     next: Instant,
     /// The request in flight, which continues if its caller is dropped.
     request: Option<JoinHandle<Requested>>,
     tokens: Option<TokenRecord>,
-    /// Why the last requests failed, unless the user hasn't decided yet.
+    /// Why the most recent requests failed; `None` while the user simply hasn't decided yet.
     trouble: Option<AuthError>,
 }
 
@@ -261,7 +261,7 @@ impl Polling {
     /// Doubles the interval after a request without an OAuth response (RFC 8628, 3.5).
     fn back_off(&mut self, trouble: AuthError) {
         self.interval = self.interval.max((self.interval * 2).min(MAX_BACKOFF));
-        // A lost response may have had the tokens, so it explains a later rejection.
+        // The lost response may have contained the tokens, which would explain a later rejection.
         if !matches!(self.trouble, Some(AuthError::CodeLost { .. })) {
             self.trouble = Some(trouble);
         }

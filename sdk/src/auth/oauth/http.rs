@@ -17,7 +17,7 @@ use crate::{
     transport::{Collected, Transport, TransportError, TransportRequest, send_until},
 };
 
-/// The timeout of a request as a whole.
+/// The timeout for a whole request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum size of a response, in bytes.
 const MAX_RESPONSE: usize = 64 * 1024;
@@ -26,7 +26,7 @@ const MAX_RESPONSE: usize = 64 * 1024;
 #[derive(Clone)]
 pub(crate) struct HttpClient(Arc<dyn Transport>);
 
-/// A response whose head has arrived, with as much of the body as has arrived: even an incomplete body can contain the only copy of a token.
+/// A response whose head has arrived, with the part of the body received so far: even an incomplete body can contain the only copy of a token.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
@@ -45,7 +45,7 @@ impl HttpResponse {
         }
     }
 
-    /// The error for a status that has no defined meaning at the endpoint `url`.
+    /// Returns the error for a status without a defined meaning at the endpoint `url`.
     pub(crate) fn unexpected(&self, url: &Url) -> AuthError {
         let status = self.status.as_u16();
         match self.status {
@@ -89,7 +89,7 @@ impl HttpClient {
     ) -> Result<HttpResponse, TransportError> {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        // An uncompressed body can be read up to where it was cut off.
+        // An uncompressed body is readable up to the point where it was cut off.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let agent = concat!("idempost/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
@@ -105,7 +105,7 @@ impl HttpClient {
         };
         let sent = Instant::now();
         let deadline = sent + TIMEOUT;
-        // The timeout ends the wait for the head, and later for the body; the part of the body that has arrived is kept.
+        // The timeout applies to the head, and later to the body; the part of the body received by then is kept.
         let response = send_until(Some(deadline), &*self.0, request, url).await?;
         let (head, body) = response.into_parts();
         let served_at = date(&head.headers).and_then(|date| date.checked_sub(sent.elapsed()));

@@ -47,19 +47,19 @@ impl AuthorizationServer {
     /// `/.well-known/openid-configuration`.
     ///
     /// # Errors
-    /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it has another
-    /// issuer, an endpoint without encryption, or lacks PKCE with S256; [`AuthError::ForeignEndpoint`] if an endpoint is at another origin.
+    /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it names another issuer,
+    /// contains an unencrypted endpoint, or lacks PKCE with S256; [`AuthError::ForeignEndpoint`] if an endpoint is at another origin.
     pub async fn discover(issuer: &str) -> Result<Self> {
         Self::discovery().issuer(issuer).await
     }
 
-    /// Discovers an authorization server with custom settings, or the one of an API.
+    /// Returns the settings for discovering an authorization server, by its issuer or through an API.
     pub fn discovery() -> Discovery {
         Discovery::default()
     }
 }
 
-/// The settings of a discovery.
+/// Discovery settings.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Discovery {
@@ -96,13 +96,13 @@ impl Discovery {
         Err(AuthError::NoMetadata.into())
     }
 
-    /// Discovers the authorization server of an API, whose tokens are then bound to the API's origin: the first one that the API's metadata
-    /// names (RFC 9728), or the API itself if it has none. The metadata is at `/.well-known/oauth-protected-resource`, or where the API's 401
-    /// response to a request without a credential says (`WWW-Authenticate: Bearer resource_metadata="…"`).
+    /// Discovers an API's authorization server, whose tokens are then bound to the API's origin: the first server named in the API's metadata (RFC
+    /// 9728), or the API itself if it has no metadata. The metadata is at `/.well-known/oauth-protected-resource`, or at the URL in the API's 401
+    /// response to a request without a credential (`WWW-Authenticate: Bearer resource_metadata="…"`).
     ///
     /// # Errors
-    /// The errors of [`AuthorizationServer::discover`]; also [`AuthError::Metadata`] if the metadata describes another API, or names no server or
-    /// one without metadata.
+    /// The errors of [`AuthorizationServer::discover`]; also [`AuthError::Metadata`] if the metadata describes another API, names no server, or names
+    /// a server without metadata.
     pub async fn api(self, base_url: &str) -> Result<AuthorizationServer> {
         let base = endpoint::address(base_url)?;
         let mut found = self.resource(&well_known(&base, "oauth-protected-resource")).await?;
@@ -138,7 +138,7 @@ impl Discovery {
         read(response, url)
     }
 
-    /// The URL of the metadata in the response to a request without a credential.
+    /// Returns the metadata URL from the response to a request without a credential.
     async fn challenge(&self, base: &Url) -> Result<Option<String>, AuthError> {
         let mut url = base.clone();
         url.set_path(&format!("{}/emails", base.path().trim_end_matches('/')));
@@ -147,13 +147,13 @@ impl Discovery {
     }
 }
 
-/// The parameter `resource_metadata` of the challenges in a 401 (RFC 9728, 5.1).
+/// Returns the `resource_metadata` parameter of the challenges in a 401 response (RFC 9728, 5.1).
 fn resource_metadata(headers: &HeaderMap) -> Option<String> {
     let challenges = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     challenges.into_iter().find_map(|text| parameter(text, "resource_metadata"))
 }
 
-/// A parameter of the challenges in a header: `name=token` or `name="quoted string"` (RFC 9110, 11.6.1).
+/// Returns a parameter of the challenges in a header: `name=token` or `name="quoted string"` (RFC 9110, 11.6.1).
 fn parameter(mut rest: &str, wanted: &str) -> Option<String> {
     loop {
         let (before, after) = rest.split_once('=')?;
@@ -177,24 +177,24 @@ fn parameter(mut rest: &str, wanted: &str) -> Option<String> {
     }
 }
 
-/// A well-known URL, whose path precedes that of the base URL (RFC 8414, 3.1; RFC 9728, 3.1).
+/// Returns a well-known URL, inserted before the path of the base URL (RFC 8414, 3.1; RFC 9728, 3.1).
 fn well_known(base: &Url, name: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("/.well-known/{name}{}", base.path().trim_end_matches('/')));
     url
 }
 
-/// The metadata URLs of an issuer: before its path (RFC 8414, 3.1), or after it (OpenID Connect Discovery, 4.1).
+/// Returns an issuer's metadata URLs: inserted before its path (RFC 8414, 3.1), or appended to it (OpenID Connect Discovery, 4.1).
 fn metadata_urls(issuer: &Url) -> [Url; 2] {
     let mut openid = issuer.clone();
     openid.set_path(&format!("{}/.well-known/openid-configuration", issuer.path().trim_end_matches('/')));
     [well_known(issuer, "oauth-authorization-server"), openid]
 }
 
-/// Parses the metadata in a response; `None` if the server has none at this URL.
+/// Parses the metadata in a response; `None` if there is none at this URL.
 fn read<T: DeserializeOwned>(response: HttpResponse, url: &Url) -> Result<Option<T>, AuthError> {
     match response.status {
-        // A page, which some applications return for any path.
+        // An HTML page, which some applications return for any path.
         StatusCode::OK if response.body.bytes.trim_ascii_start().starts_with(b"<") => return Ok(None),
         StatusCode::OK => {}
         status if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => return Ok(None),
@@ -222,7 +222,7 @@ fn server(
     let address = |name: &'static str, given: &str| {
         let url =
             endpoint::oauth(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))?;
-        // Otherwise the metadata could send codes and tokens of one server to another (RFC 9700, section 4.4).
+        // Otherwise the metadata could redirect one server's codes and tokens to another (RFC 9700, section 4.4).
         if !trusts_endpoints && origin(&url) != origin(base) {
             let (origin, issuer) = (origin(&url), origin(base));
             return Err(AuthError::ForeignEndpoint { endpoint: name, origin, issuer });
@@ -334,7 +334,7 @@ mod tests {
             ("token_endpoint", serde_json::Value::Null),
             ("code_challenge_methods_supported", serde_json::json!(["plain"])),
             ("code_challenge_methods_supported", serde_json::json!([])),
-            // A mix-up: the code would go to one server and come from another.
+            // A mix-up attack: the code would come from one server and be sent to another.
             ("authorization_endpoint", "https://honest.example.com/authorize".into()),
             ("token_endpoint", "https://api.example.com:8443/token".into()),
             ("registration_endpoint", "https://evil.test/register".into()),

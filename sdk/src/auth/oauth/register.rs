@@ -1,6 +1,6 @@
 //! Client registration (RFC 7591).
 //!
-//! The specification mentions it without details; this is Resend's form.
+//! The specification mentions registration without details; the format is Resend's.
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl NewOAuthClient {
     }
 }
 
-/// The application type of OpenID Connect registration: only native applications may use loopback ports and private-use schemes.
+/// Returns the application type for OpenID Connect registration: only native applications may use loopback ports and private-use schemes.
 fn application_type(redirect_uri: &str) -> &'static str {
     let is_web = |url: Url| url.scheme() == "https" && !is_loopback(&url);
     if Url::parse(redirect_uri).is_ok_and(is_web) { "web" } else { "native" }
@@ -115,13 +115,13 @@ pub struct OAuthClient {
 }
 
 impl AuthorizationServer {
-    /// Returns whether the server knows a client, for a program that may have to register first.
+    /// Returns whether the server knows a client, for programs that may have to register first.
     ///
-    /// Sends a code that the server never issued to the token endpoint: for an unknown client, it responds with `invalid_client`; for a known
-    /// one, the code is invalid (RFC 6749, 5.2). The authorization endpoint is for browsers only.
+    /// Sends a code that the server never issued to the token endpoint: the server responds with `invalid_client` for an unknown client, and with
+    /// `invalid_grant` for a known one (RFC 6749, 5.2). The authorization endpoint can't be used, since it is for browsers only.
     ///
     /// # Errors
-    /// The server can't be reached, or fails.
+    /// The server can't be reached or fails.
     pub async fn is_registered(&self, client_id: &str) -> Result<bool> {
         let form = [
             ("grant_type", "authorization_code"),
@@ -143,7 +143,8 @@ impl AuthorizationServer {
     /// Registers a client. Each registration creates another client, so register once and store the ID.
     ///
     /// # Errors
-    /// The server has no registration endpoint, can't be reached, or rejects the request: the metadata is invalid, or too many clients were registered.
+    /// The server has no registration endpoint, can't be reached, or rejects the request: the metadata is invalid, or too many clients are
+    /// registered.
     pub async fn register(&self, client: &NewOAuthClient) -> Result<OAuthClient> {
         let Some(endpoint) = &self.registration else { return Err(AuthError::NoRegistration.into()) };
         let body = serde_json::to_vec(client).unwrap_or_default();
@@ -170,7 +171,7 @@ mod tests {
     /// Responds to every request with this status and body.
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
         let script = ScriptedTransport::from_fn(move |request| {
-            // A program never requests a page that is meant for the user.
+            // The client never requests a page intended for the user.
             assert_eq!(request.method, "POST");
             Reply::bytes(status, body)
         });

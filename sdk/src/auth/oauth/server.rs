@@ -40,7 +40,7 @@ use crate::{
 #[derive(Clone)]
 pub struct AuthorizationServer {
     pub(crate) issuer: Option<String>,
-    /// Whether every redirect carries the issuer (RFC 9207), so that a redirect without it is not from this server.
+    /// Whether every redirect contains the issuer (RFC 9207), so that a redirect without it isn't from this server.
     pub(crate) issuer_in_redirect: bool,
     pub(crate) authorization: Url,
     pub(crate) token: Url,
@@ -53,8 +53,8 @@ pub struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// Returns the server with the endpoints of the specification: `/oauth/authorize`, `/oauth/token`, `/oauth/revoke` and `/oauth/register` below
-    /// the base URL. (The specification names the first two; the others are Resend's.)
+    /// Creates a server with the endpoints of the specification: `/oauth/authorize`, `/oauth/token`, `/oauth/revoke` and `/oauth/register` below the
+    /// base URL. (The specification names the first two; the others are Resend's.)
     ///
     /// # Errors
     /// The URL is not a valid base URL. Nothing is sent.
@@ -79,7 +79,7 @@ impl AuthorizationServer {
         })
     }
 
-    /// Binds the tokens to an API at another origin than the authorization server's. They are sent only to that origin.
+    /// Binds the tokens to an API at a different origin. They are sent only to that origin.
     ///
     /// # Errors
     /// The URL is not a valid base URL.
@@ -88,9 +88,9 @@ impl AuthorizationServer {
         Ok(self)
     }
 
-    /// Sets the transport. Default: reqwest with default settings, even if a client has another transport, since the login takes place before
-    /// the client exists. Wrapped in an [`Arc`](std::sync::Arc), one transport serves both. Token requests require a
-    /// [new connection](crate::transport::TransportRequest::new_connection).
+    /// Sets the transport. Default: reqwest with default settings, even if a client has another transport, since the login takes place before the
+    /// client exists. To share one transport with a client, wrap it in an [`Arc`](std::sync::Arc). Token requests require a [new
+    /// connection](crate::transport::TransportRequest::new_connection).
     #[must_use]
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.http = HttpClient::over(transport);

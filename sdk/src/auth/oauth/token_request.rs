@@ -1,7 +1,7 @@
 //! Requests to the token and revocation endpoints (`docs/specification.md`, POST /oauth/token; RFC 7009).
 //!
-//! The forms are built here instead of by the oauth2 crate, which discards a response that it can't parse completely, and possibly the only copy
-//! of a refresh token with it.
+//! The forms are built here rather than by the oauth2 crate, which discards any response that it can't parse completely, and with it possibly the
+//! only copy of a refresh token.
 
 use std::time::SystemTime;
 
@@ -23,7 +23,7 @@ use crate::{
     transport::{BoxFuture, RequestDelivery, Transport, TransportError, TransportErrorKind, endpoint},
 };
 
-/// Why an exchange has no outcome: its runtime has ended, or it panicked.
+/// Why an exchange has no outcome: its runtime ended, or it panicked.
 pub(super) const INTERRUPTED: &str = "the exchange was interrupted";
 
 /// The outcome of one request for the tokens of a login, and when it was sent.
@@ -33,8 +33,8 @@ pub(super) struct Requested {
 }
 
 impl AuthorizationServer {
-    /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code can be used only once. Dropping the
-    /// future doesn't stop it: another exchange of the same code, or of its clone, returns the outcome.
+    /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code can be used only once. Dropping the future
+    /// doesn't stop the request: another exchange of the same code, or of its clone, returns the outcome.
     ///
     /// # Errors
     /// [`AuthError::Rejected`] if the server rejects the code. [`AuthError::Unreachable`] if the request was not sent, and
@@ -84,7 +84,7 @@ impl AuthorizationServer {
         Requested { outcome: classify(response, &self.token, None), obtained_at }
     }
 
-    /// The record of a login, if its tokens can be used.
+    /// Creates the record of a login, if its tokens are usable.
     pub(super) fn record(
         &self,
         Requested { outcome, obtained_at }: Requested,
@@ -104,7 +104,7 @@ impl AuthorizationServer {
                 return Err(AuthError::Rejected(error));
             }
             RefreshOutcome::Unknown { reason } => return Err(AuthError::CodeLost { reason }),
-            // Only a refresh can keep the previous refresh token.
+            // Only a refresh response can leave the previous refresh token in place.
             RefreshOutcome::Kept { .. } => {
                 let reason = "the response belongs to a refresh".to_owned();
                 return Err(AuthError::CodeLost { reason });

@@ -1,7 +1,8 @@
-//! The classification of token responses: is the refresh token or code that was sent spent?
+//! The classification of token responses: was the refresh token or code in the request used up?
 //!
-//! The possible harm decides: a complete refresh token in a successful response is kept whatever else is wrong, since the old one is spent. An OAuth error, a 429, or
-//! a client error of another server other than a 401 leaves the old one valid. Everything else leaves the outcome unknown.
+//! The possible harm decides: a complete refresh token in a successful response is kept even if anything else in it is invalid, since the old one has
+//! been used up. An OAuth error, a 429, or another server's client error (except 401) leaves the old one valid. Everything else leaves the outcome
+//! unknown.
 
 use std::time::Duration;
 
@@ -17,13 +18,13 @@ use crate::{
     types::{AccessToken, RefreshToken},
 };
 
-/// The lifetime of an access token whose response doesn't state one.
+/// The lifetime of an access token if the response doesn't state one.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
 /// The longest plausible lifetime, in seconds.
 const MAX_LIFETIME: u64 = 366 * 24 * 60 * 60;
 
-/// Classifies the response to one request to the token endpoint at `url`. `sent` is the refresh token in the request; a response that repeats it
-/// replaces nothing.
+/// Classifies the response to one request to the token endpoint at `url`. `sent` is the refresh token in the request; a response that merely repeats
+/// it hasn't replaced it.
 pub(crate) fn classify(
     response: Result<HttpResponse, TransportError>,
     url: &Url,
@@ -44,7 +45,7 @@ pub(crate) fn classify(
     match status {
         StatusCode::TOO_MANY_REQUESTS => return throttled,
         StatusCode::SERVICE_UNAVAILABLE if error.is_some() => return throttled,
-        // A proxy responds like this too if it lost the response to a request that was executed, whatever its `Retry-After`.
+        // A proxy that lost the response to an executed request responds like this too, even with a `Retry-After`.
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::UNAUTHORIZED if error.is_none() => {
             return unknown(format!("status {status} without an OAuth error, as from a proxy"));
         }
@@ -53,7 +54,7 @@ pub(crate) fn classify(
         }
         _ => {}
     }
-    // The route or method doesn't exist: whatever the body says, the request didn't reach a token endpoint.
+    // The route or method doesn't exist: regardless of the body, the request didn't reach a token endpoint.
     let no_route =
         matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE);
     match error {
@@ -61,7 +62,7 @@ pub(crate) fn classify(
         _ if no_route => {
             RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() }
         }
-        // A server error with a client error's status: the server may have acted before it failed.
+        // A server error reported with a client error's status: the server may have acted before it failed.
         Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}")),
         Some(error) => RefreshOutcome::Rejected(error),
         None => match &response.body.missing {
@@ -76,7 +77,7 @@ fn is_server_error(error: &OAuthError) -> bool {
     matches!(error.code, OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable)
 }
 
-/// The OAuth error in a response (RFC 6749, 5.2).
+/// Returns the OAuth error in a response (RFC 6749, 5.2).
 pub(crate) fn oauth_error(response: &HttpResponse) -> Option<OAuthError> {
     let body: Value = serde_json::from_slice(&response.body.bytes).ok()?;
     let code = body.get("error")?.as_str()?;
@@ -88,7 +89,7 @@ pub(crate) fn oauth_error(response: &HttpResponse) -> Option<OAuthError> {
     })
 }
 
-/// The error for a rejection by an endpoint other than the token endpoint.
+/// Returns the error for a rejection by an endpoint other than the token endpoint.
 pub(super) fn rejection(response: &HttpResponse, url: &Url) -> AuthError {
     let error = oauth_error(response).filter(|_| response.status != StatusCode::TOO_MANY_REQUESTS);
     error.map_or_else(|| response.unexpected(url), AuthError::Rejected)
@@ -172,7 +173,7 @@ fn lifetime(said: Option<&Value>, deviations: &mut Vec<String>) -> Duration {
     )
 }
 
-/// Returns a complete `"refresh_token": "…"` from a response that isn't JSON otherwise, or is incomplete.
+/// Returns a complete `"refresh_token": "…"` from a response that is incomplete or otherwise invalid JSON.
 fn salvage(body: &[u8]) -> Option<RefreshToken> {
     const NAME: &[u8] = b"\"refresh_token\"";
     let at = body.windows(NAME.len()).position(|window| window == NAME)?;
@@ -325,7 +326,7 @@ mod tests {
             assert!(matches!(answer(status, body), RefreshOutcome::Unknown { .. }), "{status} {body}");
         }
         assert!(matches!(answer(429, ""), RefreshOutcome::Throttled { status: 429, retry_after: None }));
-        // A proxy that lost the response also asks for a retry.
+        // A proxy that lost the response also requests a retry.
         let mut busy = received(503, "<html>", None);
         busy.headers.insert("retry-after", HeaderValue::from_static("7"));
         assert!(matches!(outcome_of(Ok(busy)), RefreshOutcome::Unknown { .. }));
@@ -367,10 +368,10 @@ mod tests {
             let cut = |status, body| outcome_of(Ok(received(status, body, Some(kind))));
             assert!(matches!(cut(400, r#"{"error":"invalid_gr"#), RefreshOutcome::Unknown { .. }));
             assert!(matches!(cut(401, ""), RefreshOutcome::Unknown { .. }));
-            // The status suffices.
+            // The status is enough.
             assert!(matches!(cut(404, ""), RefreshOutcome::NotOAuthEndpoint { .. }));
             assert!(matches!(cut(429, ""), RefreshOutcome::Throttled { .. }));
-            // So does a complete body before the connection breaks.
+            // So is a body that was complete before the connection broke.
             assert!(matches!(cut(400, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
         }
     }

@@ -36,9 +36,9 @@ const MAX_CONNECTIONS: usize = 8;
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// The maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
-/// The maximum number of a request's headers.
+/// The maximum number of headers in a request.
 const MAX_HEADERS: usize = 64;
-/// How long to wait for the browser to load the final page, once the response has arrived.
+/// How long to wait for the browser to load the final page once the response has arrived.
 const PAGE_GRACE: Duration = Duration::from_secs(2);
 /// The delay after the system has failed to accept a connection.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
@@ -77,7 +77,7 @@ impl RedirectListener {
         Self::bind_to(0).await
     }
 
-    /// Binds this port, for a machine that is reached through a tunnel (`ssh -L`).
+    /// Binds this port, for use through a tunnel (`ssh -L`).
     ///
     /// # Errors
     /// [`AuthError::ListenFailed`] if the port is taken on both loopback addresses, or neither address exists.
@@ -85,7 +85,7 @@ impl RedirectListener {
         let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = match TcpListener::bind(v4).await {
             Ok(listener) => Ok(listener),
-            // The error of the default address is more useful than that of the fallback.
+            // The default address's error is more useful than the fallback's.
             Err(error) => TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.map_err(|_| error),
         };
         let bound = listener.and_then(|listener| listener.local_addr().map(|address| (listener, address)));
@@ -95,8 +95,8 @@ impl RedirectListener {
         Ok(Self { listener, host, redirect_uri, on_rejected: Box::new(|_| ()) })
     }
 
-    /// Registers a callback for requests to the redirect URI that aren't the expected response, such as one of another login. It is called
-    /// once for each reason, and the wait continues.
+    /// Registers a callback for requests to the redirect URI that aren't the expected response, such as a redirect for another login. It is called
+    /// once per reason, and the wait continues.
     #[must_use]
     pub fn on_rejected(mut self, listener: impl Fn(CallbackError) + Send + Sync + 'static) -> Self {
         self.on_rejected = Box::new(listener);
@@ -110,7 +110,7 @@ impl RedirectListener {
 
     /// Waits up to `timeout` for the redirect with the response to this request, and then briefly for the browser to load the final page.
     ///
-    /// Only that response ends the wait: requests without the right `state` are rejected.
+    /// Only that response ends the wait: requests with a wrong or missing `state` are rejected.
     ///
     /// # Errors
     /// [`AuthError::Rejected`] for an error response, such as `access_denied`; [`AuthError::IssuerMismatch`]; [`AuthError::RedirectTimeout`].
@@ -154,7 +154,7 @@ struct Shared<'a> {
     authorization: &'a AuthorizationRequest,
     on_rejected: &'a (dyn Fn(CallbackError) + Send + Sync),
     answer: Mutex<Option<Result<AuthorizationCode, AuthError>>>,
-    /// The reasons that were reported.
+    /// The reasons already reported.
     rejected: Mutex<Vec<CallbackError>>,
     /// Whether the browser has loaded the final page.
     seen: AtomicBool,
@@ -165,7 +165,7 @@ impl Shared<'_> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Handles one request. The first valid response is kept; all later ones get the same page.
+    /// Handles one request. The first valid response is kept; later requests get the same page.
     fn receive(&self, request: &http::Request<Incoming>) -> (Response<Bytes>, bool) {
         let query = match request::classify(request, self.host) {
             Decision::Refuse(status) => return (page::refusal(status), false),
@@ -187,7 +187,7 @@ impl Shared<'_> {
         (page::onward(request::DONE), false)
     }
 
-    /// Reports a reason once: any program on this machine can send such requests.
+    /// Reports each reason only once, since any program on this machine can send such requests.
     fn report(&self, reason: CallbackError) {
         let mut reported = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = !reported.contains(&reason);
@@ -237,7 +237,7 @@ impl<'a> Connections<'a> {
         .await;
     }
 
-    /// Adds a connection. Above the maximum, the oldest is closed: a browser sends its request immediately.
+    /// Adds a connection. At the maximum, the oldest one is closed: a browser sends its request immediately.
     fn take(&mut self, stream: TcpStream) {
         if self.open.len() == MAX_CONNECTIONS {
             drop(self.open.remove(0));

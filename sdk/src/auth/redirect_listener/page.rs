@@ -1,4 +1,4 @@
-//! The pages for the browser. They reveal as little as possible; the program that started the login reports its outcome.
+//! The pages shown in the browser. They reveal as little as possible; the program that started the login reports its outcome.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -16,12 +16,12 @@ pub(super) fn onward(path: &'static str) -> Response<Bytes> {
     response
 }
 
-/// The final page, regardless of the outcome.
+/// Returns the final page, regardless of the outcome.
 pub(super) fn received() -> Response<Bytes> {
     bare(StatusCode::OK, Bytes::from_static(PAGE.as_bytes()))
 }
 
-/// An error page without details.
+/// Returns an error page without details.
 pub(super) fn refusal(status: StatusCode) -> Response<Bytes> {
     bare(status, Bytes::new())
 }

@@ -14,13 +14,13 @@ const MAX_TARGET: usize = 12 * 1024;
 pub(super) enum Decision<'a> {
     /// Reject it; nothing changes.
     Refuse(StatusCode),
-    /// It may be the authorization response: its query.
+    /// It may be the authorization response; contains its query.
     Callback(&'a str),
     /// It requests the final page.
     Done,
 }
 
-/// Checks everything but the query.
+/// Checks everything except the query.
 pub(super) fn classify<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'a> {
     let headers = request.headers();
     let refuse = Decision::Refuse;
@@ -43,7 +43,7 @@ pub(super) fn classify<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'
     if uri.path() != CALLBACK && uri.path() != DONE {
         return refuse(StatusCode::NOT_FOUND);
     }
-    // A browser marks navigations as such, and requests of scripts with their origin.
+    // Browsers mark navigations as such, and scripts' requests with their origin.
     let is = |name: &str, value: &[u8]| headers.get_all(name).iter().all(|found| found.as_bytes() == value);
     if !is("origin", b"null") || !is("sec-fetch-mode", b"navigate") {
         return refuse(StatusCode::FORBIDDEN);

@@ -11,7 +11,7 @@ use tokio::{
 use super::RedirectListener;
 use crate::auth::{AuthError, AuthorizationServer, CallbackError, Scope};
 
-/// A login that waits for the redirect.
+/// A login waiting for the redirect.
 struct Login {
     host: String,
     state: String,
@@ -66,7 +66,7 @@ impl Login {
         self.get(&format!("/callback?state={}&{query}", self.state)).await
     }
 
-    /// A browser follows the redirect and loads the final page.
+    /// Acts as a browser: follows the redirect and loads the final page.
     async fn browse(self, query: &str) -> Result<String, AuthError> {
         let first = self.callback(query).await;
         assert!(first.starts_with("HTTP/1.1 303 ") && first.contains("location: /done\r\n"), "{first}");
@@ -284,7 +284,7 @@ async fn slow_clients_do_not_block_the_browser() {
         }
         slow.push(stream);
     }
-    // One connection is in the state of a browser that has sent no request yet.
+    // One connection looks like a browser that hasn't sent its request yet.
     let half_open = TcpStream::connect(&login.host).await.unwrap();
     let host = login.host.clone();
     assert_eq!(login.browse("code=abc").await.unwrap(), "abc");

@@ -27,11 +27,11 @@ impl Session {
         Self::builder().open(store)
     }
 
-    /// Starts a session with the tokens of a new login, which replace the login in the store. Waits for a refresh in flight first. Until it has
-    /// succeeded, `tokens` is the only copy of them.
+    /// Starts a session with the tokens of a new login, which replaces the login in the store. Waits for a refresh in flight first. Until this
+    /// succeeds, `tokens` is their only copy.
     ///
     /// # Errors
-    /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked, read or written. It is unchanged.
+    /// [`AuthError::Busy`] or [`AuthError::Store`] if the store couldn't be locked, read or written. It is unchanged.
     pub async fn start(store: impl TokenStore, tokens: &TokenRecord) -> Result<Self> {
         Self::builder().start(store, tokens).await
     }
@@ -42,18 +42,18 @@ impl Session {
     }
 }
 
-/// Builds a [`Session`], from the tokens of a login or from a store that has them.
+/// Builds a [`Session`], from the tokens of a new login or from a store.
 ///
-/// A login at any OAuth server takes three steps: find the server, let the user decide, start the session.
+/// Logging in at an OAuth server takes three steps: find the server, get the user's authorization, start the session.
 ///
 /// | step | with a browser on this machine | without one |
 /// |---|---|---|
 /// | find the server | [`AuthorizationServer::discover`] by its issuer, or [`Discovery::api`] by the API that names it | the same |
-/// | let the user decide | [`AuthorizationServer::authorize`], a [`RedirectListener`] or a route of the application, [`AuthorizationServer::exchange`] | [`AuthorizationServer::authorize_device`], [`AuthorizationServer::exchange_device`] |
+/// | get the user's authorization | [`AuthorizationServer::authorize`], a [`RedirectListener`] or a route of the application, [`AuthorizationServer::exchange`] | [`AuthorizationServer::authorize_device`], [`AuthorizationServer::exchange_device`] |
 /// | start the session | [`Session::start`] or [`SessionBuilder::start`] | the same |
 ///
-/// Afterwards, [`SessionBuilder::open`] continues it from its store, in any process. The session works with servers that replace refresh
-/// tokens, keep them or issue none. Lifetimes count from the request; the server's `Date` is used if the tokens were obtained by another clock.
+/// Afterwards, [`SessionBuilder::open`] continues the session from its store, in any process. Sessions work with servers that replace refresh tokens,
+/// keep them or issue none. Lifetimes count from the request; if the tokens were obtained by another clock, the server's `Date` is used.
 ///
 /// ```no_run
 /// # async fn example() -> idempost::Result<()> {
@@ -102,7 +102,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets how long the service accepts a replaced refresh token as a retry instead of a theft. Default: zero, as specified.
+    /// Sets how long the service accepts a replaced refresh token as a retry rather than a theft. Default: zero, as specified.
     ///
     /// Within that time, a refresh without a response is retried immediately.
     pub fn grace_period(mut self, time: Duration) -> Self {
@@ -110,7 +110,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the maximum time that a refresh waits for another one, or for a lost one to settle. Default: 75 s.
+    /// Sets the maximum time that a refresh waits for another refresh, or for a lost one to settle. Default: 75 s.
     ///
     /// A call's [timeout](crate::ClientBuilder::timeout) ends its own wait earlier; the refresh then continues in the background.
     pub fn max_wait(mut self, time: Duration) -> Self {
@@ -118,8 +118,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the transport of refreshes. Default: that of the first client that is built with the session; without a client, reqwest with
-    /// default settings. Token requests require a [new connection](crate::transport::TransportRequest::new_connection).
+    /// Sets the transport for refreshes. Default: the transport of the first client built with the session; without a client, reqwest with default
+    /// settings. Token requests require a [new connection](crate::transport::TransportRequest::new_connection).
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.endpoint = Some(Arc::new(HttpTokenEndpoint::over(transport)));
         self
@@ -166,11 +166,11 @@ impl SessionBuilder {
         Session { shared: Arc::new(shared) }
     }
 
-    /// Starts a session with the tokens of a new login, which replace the login in the store, even an unreadable one. Waits for a refresh in
-    /// flight first.
+    /// Starts a session with the tokens of a new login, which replaces the login in the store, even an unreadable one. Waits for a refresh in flight
+    /// first.
     ///
     /// # Errors
-    /// [`AuthError::Busy`] or [`AuthError::Store`]: the store could not be locked or written. It is unchanged.
+    /// [`AuthError::Busy`] or [`AuthError::Store`] if the store couldn't be locked or written. It is unchanged.
     pub async fn start(self, store: impl TokenStore, tokens: &TokenRecord) -> Result<Session> {
         let session = self.open(store);
         let shared = &session.shared;
@@ -181,7 +181,7 @@ impl SessionBuilder {
             Err(error) => return Err(AuthError::Store(error).into()),
         };
         let mut tokens = tokens.clone();
-        // Later than the previous login's, so that a process that still uses that login notices.
+        // Higher than the previous login's, so that a process still using that login notices.
         let generation = before.map_or(0, |before| before.generation).saturating_add(1);
         tokens.generation = tokens.generation.max(generation);
         locked.write(&tokens).await.map_err(AuthError::Store)?;

@@ -1,4 +1,4 @@
-//! Executes the commands of the protocol with a store, a token endpoint and two clocks.
+//! Executes the protocol's commands with a store, a token endpoint and two clocks.
 
 use std::{
     future::{Future, poll_fn},
@@ -27,15 +27,15 @@ use crate::{
     types::AccessToken,
 };
 
-/// The shortest delay that is reported.
+/// The shortest wait that is reported as an event.
 const NOTED_PAUSE: Duration = Duration::from_secs(2);
 
-/// One refresh. It runs in its own task, so it continues when its caller stops waiting.
+/// One refresh. It runs in its own task, so it continues even if its caller stops waiting.
 pub(super) struct Run {
     shared: Arc<Shared>,
     /// The epoch in which it began.
     epoch: u64,
-    /// The generation whose access token the service rejected, if one was.
+    /// The generation whose access token the service rejected, if any.
     rejected: Option<u64>,
     /// The scope that its requests specify.
     scope: Option<String>,
@@ -44,9 +44,9 @@ pub(super) struct Run {
     /// The tokens from the token endpoint, and when they were requested.
     received: Option<(Received, Now)>,
     trouble: Option<AuthError>,
-    /// The delay that the token endpoint requested, unless this process waits it out: other processes respect it too.
+    /// The delay that the token endpoint requested, unless this process waits it out; other processes respect it too.
     throttled: Option<Throttled>,
-    /// Delivered at the end of the refresh: between the response and the save, the store is the only application code that runs.
+    /// Events to deliver at the end of the refresh: between the response and the save, the store is the only application code that runs.
     events: Vec<SessionEvent>,
 }
 
@@ -140,7 +140,7 @@ impl Run {
         token.left(self.shared.clocks.now())
     }
 
-    /// Returns the stored record, or the newer one in memory if an earlier save failed.
+    /// Returns the state of the stored record, or of the newer record in memory if an earlier save failed.
     fn found(&mut self, record: TokenRecord) -> Held {
         let stored = self.shared.fingerprint(&record);
         let unsaved = self.shared.unsaved().filter(|unsaved| unsaved.spent == stored);
@@ -219,7 +219,7 @@ impl Run {
                 self.trouble = Some(AuthError::NotSaved(error));
                 Event::Failed
             }
-            // The service's response is authoritative, whether it could be saved or not.
+            // The service's response is authoritative, whether or not it could be saved.
             (Change::Ended(_) | Change::AccessToken, Err(error)) => {
                 self.token = Some(next);
                 self.failed(error)
@@ -242,7 +242,7 @@ impl Run {
     async fn exchange(&mut self) -> Event {
         let Some(token) = &self.token else { return Event::Failed };
         let record = Arc::clone(&token.record);
-        // The lifetime is measured from before the request, so that it is never overestimated.
+        // The lifetime counts from before the request, so that it is never overestimated.
         let asked = self.shared.clocks.now();
         if record.refresh_token.is_none() {
             let ended = Ended { reason: EndReason::NotRefreshable, at: asked.wall };
@@ -265,7 +265,7 @@ impl Run {
         let outcome = match outcome {
             RefreshOutcome::Tokens(mut tokens) => {
                 self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
-                // RFC 6749, section 5.1: without a scope in the response, it is the requested one.
+                // RFC 6749, section 5.1: a response without a scope confirms the requested one.
                 tokens.scope = tokens.scope.or_else(|| self.scope.clone());
                 let unexpected =
                     |scope: &String| *scope != record.scope && self.scope.as_ref() != Some(scope);
@@ -356,8 +356,9 @@ impl Run {
     }
 }
 
-/// Whether the server replaces refresh tokens (`docs/specification.md`, Authentication 4): it has replaced one of this login. If so, a response without a
-/// new token may have spent the old one; from any other server, it means that the old one remains valid (RFC 6749, section 6).
+/// Returns whether the server is known to replace refresh tokens (`docs/specification.md`, Authentication 4), because it has replaced one of this
+/// login. If so, a response without a new token may have used up the old one; otherwise, it means that the old one remains valid (RFC 6749, section
+/// 6).
 fn is_replaced(record: &TokenRecord) -> bool {
     record.generation > 1
 }

@@ -73,7 +73,7 @@ pub struct RefreshRequest {
 }
 
 impl RefreshRequest {
-    /// Creates a request for an access token with these scopes, which must be among those of the grant (RFC 6749, section 6).
+    /// Creates a request for an access token with these scopes, which the grant must include (RFC 6749, section 6).
     ///
     /// They apply to this access token only; the next refresh requests the scopes of the grant again.
     ///
@@ -100,8 +100,8 @@ pub enum Revocation {
     Revoked,
     /// There was no grant: the store held no login, or the grant had already ended.
     NoGrant,
-    /// The service has no revocation endpoint, couldn't be reached, or rejected the request; or the record is unreadable. The grant stays valid until it
-    /// expires. The record is marked as ended, so that nothing uses its tokens and another logout can revoke it;
+    /// The service has no revocation endpoint, couldn't be reached, or rejected the request; or the record is unreadable. The grant stays valid until
+    /// it expires. The record is marked as ended, so that its tokens aren't used but another logout can revoke it;
     /// [`Session::discard`](super::Session::discard) removes it.
     NotRevoked(AuthError),
 }

@@ -1,4 +1,4 @@
-//! Refreshes in flight: one at a time, in its own task, with an outcome that all callers share.
+//! Refreshes in flight: one at a time, in a separate task, with an outcome shared by all callers.
 
 use std::{pin::pin, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{auth::record::TokenRecord, clock, error::AuthError};
 
-/// What a call does next.
+/// The next step of a call.
 pub(super) enum Ready {
     Now(Token),
     /// Wait for the refresh; the flag says whether the current token is still valid.
@@ -23,7 +23,7 @@ pub(super) enum Ready {
 }
 
 impl Shared {
-    /// Returns the token if it is valid for long enough; otherwise the refresh to wait for, which is started if none is in flight.
+    /// Returns the token if it stays valid for long enough; otherwise returns the refresh to wait for, starting one if none is in flight.
     pub(super) fn ready(self: &Arc<Self>, epoch: u64, token: &Token) -> Ready {
         let now = self.clocks.now();
         let mut state = self.state();
@@ -46,7 +46,7 @@ impl Shared {
         let flight = self.state().flight.clone();
         let Some(mut flight) = flight else { return };
         let mut resting = self.resting.subscribe();
-        // An error also means that it has ended.
+        // An error also means that the flight has ended.
         select(pin!(flight.wait_for(Option::is_some)), pin!(resting.wait_for(|resting| *resting))).await;
     }
 
@@ -70,7 +70,7 @@ impl Shared {
         done.send_replace(Some(outcome));
     }
 
-    /// Lets the delegate refresh, and reads the record that it wrote.
+    /// Asks the delegate to refresh, and reads the record that it wrote.
     async fn delegated(
         &self,
         delegate: &Delegate,
@@ -84,7 +84,7 @@ impl Shared {
             scope: self.state().scope.take(),
         };
         let reported = delegate(request).await;
-        // The new tokens are lost with the delegate, and the stored refresh token is spent: no later call can succeed either.
+        // The new tokens are lost with the delegate, and the stored refresh token has been used up: no later call can succeed either.
         if let Err(error @ AuthError::NotSaved(_)) = reported {
             return Err(error);
         }
@@ -99,7 +99,7 @@ impl Shared {
         let token = self.known(record);
         if self.left(&token).is_zero() {
             reported?;
-            // The delegate has just refreshed, with a clock that is ahead of this one.
+            // The delegate has just refreshed, but its clock is ahead of this one.
             if !token.same(before) && token.header.is_some() {
                 let now = self.clocks.now();
                 return Ok(Token::new(TokenRecord::clone(&token.record), now, Some(now)));

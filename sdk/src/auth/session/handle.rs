@@ -16,9 +16,9 @@ use crate::{
     types::AccessToken,
 };
 
-/// The maximum time that a call waits for a refresh that it doesn't depend on.
+/// The maximum time that a call waits for a refresh that it doesn't need.
 const SOFT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum number of refreshes that a request for a scope waits for.
+/// The maximum number of refreshes to wait for when a scope is requested.
 const MAX_ROUNDS: u32 = 5;
 
 /// A login in use. Clones share it; a process should have one session per store.
@@ -31,12 +31,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// Refreshes over the transport of a client, if neither the application nor an earlier client gave one.
+    /// Uses a client's transport for refreshes, unless the application or an earlier client has already provided one.
     pub(in crate::auth) fn inherit_transport(&self, transport: &Arc<dyn Transport>) {
         self.shared.endpoint.get_or_init(|| Arc::new(HttpTokenEndpoint::over(Arc::clone(transport))));
     }
 
-    /// Returns a valid access token, refreshed if needed, for a program that sends it itself.
+    /// Returns a valid access token, refreshed if needed, for programs that send it themselves.
     ///
     /// Dropping the future doesn't stop a refresh, so a timeout around it is safe.
     ///
@@ -71,7 +71,7 @@ impl Session {
         outcome.map_err(Error::Auth)
     }
 
-    /// Refreshes until a token request has asked for the scope: one in flight may have been sent before, and other processes may be faster.
+    /// Refreshes until a token request has requested the scope: a refresh in flight may have been sent before, and other processes may be faster.
     async fn refresh_scope(&self, scope: String) -> Result<(), Arc<AuthError>> {
         self.shared.load().await?;
         self.shared.state().scope = Some(scope);
@@ -80,7 +80,7 @@ impl Session {
                 let mut state = self.shared.state();
                 let current = state.current.as_ref().map(|token| token.record.generation);
                 let before = state.rejected;
-                // Only a token that counts as rejected is refreshed before it expires.
+                // An unexpired token is refreshed only if it counts as rejected.
                 state.rejected = current;
                 before
             };
@@ -99,17 +99,17 @@ impl Session {
         Err(Arc::new(AuthError::RefreshTimeout))
     }
 
-    /// Waits until no refresh of this process is in flight, for at most 30 s per request. Await it before the program or its runtime ends: a
-    /// call doesn't always wait for the refresh that it started, and tokens that arrive later are lost, and the login with them. The
-    /// session can still be used afterwards. `blocking()` awaits it automatically.
+    /// Waits until no refresh of this process is in flight, for at most 30 s per request. Await it before the program or its runtime ends: a call
+    /// doesn't always wait for the refresh that it started, and if the tokens arrive after that, they are lost, and the login with them. The session
+    /// can still be used afterwards. `blocking()` awaits it automatically.
     pub async fn close(&self) {
         self.shared.landed().await;
     }
 
-    /// Logs out: waits for a refresh in flight, revokes the grant, and removes the record. If the grant can't be revoked, the record stays, marked as
-    /// ended: see [`Revocation::NotRevoked`]. Refreshes and calls that began before can't restore the login.
+    /// Logs out: waits for a refresh in flight, revokes the grant, and removes the record. If the grant can't be revoked, the record remains, marked
+    /// as ended: see [`Revocation::NotRevoked`]. Refreshes and calls that started earlier can't restore the login.
     ///
-    /// Dropping the future doesn't stop it.
+    /// Dropping the future doesn't stop the logout.
     ///
     /// # Errors
     /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
@@ -133,7 +133,8 @@ impl Session {
         })?)
     }
 
-    /// Returns a token for a request to `origin`. Waits for a refresh until `deadline` at the latest, and then returns the current token if it is still valid.
+    /// Returns a token for a request to `origin`. Waits for a refresh until `deadline` at the latest, then falls back to the current token if it is
+    /// still valid.
     pub(crate) async fn token_for(
         &self,
         origin: &str,
@@ -142,7 +143,7 @@ impl Session {
         let token = self.token(Some(origin));
         match deadline {
             None => token.await,
-            // The refresh continues: the next caller finds its outcome.
+            // The refresh continues, and the next caller gets its outcome.
             Some(deadline) => match timeout_at(deadline, token).await {
                 Ok(token) => token,
                 Err(_) => self.valid_token(origin).ok_or_else(|| Arc::new(AuthError::RefreshTimeout)),
@@ -150,7 +151,7 @@ impl Session {
         }
     }
 
-    /// Records that the service rejected a token, so that the next call gets another one. Fails if the token had just been issued.
+    /// Records that the service rejected a token, so that the next call requests a new one. Fails if the token had just been issued.
     pub(crate) fn reject(&self, token: &Token) -> Result<(), AuthError> {
         self.shared.state().reject(token)
     }
@@ -186,7 +187,7 @@ impl Session {
             let landed = if is_valid {
                 match timeout(SOFT_TIMEOUT, landed).await {
                     Ok(landed) => landed,
-                    // Meanwhile, the token may have expired, or the login ended.
+                    // In the meantime, the token may have expired, or the login may have ended.
                     Err(_) => continue,
                 }
             } else {
@@ -207,7 +208,7 @@ impl Session {
         }
     }
 
-    /// Returns the current token if it is still valid, for a call that has no time to wait for another one.
+    /// Returns the current token if it is still valid, for a call without time to wait for another one.
     fn valid_token(&self, origin: &str) -> Option<Token> {
         let token = self.shared.state().current.clone()?;
         let valid = bound(&token, Some(origin)).is_ok() && !self.shared.left(&token).is_zero();
@@ -245,7 +246,7 @@ impl Shared {
         if !matches!(revocation, Revocation::NotRevoked(_)) {
             locked.remove().await.map_err(AuthError::Store)?;
         }
-        // In one step, while the lock is held: a read, a refresh or a call that began before is in an earlier epoch.
+        // A single step while the lock is held: any read, refresh or call that started earlier belongs to an earlier epoch.
         self.state().log_out();
         drop(locked);
         Ok(revocation)
@@ -263,7 +264,7 @@ fn bound(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
     }
 }
 
-/// `Debug` shows no token.
+/// `Debug` shows no tokens.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("policy", &self.shared.policy).finish_non_exhaustive()

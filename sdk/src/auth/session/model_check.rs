@@ -1,8 +1,8 @@
 //! An exhaustive search over all interleavings of a few processes, a strict service, and a network that loses and delays requests, while processes
 //! are killed. It runs the same state machine that is shipped.
 //!
-//! Time advances in steps of the settle time, and only when no request is in flight or about to be sent: that is the meaning of the settle time.
-//! A process can be killed before each of its steps, and a store writes whole records or none; partial writes are covered by the store's own tests.
+//! Time advances in steps of the settle time, and only while no request is in flight or about to be sent, as the definition of the settle time
+//! implies. A process can be killed before each of its steps. A store writes whole records or nothing; the store's own tests cover partial writes.
 
 use std::{
     hash::BuildHasher as _,
@@ -20,10 +20,10 @@ const HARD: Duration = Duration::from_secs(10);
 const ENOUGH: Duration = Duration::from_mins(2);
 /// The lifetime of an access token, in steps.
 const LIFE: u8 = 15;
-/// The last step of the search: every delay of the protocol is shorter.
+/// The last step of the search, after which every delay in the protocol is over.
 const LAST_STEP: u8 = 4;
 
-/// The protocol, or a plausible simplification of it.
+/// The protocol, or a plausible simplification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
     Ours,
@@ -31,9 +31,9 @@ enum Variant {
     NoLock,
     /// A lock that counts as abandoned when it is old, while its holder is merely slow.
     LockBrokenByAge,
-    /// A lock and a second read under it, but no record of attempts.
+    /// A lock and a second read under the lock, but no record of attempts.
     NoMark,
-    /// A mark, but no settle time.
+    /// A mark without a settle time.
     RetryAtOnce,
     /// A mark and a settle time, but without waiting for the old access token to expire.
     RetryWhileAccessLives,
@@ -43,10 +43,10 @@ enum Variant {
 struct Setting {
     variant: Variant,
     processes: usize,
-    /// The calls of each process, in sequence.
+    /// The number of consecutive calls by each process.
     calls: u8,
     faults: u8,
-    /// The steps until the stored access token expires.
+    /// The number of steps until the stored access token expires.
     left: u8,
     /// Whether another process logs out at some point.
     logout: bool,
@@ -63,7 +63,7 @@ enum Harm {
     FailedWithoutAFault,
     /// Without a fault, one expiry caused no refresh, or more than one.
     NotOneRefresh,
-    /// No process can make progress.
+    /// No process can continue.
     Stuck,
     /// A record was written after a logout had removed it.
     RestoredAfterLogout,
@@ -76,7 +76,7 @@ enum Logout {
     Waiting,
     /// The lock is held; the grant is not revoked yet.
     Locked,
-    /// The revocation was executed, or has failed.
+    /// The revocation was executed or has failed.
     Revoked,
     Removed,
     Done,
@@ -86,7 +86,7 @@ enum Logout {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Stored {
     token: u8,
-    /// The step at which its access token expires.
+    /// The step at which the access token expires.
     until: u8,
     pending: Option<RefreshPending>,
     ended: bool,
@@ -95,7 +95,7 @@ struct Stored {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Process {
     Idle,
-    /// About to execute this command, which it received at this step.
+    /// About to execute this command, issued at this step.
     About {
         machine: Refresh,
         held: Stored,
@@ -103,7 +103,7 @@ enum Process {
         command: Command,
         since: u8,
     },
-    /// Its request is in flight.
+    /// The request is in flight.
     Sent {
         machine: Refresh,
         held: Stored,
@@ -159,7 +159,7 @@ impl World {
         STEP * stored.until.saturating_sub(self.step).into()
     }
 
-    /// Visits all worlds that can follow, or the harm done by a step.
+    /// Passes every possible next world, or the harm done by a step, to `search`.
     fn next(&self, setting: Setting, search: &mut impl FnMut(Result<Self, Harm>)) {
         for who in 0..self.processes.len() {
             self.process(who, setting, search);
@@ -180,7 +180,7 @@ impl World {
         }
     }
 
-    /// The next step of the logout.
+    /// Performs the next step of the logout.
     fn log_out(&self, search: &mut impl FnMut(Result<Self, Harm>)) {
         let who = self.processes.len();
         let mut next = self.clone();
@@ -207,7 +207,7 @@ impl World {
         }
     }
 
-    /// Whether time can advance: nothing is in flight, and every process waits or has ended.
+    /// Returns whether time can advance: nothing is in flight, and every process is waiting or has ended.
     fn waits(&self) -> bool {
         if matches!(self.logout, Logout::Locked | Logout::Revoked | Logout::Removed) {
             return false;
@@ -215,7 +215,7 @@ impl World {
         let (mut sent, mut pausing, mut quiet) = (false, false, true);
         for (process, calls) in &self.processes {
             match process {
-                // Between its last read of the clock and its request, a process does nothing else.
+                // Nothing happens between a process's last reading of the clock and its request.
                 Process::Sent { .. } | Process::About { command: Command::Exchange, .. } => sent = true,
                 Process::About { command: Command::Pause(pause), .. } if *pause >= STEP / 2 => pausing = true,
                 Process::Idle if *calls > 0 => {}
@@ -262,7 +262,7 @@ impl World {
             }
             Process::Idle => {
                 next.processes[who].1 -= 1;
-                // Without a record the call fails.
+                // Without a record, the call fails.
                 if let Some(stored) = &self.stored
                     && self.left(stored) <= ENOUGH
                 {
@@ -383,7 +383,7 @@ impl World {
         true
     }
 
-    /// Everything that can fail for one process at this point.
+    /// Adds everything that can fail for one process at this point.
     fn fault(&self, who: usize, search: &mut impl FnMut(Result<Self, Harm>)) {
         let one = || Self { faults: self.faults - 1, ..self.clone() };
         let process = &self.processes[who].0;
@@ -393,7 +393,7 @@ impl World {
             let mut next = one();
             next.step_process(who, machine.clone(), held.clone(), None, lost.clone());
             search(Ok(next));
-            // The client gives up on it while it is still in flight.
+            // The client gives up while the request is still in flight.
             let mut next = one();
             next.strays.push(held.token);
             next.step_process(who, machine.clone(), held.clone(), None, lost.clone());
@@ -415,7 +415,7 @@ impl World {
         }
     }
 
-    /// The harm in a world without successors.
+    /// Returns the harm in a world without successors.
     fn at_the_end(&self, setting: Setting) -> Option<Harm> {
         if !self.processes.iter().all(|(process, _)| matches!(process, Process::Killed | Process::Done)) {
             // Nothing was searched beyond the last step.
@@ -425,7 +425,7 @@ impl World {
         (untouched && !setting.logout && self.good != 2).then_some(Harm::NotOneRefresh)
     }
 
-    /// The same world with its processes sorted: their identity makes no difference.
+    /// Returns the same world with its processes sorted, since their identity doesn't matter.
     fn sorted(mut self, hasher: &RandomState) -> Self {
         let mut order: Vec<_> = (0..self.processes.len()).collect();
         order.sort_by_cached_key(|&who| hasher.hash_one((&self.processes[who], self.holder == Some(who))));
@@ -442,7 +442,7 @@ fn is_failure(command: &Command) -> bool {
     matches!(command, Command::Finish(verdict) if *verdict != Verdict::Use)
 }
 
-/// Searches everything that can happen; returns the number of worlds and the harm in them.
+/// Searches all possible worlds. Returns their number and the harm found.
 fn search(setting: Setting) -> (usize, HashSet<Harm>) {
     let hashers = (RandomState::default(), RandomState::default());
     let (mut seen, mut harms) = (HashSet::new(), HashSet::new());
@@ -478,7 +478,7 @@ fn harms(variant: Variant, faults: u8) -> HashSet<Harm> {
     [0, 1, 2].into_iter().flat_map(|left| search(setting(variant, 2, 1, faults, left)).1).collect()
 }
 
-/// How many of several settings to search: the first ones, or all with `IDEMPOST_EXHAUSTIVE`.
+/// Returns how many settings to search: the first ones, or all with `IDEMPOST_EXHAUSTIVE`.
 fn settings(first: usize) -> usize {
     if std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some() { usize::MAX } else { first }
 }
@@ -523,7 +523,7 @@ fn no_refresh_restores_a_login_after_its_logout() {
             assert_eq!(harms, HashSet::new(), "{setting:?}");
         }
     }
-    // The search finds it where the lock is left out.
+    // The search detects this if the lock is left out.
     let unlocked = Setting { logout: true, ..setting(Variant::NoLock, 1, 1, 0, 0) };
     assert!(search(unlocked).1.contains(&Harm::RestoredAfterLogout));
 }

@@ -1,7 +1,7 @@
 //! The refresh protocol as a state machine without I/O: it takes an event and the current time, and returns the next command.
 //!
-//! It sees no token: the driver holds the record, and passes on only its relevant state ([`Held`]). So the same state machine runs
-//! in a program and under an exhaustive search over all interleavings (`model_check`).
+//! It never sees a token: the driver holds the record and passes on only the relevant state ([`Held`]). The same state machine can therefore run both
+//! in a program and in an exhaustive search over all interleavings (`model_check`).
 
 #[cfg(test)]
 mod tests;
@@ -15,11 +15,11 @@ use crate::{
 
 /// The maximum settle time between two attempts with the same refresh token.
 const MAX_SETTLE: Duration = Duration::from_secs(10 * 60);
-/// The maximum age of the mark at the request. A stale one is written again, so that the settle time never counts from too early.
+/// The maximum age of the mark when the request is sent. A stale mark is written again, so that the settle time never starts too early.
 const STALE_MARK: Duration = Duration::from_secs(10);
-/// The number of requests of one refresh, if they were not sent or were throttled.
+/// The maximum number of requests in one refresh, if earlier ones weren't sent or were throttled.
 const MAX_SENDS: u8 = 3;
-/// The number of attempts to save the new tokens.
+/// The maximum number of attempts to save the new tokens.
 const MAX_SAVES: u8 = 3;
 
 /// The settings of a refresh.
@@ -27,7 +27,7 @@ const MAX_SAVES: u8 = 3;
 pub(crate) struct Policy {
     /// The time after which a request without a response can no longer arrive.
     pub(crate) settle: Duration,
-    /// How long the service accepts a replaced refresh token as a retry. By the specification, zero.
+    /// How long the service accepts a replaced refresh token as a retry; zero according to the specification.
     pub(crate) grace: Duration,
     /// The maximum time that a refresh waits for others while there is no valid access token.
     pub(crate) max_wait: Duration,
@@ -39,7 +39,7 @@ impl Default for Policy {
     }
 }
 
-/// The two clocks. The wall clock is stored and shared; the monotonic one is never set, but has no meaning in another process.
+/// Readings of both clocks. The wall clock's is stored and shared; the monotonic clock's never goes back, but is meaningless in another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Now {
     pub(crate) wall: SystemTime,
@@ -57,7 +57,7 @@ pub(crate) struct Held {
     pub(crate) enough: Duration,
     pub(crate) pending: Option<RefreshPending>,
     pub(crate) ended: bool,
-    /// Whether it is newer than the stored record, because an earlier save failed.
+    /// Whether the record is newer than the stored one, because an earlier save failed.
     pub(crate) unsaved: bool,
 }
 
@@ -74,11 +74,11 @@ pub(crate) enum Outcome {
     NotSent {
         again: bool,
     },
-    /// Rejected before any processing.
+    /// Rejected before any processing; the token wasn't used.
     Throttled {
         retry_after: Option<Duration>,
     },
-    /// A rejection that doesn't concern the token.
+    /// A rejection for a reason other than the token.
     Rejected,
     InvalidGrant,
     /// The outcome is unknown.
@@ -88,7 +88,7 @@ pub(crate) enum Outcome {
 /// An event for the state machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Event {
-    /// A refresh is requested; the current access token is valid for this long. Below the hard limit it is worth waiting for others.
+    /// A refresh is requested; the current access token is valid for this long. Below the hard limit, waiting for others is worthwhile.
     Wanted {
         left: Duration,
         hard: Duration,
@@ -98,7 +98,7 @@ pub(crate) enum Event {
     Busy,
     Found(Option<Held>),
     Written,
-    /// The store failed at the last command.
+    /// The store failed to execute the last command.
     Failed,
     RefreshOutcome(Outcome),
     Resumed,
@@ -123,13 +123,13 @@ pub(crate) enum Command {
 /// A change to write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Change {
-    /// The same record with this mark, or without one.
+    /// The same record with this mark, or with none.
     Pending(Option<RefreshPending>),
-    /// The next generation, with the new tokens.
+    /// The next generation with the new tokens.
     Tokens,
-    /// A new access token of the same refresh token, without a mark.
+    /// A new access token for the same refresh token, without a mark.
     AccessToken,
-    /// The record in memory: an earlier save failed.
+    /// The record in memory, because an earlier save failed.
     Again,
     /// The tombstone.
     Ended(Ended),
@@ -140,15 +140,15 @@ pub(crate) enum Change {
 pub(crate) enum Verdict {
     /// Use the current access token.
     Use,
-    /// Use the current access token, which the store does not have.
+    /// Use the current access token, which isn't saved in the store.
     UseUnsaved,
     LoggedOut,
     Ended,
     /// Another process holds the lock.
     Busy,
-    /// A response is missing, and it is too early to retry.
+    /// A response is missing, and it is too early for a retry.
     Wait(Duration),
-    /// The store or the service has reported the error.
+    /// The store or the service has already reported the error.
     Failed,
 }
 
@@ -157,7 +157,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Refresh {
     policy: Policy,
     phase: Phase,
-    /// Whether it doesn't wait for other holders of the lock.
+    /// Whether the refresh gives up rather than wait for other holders of the lock.
     soft: bool,
     /// The deadline for waiting for others.
     deadline: Duration,
@@ -165,14 +165,14 @@ pub(crate) struct Refresh {
     usable_until: Duration,
     /// The refresh token to send.
     token: u64,
-    /// The mark of an earlier attempt with it.
+    /// The mark of an earlier attempt with this token.
     before: Option<RefreshPending>,
     /// The mark of this refresh, and when it was written.
     mark: Option<(RefreshPending, Duration)>,
     sends: u8,
-    /// The mark whose settle time was awaited here, whatever the wall clock says.
+    /// A mark whose settle time this process has waited for, regardless of the wall clock.
     settled: Option<RefreshPending>,
-    /// Whether a writer that takes no lock has replaced the record.
+    /// Whether a writer without the lock has replaced the record.
     foreign_writer: bool,
 }
 
@@ -184,7 +184,7 @@ enum Phase {
     SavingAgain(Held),
     Marking,
     Sending,
-    /// Under the lock, before the next send.
+    /// Waiting before the next send, while holding the lock.
     Pausing,
     Saving {
         tries: u8,
@@ -194,11 +194,11 @@ enum Phase {
     },
     SavingAccessToken,
     Restoring(Verdict),
-    /// After `invalid_grant`.
+    /// Reading again after `invalid_grant`.
     Rereading,
     Ending,
     Unlocking(After),
-    /// Without the lock.
+    /// Waiting without the lock.
     Waiting(RefreshPending),
 }
 
@@ -240,19 +240,19 @@ impl Refresh {
                 self.lock(now)
             }
             (Phase::Locking, Event::Locked) => self.go(Phase::Reading, Command::Read),
-            // Nothing is ever sent without the lock.
+            // Nothing is ever sent without holding the lock.
             (Phase::Locking, Event::Busy) => Command::Finish(self.or_use(Verdict::Busy, now)),
             (Phase::Locking, Event::Failed) => Command::Finish(self.or_use(Verdict::Failed, now)),
             (Phase::Reading, Event::Found(Some(held))) => self.decide(held, now),
             (Phase::Reading | Phase::Rereading, Event::Found(None)) => self.unlock(Verdict::LoggedOut),
             (Phase::SavingAgain(held), Event::Written) => self.decide(Held { unsaved: false, ..held }, now),
-            // If these tokens can't be saved now, the tokens of another exchange couldn't be saved either.
+            // If these tokens can't be saved now, tokens from another exchange couldn't be saved either.
             (Phase::SavingAgain(held), Event::Failed) => {
                 let verdict = if held.left.is_zero() { Verdict::Failed } else { Verdict::UseUnsaved };
                 self.unlock(verdict)
             }
             (Phase::Marking, Event::Written) => match &self.mark {
-                // The machine may have slept in between.
+                // The machine may have slept since.
                 Some((_, made)) if now.monotonic.saturating_sub(*made) > STALE_MARK => {
                     // A store that is always this slow can't be used for refreshes.
                     if now.monotonic > self.deadline { self.restore(now) } else { self.mark(now) }
@@ -270,7 +270,7 @@ impl Refresh {
                 .go(Phase::PausingSave { tries }, Command::Pause(Duration::from_millis(100) * tries.into())),
             (Phase::Saving { .. }, Event::Failed) => self.unlock(Verdict::UseUnsaved),
             (Phase::PausingSave { tries }, Event::Resumed) => self.save(tries + 1),
-            // A mark that remains only causes a delay.
+            // A leftover mark only causes a delay.
             (Phase::Restoring(verdict), Event::Written | Event::Failed) => self.unlock(verdict),
             (Phase::Rereading, Event::Found(Some(held))) if held.ended => self.unlock(Verdict::Ended),
             (Phase::Rereading, Event::Found(Some(held)))
@@ -296,18 +296,18 @@ impl Refresh {
                 let verdict = self.or_use(Verdict::Failed, now);
                 self.unlock(verdict)
             }
-            // No other event can follow; if one does, nothing is sent.
+            // No other event is possible here; if one occurs, nothing is sent.
             _ => self.unlock(Verdict::Failed),
         }
     }
 
-    /// Soft, while the access token is valid: one attempt. Hard, when it isn't: until the deadline.
+    /// Takes the lock. If the access token is still valid, makes one attempt (soft); otherwise, keeps trying until the deadline (hard).
     fn lock(&mut self, now: Now) -> Command {
         let timeout = if self.soft { Duration::ZERO } else { self.deadline.saturating_sub(now.monotonic) };
         self.go(Phase::Locking, Command::Lock { timeout })
     }
 
-    /// Decides under the lock, with the current record.
+    /// Decides the next step under the lock, from the current record.
     fn decide(&mut self, held: Held, now: Now) -> Command {
         if held.ended {
             return self.unlock(Verdict::Ended);
@@ -320,7 +320,7 @@ impl Refresh {
             return self.unlock(Verdict::Use);
         }
         if let Some(mark) = &held.pending {
-            // The previous attempt may have been executed and lost: a retry would revoke the access token that is still valid.
+            // The previous attempt may have been executed and its response lost: a retry would revoke the access token, which is still valid.
             if !held.left.is_zero() {
                 return self.unlock(Verdict::Use);
             }
@@ -340,9 +340,9 @@ impl Refresh {
         self.mark(now)
     }
 
-    /// The time until an attempt after this mark is safe.
+    /// Returns the time until an attempt after this mark is safe.
     fn due(&self, mark: &RefreshPending, now: Now) -> Duration {
-        // A mark from the future: the wall clock was set back, so its age is unknown.
+        // If the mark is from the future, the wall clock was set back and its age is unknown.
         let elapsed = now.wall.duration_since(mark.since).unwrap_or_default();
         if elapsed < self.policy.grace || self.settled.as_ref() == Some(mark) {
             return Duration::ZERO;
@@ -370,7 +370,7 @@ impl Refresh {
     fn exchanged(&mut self, outcome: Outcome, now: Now) -> Command {
         let again = self.sends < MAX_SENDS && !self.usable(now);
         match outcome {
-            // Before anything else in the response is considered: the old token is spent.
+            // Save before considering anything else in the response: the old token has been used up.
             Outcome::Tokens => self.save(1),
             Outcome::NotSent { again: true } if again => {
                 let pause = Duration::from_millis(500) * self.sends.into();
@@ -385,7 +385,7 @@ impl Refresh {
                 }
             }
             Outcome::NotSent { .. } | Outcome::Rejected => self.restore(now),
-            // A writer that takes no lock may have been faster.
+            // A writer without the lock may have been faster.
             Outcome::InvalidGrant => self.go(Phase::Rereading, Command::Read),
             Outcome::Kept { left } => {
                 self.usable_until = now.monotonic.saturating_add(left);
@@ -408,7 +408,7 @@ impl Refresh {
         self.go(Phase::Saving { tries }, Command::Write(Change::Tokens))
     }
 
-    /// Nothing of this attempt was executed: removes its mark. The mark of an earlier attempt stays, since its outcome is unknown.
+    /// Removes this attempt's mark, since nothing was executed. An earlier attempt's mark stays, since its outcome is unknown.
     fn restore(&mut self, now: Now) -> Command {
         let verdict = self.or_use(Verdict::Failed, now);
         self.go(Phase::Restoring(verdict), Command::Write(Change::Pending(self.before.clone())))
@@ -418,7 +418,7 @@ impl Refresh {
         now.monotonic < self.usable_until
     }
 
-    /// Falls back to the access token if it is still valid.
+    /// Returns `Use` if the access token is still valid, otherwise the verdict.
     fn or_use(&self, verdict: Verdict, now: Now) -> Verdict {
         if self.usable(now) { Verdict::Use } else { verdict }
     }

@@ -1,4 +1,4 @@
-//! The state that the clones of a session share: settings, and the session's state in memory.
+//! The state shared by a session's clones: its settings, and its state in memory.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -21,15 +21,15 @@ use crate::{
     transport::BoxFuture,
 };
 
-/// Refreshes in place of this process.
+/// Refreshes on behalf of this process.
 pub(super) type Delegate =
     Arc<dyn Fn(RefreshRequest) -> BoxFuture<'static, Result<(), AuthError>> + Send + Sync>;
 pub(super) type Listener = Arc<dyn Fn(&SessionEvent) + Send + Sync>;
 
-/// The state that the clones of a session share.
+/// The state shared by a session's clones.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn TokenStore>,
-    /// Over the transport of the application, or else of the first client; empty as long as there is neither.
+    /// Uses the application's transport, or else the first client's; empty while there is neither.
     pub(super) endpoint: OnceLock<Arc<dyn TokenEndpoint>>,
     pub(super) delegate: Option<Delegate>,
     pub(super) listener: Option<Listener>,
@@ -37,7 +37,7 @@ pub(super) struct Shared {
     pub(super) clocks: Clocks,
     pub(super) hasher: RandomState,
     pub(super) loading: tokio::sync::Mutex<()>,
-    /// Whether the refresh in flight waits, with nothing that would be lost with the process.
+    /// Whether the refresh in flight is waiting and has nothing to lose if the process ends.
     pub(super) resting: watch::Sender<bool>,
     pub(super) state: Mutex<State>,
 }
@@ -51,7 +51,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a fingerprint that distinguishes the refresh tokens of records without storing them; without one, the access tokens.
+    /// Returns a fingerprint that distinguishes records by refresh token without storing the token; by access token if there is no refresh token.
     pub(super) fn fingerprint(&self, record: &TokenRecord) -> u64 {
         let access = || record.access_token.as_ref().map_or("", |token| token.expose());
         self.hasher.hash_one(record.refresh_token.as_ref().map_or_else(access, |token| token.expose()))
@@ -67,7 +67,7 @@ impl Shared {
         }));
     }
 
-    /// The first read of a process, with its epoch. Concurrent callers wait for it instead of reading too.
+    /// Reads the record for the first time in this process. Returns it with the epoch. Concurrent callers wait for one read.
     pub(super) async fn load(&self) -> Result<(u64, Token), AuthError> {
         let _guard = self.loading.lock().await;
         loop {
@@ -79,7 +79,7 @@ impl Shared {
                 state.epoch
             };
             let record = self.store.read().await.map_err(AuthError::Store)?.ok_or(AuthError::LoggedOut)?;
-            // Read again each time: a new login may have replaced it.
+            // Read again each time, since a new login may have replaced the record.
             if let Some(ended) = record.ended {
                 return Err(AuthError::Ended(ended));
             }
@@ -91,7 +91,7 @@ impl Shared {
         }
     }
 
-    /// Returns the record as a token; if it is the current one, with its known expiry.
+    /// Converts a record to a token. If it is the current token, its known expiry is kept.
     pub(super) fn known(&self, record: TokenRecord) -> Token {
         let seen = Token::new(record, self.clocks.now(), None);
         match &self.state().current {
@@ -110,7 +110,7 @@ impl Shared {
     }
 }
 
-/// The error for a lock that could not be acquired.
+/// Returns the error for a lock that couldn't be acquired.
 pub(super) fn lock_error(error: StoreError) -> AuthError {
     match error {
         busy @ StoreError::Busy { .. } => AuthError::Busy(busy),

@@ -1,4 +1,4 @@
-//! The state of a session in memory. Its transitions are atomic, so concurrency can only interleave them.
+//! A session's state in memory. Its transitions are atomic, so concurrency can only interleave them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::error::AuthError;
 
-/// The delay before another refresh after one that changed nothing, while the access token is still valid.
+/// The delay before the next refresh after one that changed nothing, while the access token is still valid.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// The outcome of a refresh, shared by all its callers.
 pub(super) type Outcome = Result<Token, Arc<AuthError>>;
 
-/// A record that could not be saved, and the fingerprint of the refresh token it replaces.
+/// A record that couldn't be saved, and the fingerprint of the refresh token that it replaces.
 #[derive(Clone, Debug)]
 pub(super) struct Unsaved {
     pub(super) token: Token,
@@ -29,18 +29,18 @@ pub(super) struct State {
     pub(super) unsaved: Option<Unsaved>,
     /// The generation whose access token the service rejected.
     pub(super) rejected: Option<u64>,
-    /// The scope that the next token request asks for.
+    /// The scope to request with the next token request.
     pub(super) scope: Option<String>,
     /// The generation that was rejected although it had just been issued.
     pub(super) rejected_when_fresh: Option<u64>,
     /// The refresh in flight.
     pub(super) flight: Option<watch::Receiver<Option<Outcome>>>,
     retry_at: Duration,
-    /// The number of logouts so far. Anything begun in one epoch changes nothing in a later one.
+    /// The number of logouts so far. Anything started in one epoch changes nothing in a later one.
     pub(super) epoch: u64,
 }
 
-/// What a call must do next.
+/// The next step of a call.
 pub(super) enum Decision {
     /// Use this token.
     Use(Token),
@@ -75,7 +75,7 @@ impl State {
         self.epoch == epoch
     }
 
-    /// Decides between the token and a refresh.
+    /// Decides whether to use the token or refresh it.
     pub(super) fn decide(&self, epoch: u64, token: &Token, clocks: &Clocks, now: Now) -> Decision {
         if self.epoch != epoch {
             return Decision::Stale;
@@ -97,7 +97,7 @@ impl State {
         }
     }
 
-    /// Ends the flight that refreshed `before`. Returns its callers' outcome: after a logout, there is no token.
+    /// Ends the flight that refreshed `before`. Returns the outcome for its callers: after a logout, there is no token.
     pub(super) fn land(&mut self, epoch: u64, before: &Token, outcome: Outcome, now: Now) -> Outcome {
         if self.epoch != epoch {
             return outcome.and(Err(Arc::new(AuthError::LoggedOut)));
@@ -112,7 +112,7 @@ impl State {
         outcome
     }
 
-    /// Records that the service rejected a token, if it is still the current one: if many calls used it, only the first counts.
+    /// Records that the service rejected a token, if it is still the current one: if many calls used the token, only the first rejection counts.
     pub(super) fn reject(&mut self, token: &Token) -> Result<(), AuthError> {
         if self.is_current(token) {
             if self.rejected_when_fresh == Some(token.record.generation) {
@@ -123,7 +123,7 @@ impl State {
         Ok(())
     }
 
-    /// Records that the service rejected a token that had just been issued: another refresh would not help.
+    /// Records that the service rejected a newly issued token: another refresh wouldn't help.
     pub(super) fn reject_fresh(&mut self, token: &Token) {
         if self.is_current(token) {
             self.rejected_when_fresh = Some(token.record.generation);

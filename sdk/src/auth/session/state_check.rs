@@ -1,5 +1,5 @@
-//! Tests of a session's state in memory, above all an exhaustive search over all interleavings of a logout with other changes: reads, refreshes
-//! that land, and calls that decide. Each actor is a list of steps; a step is atomic, since it runs under the mutex.
+//! Tests of a session's in-memory state, primarily an exhaustive search over all interleavings of a logout with other changes: reads, refreshes that
+//! end, and calls that decide. Each actor is a list of steps; a step is atomic, since it runs under the mutex.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{auth::record::TokenRecord, error::AuthError, types::AccessToken};
 
-/// The store, the session's state, and what each actor remembers between its steps.
+/// The store, the session's state, and the variables that each actor keeps between steps.
 struct World {
     store: Option<Token>,
     locked: bool,
@@ -22,7 +22,7 @@ struct World {
     outcome: Option<Outcome>,
     /// Keeps the flight's channel open.
     done: Option<tokio::sync::watch::Sender<Option<Outcome>>>,
-    /// The caller got a token of a login that had already ended.
+    /// The caller received a token of a login that had already ended.
     harm: Option<&'static str>,
 }
 
@@ -79,7 +79,7 @@ const CALL: &[Step] = &[
     },
 ];
 
-/// The refresh: with the lock it finds the record or none; without it, it continues with the record in memory; then it lands.
+/// The refresh: with the lock, it finds the record or none; without the lock, it continues with the record in memory; then it ends.
 const REFRESH: &[Step] = &[
     |world| {
         let Some((epoch, token)) = &world.flight else { return };

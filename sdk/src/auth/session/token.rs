@@ -1,4 +1,4 @@
-//! The current access token, and its remaining lifetime by two clocks.
+//! The current access token, and its remaining lifetime according to two clocks.
 
 use std::{
     fmt,
@@ -17,9 +17,9 @@ use crate::{
 
 /// Below this remaining lifetime, a call waits for a new access token.
 const HARD: Duration = Duration::from_secs(10);
-/// Below this remaining lifetime, a call tries to get a new one, and otherwise uses the old one.
+/// Below this remaining lifetime, a call tries to get a new access token, but otherwise uses the old one.
 const SOFT: Duration = Duration::from_secs(2 * 60);
-/// The maximum jitter, so that processes that started together don't all refresh at the same time.
+/// The maximum jitter, so that processes started together don't refresh simultaneously.
 const JITTER: Duration = Duration::from_secs(30);
 
 /// Reads both clocks.
@@ -42,13 +42,14 @@ impl Clocks {
         Self { wall: Arc::new(wall), began: Instant::now(), chance: rand::random() }
     }
 
-    /// Reads both clocks. An application's wall clock that panics is replaced by the system's: nothing may interrupt a refresh.
+    /// Reads both clocks. If the application's wall clock panics, the system's is used: nothing may interrupt a refresh.
     pub(crate) fn now(&self) -> Now {
         let wall = catch_unwind(AssertUnwindSafe(|| (self.wall)())).unwrap_or_else(|_| wall());
         Now { wall, monotonic: self.began.elapsed() }
     }
 
-    /// The hard and the soft limit for a token of this lifetime; proportionally less for short-lived tokens, which every call would refresh otherwise.
+    /// Returns the hard and the soft limit for a token with this lifetime. Short-lived tokens have proportionally lower limits; otherwise every call
+    /// would refresh them.
     fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
         (HARD.min(lifetime / 10), (SOFT + JITTER.mul_f64(self.chance)).min(lifetime / 4))
     }
@@ -64,15 +65,15 @@ impl fmt::Debug for Clocks {
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub(crate) record: Arc<TokenRecord>,
-    /// The value of `Authorization`, if there is an access token.
+    /// The value of the `Authorization` header, if there is an access token.
     pub(crate) header: Option<HeaderValue>,
-    /// When it was first seen, and its maximum remaining lifetime from then.
+    /// When the record was first seen, and its maximum remaining lifetime at that time.
     seen: Now,
     max: Duration,
 }
 
 impl Token {
-    /// `since`: when its tokens were requested, if this process did.
+    /// Creates a token. `since` is when this process requested its tokens, if it did.
     pub(crate) fn new(record: TokenRecord, now: Now, since: Option<Now>) -> Self {
         let header = record.access_token.as_ref().map(crate::types::AccessToken::header);
         let max = match since {
@@ -87,22 +88,22 @@ impl Token {
         Self { record: Arc::new(record), header, seen: since.unwrap_or(now), max }
     }
 
-    /// Returns the same tokens in a record that was written again.
+    /// Returns the same tokens for a record that was written again.
     pub(crate) fn with(&self, record: TokenRecord) -> Self {
         Self { record: Arc::new(record), ..self.clone() }
     }
 
-    /// Returns the remaining lifetime of the access token: the lesser of both clocks.
+    /// Returns the remaining lifetime of the access token, by whichever clock shows less.
     pub(crate) fn left(&self, now: Now) -> Duration {
         if self.header.is_none() {
             return Duration::ZERO;
         }
-        // A clock that was set back proves nothing; the other clock and the service's 401 still do.
+        // A clock that was set back proves nothing; the other clock and the service's 401 responses still do.
         let by_wall = now.wall.duration_since(self.seen.wall).unwrap_or_default();
         self.max.saturating_sub(now.monotonic.saturating_sub(self.seen.monotonic).max(by_wall))
     }
 
-    /// The hard and the soft limit of its lifetime; a token that can't be refreshed is used to the end.
+    /// Returns the hard and the soft limit for this token's lifetime. A token that can't be refreshed is used to the end.
     pub(crate) fn limits(&self, clocks: &Clocks) -> (Duration, Duration) {
         match self.record.refresh_token {
             Some(_) => clocks.limits(self.record.expires_in),

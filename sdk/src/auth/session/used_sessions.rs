@@ -1,22 +1,22 @@
-//! The sessions that a blocking call uses: it returns once their refreshes are saved, since the program may end then.
+//! The sessions used in a blocking call. The call returns only once their refreshes are saved, since the program may end afterwards.
 //!
-//! A blocking call runs on its caller's thread, so that thread collects them.
+//! A blocking call runs on its caller's thread, so the sessions are collected per thread.
 
 use std::{cell::RefCell, sync::Arc};
 
 use super::shared::Shared;
 
 thread_local! {
-    /// `None` if the thread runs no blocking call.
+    /// `None` while the thread runs no blocking call.
     static USED: RefCell<Option<Vec<Arc<Shared>>>> = const { RefCell::new(None) };
 }
 
-/// Begins a blocking call on this thread.
+/// Starts a blocking call on this thread.
 pub(crate) fn begin() {
     USED.set(Some(Vec::new()));
 }
 
-/// Adds a session to those of this thread's blocking call.
+/// Adds a session to this thread's blocking call.
 pub(super) fn add(session: &Arc<Shared>) {
     USED.with_borrow_mut(|used| {
         if let Some(used) = used

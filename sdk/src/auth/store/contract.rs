@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
 
-/// Stores a login, for one or for several processes.
+/// Stores a login for one or several processes.
 ///
-/// A store is more than get and set: a refresh reads the record, sends a request and writes the record, and no other process may do the same
-/// in between. A writer therefore takes the store's lock first and holds it for all three steps.
+/// A store does more than get and set: a refresh reads the record, sends a request and writes the record, and no other process may do the same in
+/// between. A writer therefore takes the store's lock first and holds it for all three steps.
 ///
 /// An implementation guarantees:
 ///
-/// - [`lock`](Self::lock) excludes every other holder, including other processes and, if several share the store, other machines. The
-///   lock is released when the process that holds it ends, in whatever way, and never expires.
+/// - [`lock`](Self::lock) excludes every other holder, including other processes and, if several machines share the store, other machines. The lock
+///   is released when the process that holds it ends, for any reason, and never expires.
 /// - [`LockedStore::write`] completes once the record would survive the end of the process (and, on a disk, of the machine); if it fails,
 ///   the previous record is intact. In a database, the lock and the record therefore need separate transactions: the end of the process would
 ///   roll back the record with the lock, and with it the [`pending`](TokenRecord::pending) mark that the next process needs.
 /// - Every read after a write returns the written record.
-/// - If the storage fails, the record isn't written elsewhere, unless every reader looks there too.
+/// - If the storage fails, the record isn't written to a different location, unless every reader checks that location too.
 ///
-/// [`FileStore`](super::FileStore) is a store for the processes of one machine.
+/// [`FileStore`](super::FileStore) is a store for processes on one machine.
 pub trait TokenStore: Send + Sync + 'static {
     /// Reads the record without taking the lock; `None` if the store holds no login.
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>>;
@@ -35,8 +35,8 @@ pub trait LockedStore: Send {
 
     /// Replaces the record, durably and as a whole.
     ///
-    /// A record with a [`pending`](TokenRecord::pending) mark announces that the next write holds the only copy of new tokens. A store prepares
-    /// for that write (disk space, an encryption key), so that it fails now rather than then.
+    /// A record with a [`pending`](TokenRecord::pending) mark announces that the next write will hold the only copy of new tokens. The store prepares
+    /// for that write (disk space, an encryption key), so that problems appear now rather than then.
     fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Removes the record. Succeeds if there is none.

@@ -1,4 +1,4 @@
-//! A store in a file, for all processes of one user on one machine.
+//! A file store, for all processes of one user on one machine.
 
 use std::{
     fmt::Write as _,
@@ -17,17 +17,17 @@ use super::{
 };
 use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
 
-/// The first and the maximum polling interval of the lock.
+/// The initial and the maximum polling interval for the lock.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(250));
 
-/// Stores a login in a file, which only its owner can read: for all processes of one user on one machine. Clones share it.
+/// Stores a login in a file that only its owner can read, for all processes of one user on one machine. Clones share it.
 ///
 /// The record is replaced atomically and durably. Next to the file are `FILE.lock`, which is never removed, `FILE.tmp` during a write, and
 /// `FILE.next` during a refresh: its disk space is reserved before the request is sent, so that a full disk loses no token. If a process
 /// ends between writing `FILE.next` and renaming it, the next holder of the lock completes the refresh.
 ///
-/// A file that others can read, that belongs to another user or that is a link is rejected, and so is a damaged one: neither counts as
-/// "no login". On Unix, files have mode 0600, and a missing folder is created with mode 0700; elsewhere the folder must be private. The folder
+/// A damaged file is rejected, and so is a file that others can read, that belongs to another user or that is a link: none of these counts as "no
+/// login". On Unix, files have mode 0600, and a missing folder is created with mode 0700; on other systems, the folder must be private. The folder
 /// must be on a local disk: on a network file system, other machines may not see the lock.
 ///
 /// ```no_run
@@ -61,7 +61,7 @@ impl FileStore {
         bytes.map(|bytes| decode(&self.path, &bytes)).transpose()
     }
 
-    /// Takes the lock, unless `canceled` becomes true before that.
+    /// Takes the lock, unless `canceled` becomes true first.
     fn take(&self, timeout: Duration, canceled: impl Fn() -> bool) -> Result<Locked, StoreError> {
         files::create_folder_of(&self.path)?;
         let path = self.beside(".lock");
@@ -86,7 +86,7 @@ impl FileStore {
     }
 }
 
-/// Serializes a record after its hash, so that a damaged file is detected.
+/// Serializes a record, preceded by its hash to detect damage.
 fn encode(record: &TokenRecord) -> Zeroizing<Vec<u8>> {
     let json = Zeroizing::new(record.to_json());
     let mut bytes = Zeroizing::new(Vec::with_capacity(json.len() + 66));
@@ -119,23 +119,23 @@ fn hash(bytes: &[u8]) -> String {
     })
 }
 
-/// The store while its lock is held. Its operations block.
+/// A locked store. Its operations block.
 #[derive(Debug)]
 struct Locked {
     store: FileStore,
-    /// The reserved space for the record after the pending refresh.
+    /// Reserved space for the record that follows the pending refresh.
     staged: Option<StagedFile>,
     lock: FileLock,
 }
 
-/// Whether `next` can be the result of the refresh that `record` announces.
+/// Returns whether `next` can result from the refresh that `record` announces.
 fn follows(record: &TokenRecord, next: &TokenRecord) -> bool {
     record.generation.checked_add(1) == Some(next.generation)
         && (&record.origin, &record.client_id) == (&next.origin, &next.client_id)
 }
 
 impl Locked {
-    /// Reads the record, after completing what an ended process left.
+    /// Reads the record, after completing a refresh that an ended process left unfinished.
     fn read(&mut self) -> Result<Option<TokenRecord>, StoreError> {
         let current = self.store.read_file()?;
         if self.staged.is_some() {
@@ -161,11 +161,11 @@ impl Locked {
     fn write(&mut self, record: &TokenRecord) -> Result<(), StoreError> {
         let bytes = encode(record);
         let (next, temporary) = (self.store.beside(".next"), self.store.beside(".tmp"));
-        // An unreadable record can be replaced by a login.
+        // A new login can replace an unreadable record.
         let before = self.store.read_file().ok().flatten();
         let staged = self.staged.take();
         if before.is_some_and(|before| follows(&before, record)) {
-            // The old token is spent: the record is saved even if the lock was lost.
+            // The old token has been used up, so the record is saved even if the lock was lost.
             let mut staged = match staged {
                 Some(staged) => staged,
                 None => StagedFile::reserve(&next, RESERVED_BYTES)?,
@@ -175,7 +175,7 @@ impl Locked {
             return self.rename(&next);
         }
         self.lock.still_holds()?;
-        // Before the record that it might seem to follow.
+        // Remove it before the record to which it might seem to be the successor.
         files::remove(&next)?;
         let reserved = if record.pending.is_some() && record.ended.is_none() {
             Some(StagedFile::reserve(&next, RESERVED_BYTES.max(bytes.len() * 2))?)
@@ -194,7 +194,7 @@ impl Locked {
 
     fn remove(&mut self) -> Result<(), StoreError> {
         self.staged = None;
-        // First the file from which the record could be completed.
+        // Start with the file from which the record could be completed.
         files::remove(&self.store.beside(".next"))?;
         files::remove(&self.store.path)
     }
@@ -215,7 +215,8 @@ impl TokenStore for FileStore {
     }
 }
 
-/// The locked store, unless an operation runs on its thread: if its future is dropped, it still finishes, and then releases the lock.
+/// The locked store, unless an operation is running on its thread. If the operation's future is dropped, the operation still finishes and then
+/// releases the lock.
 struct Guard(Option<Locked>);
 
 impl Guard {
@@ -250,8 +251,7 @@ impl LockedStore for Guard {
     }
 }
 
-/// Runs a blocking operation on a thread of its own, which keeps running when a runtime shuts down. The operation receives a way to check
-/// whether its caller is gone.
+/// Runs a blocking operation on a separate thread, which continues even if a runtime shuts down. The operation can check whether its caller is gone.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&dyn Fn() -> bool) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

@@ -1,6 +1,6 @@
-//! Files that only their owner can read or replace, and a lock between processes: the building blocks of a file-based token store.
+//! Files that only their owner can read or replace, and an inter-process lock: the building blocks of a file-based token store.
 //!
-//! [`FileStore`](super::FileStore) is built on them, and an application's own store can be too. All functions block their thread.
+//! [`FileStore`](super::FileStore) is built on them, and so can be an application's own store. All functions block their thread.
 
 mod lock;
 
@@ -16,16 +16,16 @@ use secrecy::zeroize::Zeroizing;
 pub use self::lock::FileLock;
 use crate::error::StoreError;
 
-/// The minimum size of a record's file, in bytes: it hides the lengths of tokens, and keeps disk space allocated.
+/// The minimum size of a record's file, in bytes. It hides the lengths of tokens, and keeps disk space allocated.
 pub const RESERVED_BYTES: usize = 16 * 1024;
-/// Larger files weren't written by a store.
+/// Files larger than this weren't written by a store.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Reads a whole file; `None` if it doesn't exist.
 ///
 /// # Errors
-/// The file can't be read, is larger than 1 MiB, isn't a regular file (links aren't followed), or, on Unix, isn't owned by this user, has a
-/// second name, or is accessible to others.
+/// The file can't be read, is larger than 1 MiB, isn't a regular file (links aren't followed), or, on Unix, isn't owned by this user, has a second
+/// hard link, or is accessible to others.
 pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -37,9 +37,9 @@ pub fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
 
 /// Opens a file that passes the checks of [`read`]; `None` if it doesn't exist.
 fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> {
-    // Bounded, in case the file keeps being replaced.
+    // Limits the attempts, in case the file keeps being replaced.
     for _ in 0..100 {
-        // Before it is opened: a pipe would block.
+        // Check before opening: opening a pipe would block.
         named(path)?;
         let file = match options.open(path) {
             Ok(file) => file,
@@ -48,7 +48,7 @@ fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> 
         };
         let opened = file.metadata().map_err(|error| failed("inspect", path, error))?;
         check(path, &opened)?;
-        // And afterwards: it may have been opened through a link.
+        // Check afterwards as well: the file may have been opened through a link.
         if named(path)?.is_none_or(|named| is_same(&named, &opened)) {
             return Ok(Some(file));
         }
@@ -56,7 +56,7 @@ fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> 
     Err(StoreError::unavailable(format!("{} is being replaced repeatedly", path.display())))
 }
 
-/// The metadata of the file with this name, if it passes the checks.
+/// Returns the metadata of the file with this name, if it passes the checks.
 fn named(path: &Path) -> Result<Option<Metadata>, StoreError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => check(path, &metadata).map(|()| Some(metadata)),
@@ -113,7 +113,7 @@ fn owned(path: &Path, owner: u32) -> Result<(), StoreError> {
     Err(refused(path, &format!("it belongs to user {owner}, not to user {me}")))
 }
 
-/// The effective user: the owner of whatever this process creates, such as a pipe.
+/// Returns the effective user, which owns everything that this process creates, such as a pipe.
 #[cfg(unix)]
 fn effective_user() -> io::Result<u32> {
     use std::os::{fd::OwnedFd, unix::fs::MetadataExt as _};
@@ -137,7 +137,7 @@ pub struct StagedFile {
 }
 
 impl StagedFile {
-    /// Creates the file, over an older one, and fills it with spaces.
+    /// Creates the file, replacing an older one, and fills it with spaces.
     ///
     /// # Errors
     /// The file can't be created, or the disk is full.
@@ -145,12 +145,12 @@ impl StagedFile {
         let failed = |error| failed("make", path, error);
         remove_quietly(path);
         let mut options = OpenOptions::new();
-        // A new file, so no link is followed.
+        // Always a new file, so no link is followed.
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = step().and_then(|()| options.open(path)).map_err(failed)?;
-        // Regardless of the umask, the owner must be able to read it again.
+        // The owner must be able to read it again, regardless of the umask.
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
         let whole = step().and_then(|()| file.write_all(&vec![b' '; room])).and_then(|()| file.sync_all());
@@ -184,7 +184,7 @@ impl StagedFile {
     }
 }
 
-/// Makes the content of a file durable that another process may have written.
+/// Makes a file's content durable, which another process may have written.
 ///
 /// # Errors
 /// The file can't be opened, or the disk reports a failure.
@@ -218,7 +218,7 @@ pub fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Replaces a file atomically and durably with one of at least `room` bytes, via a temporary name in the same folder.
+/// Replaces a file atomically and durably with one of at least `room` bytes, using a temporary name in the same folder.
 ///
 /// # Errors
 /// A step failed; the file is unchanged, unless the disk failed after the rename.
@@ -244,7 +244,7 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Removes an obsolete file; does no harm if it stays.
+/// Removes an obsolete file; failures are ignored, since a leftover does no harm.
 pub fn remove_quietly(path: &Path) {
     let _ = fs::remove_file(path);
 }
@@ -276,7 +276,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Repeats an operation for a second while another program has the file open, such as a virus scanner; this is a problem only on Windows.
+/// Retries an operation for a second while another program, such as a virus scanner, has the file open. This happens only on Windows.
 fn until_free<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for pause in [1, 2, 5, 10, 20, 50, 100, 200, 300, 300] {
         match operation() {
@@ -290,7 +290,7 @@ fn until_free<T>(mut operation: impl FnMut() -> io::Result<T>) -> io::Result<T> 
     operation()
 }
 
-/// Before each step on the disk: tests make it fail, or end the process there.
+/// Called before each step on the disk: tests make it fail, or end the process there.
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "it fails in tests")]
 fn step() -> io::Result<()> {

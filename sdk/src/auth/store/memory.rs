@@ -7,7 +7,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::contract::{LockedStore, TokenStore};
 use crate::{auth::record::TokenRecord, clock, error::StoreError, transport::BoxFuture};
 
-/// Stores a login in memory: for tests, and for programs that log in each time they start. Clones share it.
+/// Stores a login in memory, for tests and for programs that log in at every start. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     guard: Arc<tokio::sync::Mutex<()>>,

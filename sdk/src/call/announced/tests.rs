@@ -60,7 +60,7 @@ fn announced_limits_are_parsed_in_every_form() {
     let mut lines = headers(&[("ratelimit-policy", "10;w=1")]);
     lines.append("ratelimit-policy", "20;w=10".parse().unwrap());
     assert_eq!(AnnouncedLimit::from_headers(&lines), Some(AnnouncedLimit { requests: 20, seconds: 10 }));
-    // Without a readable policy, the limit is per second; next to a quota's policy, it is the quota.
+    // Without a readable policy, the limit is per second; next to a quota's policy, it is that quota.
     assert_eq!(read(&[("ratelimit-limit", " 7 ")]), Some((7, 1)));
     assert_eq!(read(&[("ratelimit-limit", "7"), ("ratelimit-policy", "x")]), Some((7, 1)));
     assert_eq!(read(&[("ratelimit-limit", "7"), ("ratelimit-policy", "9;w=1")]), Some((9, 1)));

@@ -15,7 +15,7 @@ type Answer = (u16, &'static [(&'static str, &'static str)]);
 
 const ACCEPTED: &str = r#"{"id":"e1"}"#;
 
-/// Responds as scripted, and then accepts everything, each after 50 ms.
+/// Creates a client whose transport responds as scripted and then accepts everything, each after 50 ms.
 fn client(limit: RateLimit, answers: &[Answer]) -> (Client, ScriptedTransport) {
     let reply = |(status, headers): &Answer| {
         let body = match headers {
@@ -32,7 +32,7 @@ fn client(limit: RateLimit, answers: &[Answer]) -> (Client, ScriptedTransport) {
     (builder.retry(RetryPolicy::never()).transport(script.clone()).build().unwrap(), script)
 }
 
-/// Sends an email, and returns the time until it was sent, unless it failed.
+/// Sends an email. Returns the time until it was sent, or an error.
 async fn send(client: &Client, limit: Duration) -> Result<Duration> {
     let email = Email::new("a@example.com", "b@example.com", "Hi").text("Hi");
     let start = Instant::now();
@@ -118,7 +118,7 @@ async fn a_new_client_sends_all_its_calls_at_once() {
     assert_eq!(start.elapsed().as_millis(), 50);
 }
 
-/// Admits a request per interval, like nginx's `limit_req`, and rejects the others with a page.
+/// Admits one request per interval, like nginx's `limit_req`, and rejects the others with an HTML page.
 fn bucket(interval: Duration) -> ScriptedTransport {
     let mut next = None;
     ScriptedTransport::from_fn(move |request| {

@@ -27,19 +27,19 @@ fn per_second(rate: f64) -> Limiter {
     Limiter::new(RateLimit::PerSecond(rate))
 }
 
-/// A limiter without a known limit.
+/// Returns a limiter without a known limit.
 fn open() -> Limiter {
     let limiter = Limiter::new(RateLimit::Adaptive);
     assert!(limiter.open.load(Ordering::Relaxed));
     limiter
 }
 
-/// Learns from the response to a request that was sent now.
+/// Updates the pace from the response to a request sent now.
 fn learn(limiter: &Limiter, headers: &HeaderMap, verdict: RateVerdict) {
     limiter.learn(limiter.now(), headers, verdict);
 }
 
-/// Sends immediately, or returns that it can't.
+/// Sends immediately, or returns false if it can't.
 fn send_now(limiter: &Limiter) -> bool {
     match limiter.acquire(None).now_or_never() {
         Some(Ok(mut permit)) => {
@@ -135,7 +135,7 @@ async fn concurrency_is_not_limited_while_no_limit_is_known() {
     let limiter = Limiter::new(RateLimit::Adaptive);
     let permits: Vec<_> = (0..1_000).map_while(|_| limiter.acquire(None).now_or_never()).collect();
     assert_eq!(permits.len(), 1_000);
-    // The service admits ten of them, so those in flight take no more than its first window.
+    // The service admits ten requests, so those in flight use up no more than its first window.
     learn(&limiter, &policy_headers("10;w=1"), RateVerdict::Admitted);
     drop(permits);
     assert_eq!(wait_to_send(&limiter).await, 1_025);
@@ -262,13 +262,13 @@ async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones
                     }
                 }
             };
-            // The application drops three calls of four after at most a minute.
+            // The application drops three out of four calls within a minute.
             let limit = if n % 4 == 0 { SECOND * 120 } else { ms(n * 60 + 1) };
             let _ = tokio::time::timeout(limit, call).await;
         }
     });
     let waves = async {
-        // Later calls take the places of dropped ones.
+        // Later calls take the dropped calls' places.
         futures_util::future::join_all((1..120u32).map(|n| {
             let (limiter, left) = (&limiter, &left);
             async move {
@@ -410,14 +410,14 @@ mod properties {
 
     type Call<'a> = Pin<Box<dyn Future<Output = Result<Permit<'a>, TooLate>> + 'a>>;
 
-    /// The calls of an application, polled in order after each millisecond.
+    /// An application's calls, polled in order after each millisecond.
     struct Application<'a> {
         limiter: &'a Limiter,
         interval: Duration,
         waiting: Vec<(Call<'a>, Option<Instant>)>,
-        /// When each permit was granted, by number, without permits returned while they were the latest.
+        /// When each permit was granted, by number. Excludes permits returned while they were the latest.
         granted: BTreeMap<usize, Instant>,
-        /// The permits that are neither sent nor dropped.
+        /// The permits that haven't been sent or dropped.
         held: Vec<(usize, Permit<'a>)>,
         departures: Vec<Instant>,
         grants: usize,
@@ -447,7 +447,7 @@ mod properties {
                     }
                 }
             }
-            // Never idle while a call waits.
+            // It must never idle while a call waits.
             if !self.waiting.is_empty() {
                 let (_, latest) = self.granted.last_key_value().unwrap();
                 assert!(now < *latest + self.interval + ms(2), "idle since {:?}", now - *latest);
@@ -483,7 +483,7 @@ mod properties {
                 }
                 Step::Drop(_) | Step::Finish(..) => {}
             }
-            // Twice: after a dropped head, the next call checks.
+            // Twice: after a head is dropped, the next call checks.
             self.poll();
             self.poll();
         }
@@ -496,7 +496,7 @@ mod properties {
         fn no_schedule_exceeds_the_rate_or_leaves_the_wire_idle(steps in steps(), rate in 3.0..200.0f64) {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-            // Its clock is the runtime's, which is paused.
+            // It uses the runtime's clock, which is paused.
             let limiter = runtime.block_on(async { per_second(rate) });
             let interval = Duration::from_secs_f64(1.0 / rate);
             let mut departures = runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Senders against a simulated service, by discrete events.
+//! Senders against a simulated service, as a discrete event simulation.
 
 use std::{
     cmp::Reverse,
@@ -17,7 +17,7 @@ const CONCURRENCY: u32 = 16;
 /// The table uses more seeds than the tests, which run unoptimized.
 const TABLE_SEEDS: Range<u64> = 0..8;
 
-/// One seed, or five with `IDEMPOST_EXHAUSTIVE`.
+/// Returns one seed, or five with `IDEMPOST_EXHAUSTIVE`.
 fn seeds() -> Range<u64> {
     0..if std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some() { 5 } else { 1 }
 }
@@ -50,7 +50,8 @@ struct Shape {
     announces: bool,
     retry_after: bool,
     senders: usize,
-    /// The maximum time in milliseconds that a request takes to reach the service; the minimum is 10. The round trip takes 20 to 300 ms, 90 ms on average.
+    /// The maximum time in milliseconds that a request takes to reach the service; the minimum is 10. The round trip takes 20 to 300 ms, 90 ms on
+    /// average.
     way: u64,
 }
 
@@ -126,10 +127,10 @@ impl Service {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
-    /// The accepted requests, relative to the possible ones.
+    /// The number of accepted requests, relative to the possible number.
     used: f64,
     throttled: u32,
-    /// The 429s relative to all requests, excluding the first requests, which are sent all at the same time.
+    /// The share of 429s among all requests, excluding the first requests, which are sent simultaneously.
     share: f64,
 }
 
@@ -197,7 +198,7 @@ fn run(shape: Shape, period: Duration, seed: u64) -> Figures {
     }
 }
 
-/// The worst figures of all seeds.
+/// Returns the worst figures across all seeds.
 fn worst(shape: Shape, minutes: u64, seeds: Range<u64>) -> Figures {
     let figures = seeds.map(|seed| run(shape, Duration::from_mins(minutes), seed));
     figures
@@ -218,7 +219,7 @@ fn an_announced_limit_is_used_to_97_percent_without_later_429s() {
     // B-29
     for shape in shapes(&[TWO, TEN, HUNDRED, CHANGING]) {
         let figures = worst(Shape { announces: true, ..shape }, 10, seeds());
-        // A lowered limit is announced by the response to a request that exceeds it.
+        // The response that announces a lowered limit belongs to a request that exceeds it.
         let share = if shape.limits.len() > 1 { 0.000_5 } else { 0.0 };
         assert!(figures.used >= 0.97 && figures.share <= share, "{shape}: {figures:?}");
     }
@@ -238,7 +239,7 @@ fn an_unannounced_limit_is_used_to_92_percent_with_less_than_1_percent_of_429s()
     // B-29
     for shape in shapes(&[TEN, HUNDRED]).flat_map(|shape| [shape, Shape { retry_after: false, ..shape }]) {
         let figures = worst(shape, 10, seeds());
-        // A sliding window of 100 requests costs 429s of all requests in flight.
+        // With a sliding window of 100 requests, all requests in flight get a 429.
         let used = if matches!(shape.counter, Counter::Sliding) { 0.91 } else { 0.92 };
         assert!(figures.used >= used && figures.share <= 0.01, "{shape}: {figures:?}");
     }

@@ -23,7 +23,7 @@ impl Sender {
         sender
     }
 
-    /// Takes the response to a request that is sent now.
+    /// Processes the response to a request sent now.
     fn observe(&mut self, verdict: RateVerdict, headers: &[(&'static str, &str)]) {
         let headers =
             headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
@@ -179,7 +179,7 @@ fn an_already_exhausted_window_is_waited_out() {
         let mut sender = Sender::default();
         sender.observe(RateVerdict::Admitted, &exhausted(remaining, reset));
         assert_eq!(sender.send(), ms(wait), "{reset}");
-        // A fully used window ends as an exhausted one.
+        // A fully used window ends as exhausted.
         sender.observe(RateVerdict::Admitted, &exhausted(remaining, reset));
         assert!(sender.send() <= ms(205), "{reset}");
     }
@@ -219,7 +219,7 @@ fn after_the_first_429_the_rate_triples_every_second_until_the_next() {
         sender.throttled(None);
         sender.now += SECOND * 3;
         sender.assert_rate(27.0);
-        // Ten requests ahead take less time than at the present rate.
+        // Ten requests take less time than at the current rate.
         let ready_at = sender.pace.ready_at(10, sender.now).saturating_sub(sender.now);
         assert!((ready_at.as_secs_f64() - (1.0 + 10.0 * 3_f64.ln() / 27.0).ln() / 3_f64.ln()).abs() < 1e-3);
         sender.admitted(admitted);

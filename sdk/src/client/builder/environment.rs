@@ -20,8 +20,8 @@ impl ClientBuilder {
     /// 1. `IDEMPOST_BASE_URL`, and `IDEMPOST_API_KEY` or `IDEMPOST_ACCESS_TOKEN` (the API key takes precedence), for any service
     /// 2. `RESEND_API_KEY`, and `RESEND_BASE_URL` (default: [`Client::RESEND_BASE_URL`])
     ///
-    /// The sets are never mixed, so that a key is sent only to the service that it was set for, and a base URL for tests is never ignored: whatever
-    /// the first set lacks must be set in code; otherwise, [`build`](Self::build) fails and names the variable. An empty variable counts as unset.
+    /// The sets are never mixed, so that a key is sent only to its own service, and a base URL for tests is never ignored. Anything missing from the
+    /// first set must be set in code; otherwise, [`build`](Self::build) fails and names the variable. An empty variable counts as unset.
     pub fn from_env() -> Self {
         // A value that isn't UTF-8 is invalid, not unset.
         Self::from_variables(|name| Some(std::env::var_os(name)?.to_string_lossy().into_owned()))
@@ -80,7 +80,7 @@ mod tests {
         "RESEND_BASE_URL",
         "RESEND_API_KEY",
     ];
-    /// A value for each variable; the values in the two sets differ.
+    /// One value per variable; the values in the two sets differ.
     const VALUES: [&str; 5] =
         ["http://127.0.0.1:4010", "re_own", "token_own", "http://127.0.0.1:4020", "re_resend"];
 
@@ -92,7 +92,7 @@ mod tests {
         })
     }
 
-    /// The base URL and the credential of a client.
+    /// Returns the base URL and the credential of a client.
     fn used(builder: ClientBuilder) -> Option<(String, String)> {
         let client = builder.build().ok()?;
         let Credentials::Fixed(header) = &client.core.credentials else { return None };

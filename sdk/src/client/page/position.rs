@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The position in a list after the items that a stream has yielded: [`Paginator::position`](super::Paginator::position). It can be stored as JSON,
-/// and [`List::resume`](super::List::resume) continues there.
+/// A position in a list, after the items that a stream has yielded: [`Paginator::position`](super::Paginator::position). It can be stored as JSON;
+/// [`List::resume`](super::List::resume) continues from it.
 ///
 /// ```no_run
 /// # async fn example(client: &idempost::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +33,7 @@ pub struct ListPosition {
     pub(super) cursor: Cursor,
 }
 
-/// Where a page begins. The service rejects a request with both (`docs/specification.md`, Common list parameters).
+/// The start of a page. The service rejects a request with both (`docs/specification.md`, Common list parameters).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cursor {
@@ -46,8 +46,8 @@ impl Cursor {
         matches!(self, Self::Before(_))
     }
 
-    /// Moves a stream's cursor behind an item that it yields; without a cursor, a stream starts at the newest item. An item without an ID leaves it
-    /// unchanged.
+    /// Moves a stream's cursor past an item that it yields; without a cursor, a stream starts at the newest item. An item without an ID leaves the
+    /// cursor unchanged.
     pub(super) fn advance(cursor: &mut Option<Self>, id: Option<&str>) {
         let Some(id) = id.filter(|id| !id.is_empty()) else { return };
         match cursor {

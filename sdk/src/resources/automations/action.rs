@@ -1,4 +1,4 @@
-//! The configurations of steps, one type for each type of step.
+//! Step configurations, one type per step type.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::types::{SegmentId, TemplateId, TopicId, lenient::null_default, serial
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Trigger {
-    /// The name of the event.
+    /// The event's name.
     pub event_name: String,
 }
 
@@ -26,7 +26,7 @@ pub struct Delay {
     pub duration: String,
 }
 
-/// The segment that the contact is added to.
+/// The segment to which the contact is added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AddToSegment {
@@ -34,7 +34,7 @@ pub struct AddToSegment {
     pub segment_id: SegmentId,
 }
 
-/// An email that an automation sends, from a published template.
+/// An email that an automation sends from a published template.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AutomationEmail {
@@ -72,8 +72,8 @@ impl AutomationEmail {
         Self { template, subject: None, from: None, reply_to: None, topic: None }
     }
 
-    /// Sets a variable of the template to a string, a number, a boolean, or a value that the run resolves ([`RunValue::var`]); an array and an
-    /// object of scalars are given as [`serde_json::Value`]. The specification documents only strings and numbers.
+    /// Sets a template variable to a string, a number, a boolean, or a value that the run resolves ([`RunValue::var`]). Pass arrays and objects of
+    /// scalars as [`serde_json::Value`]. The specification documents only strings and numbers.
     #[must_use]
     pub fn variable(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
         self.template.variables.insert(key.into(), value.into());
@@ -114,18 +114,18 @@ impl From<&TemplateId> for AutomationEmail {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WaitForEvent {
-    /// The name of the event.
+    /// The event's name.
     pub event_name: String,
     /// The timeout in natural language, such as `3 days`; `None` to wait indefinitely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
-    /// A condition that the event must meet; other events of the same name don't end the wait.
+    /// A condition that the event must meet; other events with the same name don't end the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_rule: Option<Rule>,
 }
 
 impl WaitForEvent {
-    /// Creates a wait for an event of this name.
+    /// Creates a wait for an event with this name.
     pub fn new(event_name: impl Into<String>) -> Self {
         Self { event_name: event_name.into(), timeout: None, filter_rule: None }
     }
@@ -144,7 +144,7 @@ impl From<&str> for WaitForEvent {
     }
 }
 
-/// Changes to a contact. Fields that aren't set keep their value.
+/// Changes to a contact. Fields that aren't set are left unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContactUpdate {

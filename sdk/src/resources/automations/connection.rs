@@ -1,4 +1,4 @@
-//! Connections: the order of steps, and its conditions.
+//! Connections: the order of steps, and the conditions for each transition.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,11 +24,11 @@ open_enum! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Connection {
-    /// The key of the step it leaves.
+    /// The key of the source step.
     pub from: String,
-    /// The key of the step it leads to.
+    /// The key of the target step.
     pub to: String,
-    /// The condition under which it is taken.
+    /// The condition under which the connection is taken.
     #[serde(rename = "type", default, deserialize_with = "null_default")]
     pub kind: ConnectionType,
 }

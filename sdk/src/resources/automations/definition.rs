@@ -1,9 +1,9 @@
-//! Validation of automation definitions: the shape of steps and conditions, and the graph of connections.
+//! Validation of automation definitions: the format of steps and conditions, and the graph of connections.
 //!
-//! The rules apply to the definition's JSON, so that one built in Rust and one read from a file are validated alike, and every problem
-//! has a location. The specification is silent on valid graphs. Here: keys are unique, connections refer to existing steps, a step has
-//! at most one connection of each type (a run takes one path), no connection leads to a trigger or closes a cycle, and connection
-//! types that depend on an outcome belong to the steps with that outcome.
+//! The rules apply to the definition's JSON, so that definitions built in Rust and read from a file are validated alike, and every problem has a
+//! location. The specification doesn't define valid graphs. Here, keys must be unique, connections must refer to existing steps, a step has at most
+//! one connection of each type (a run takes one path), no connection may lead to a trigger or close a cycle, and connection types that depend on an
+//! outcome require steps with that outcome.
 
 mod config;
 mod graph;
@@ -29,7 +29,7 @@ const STEP_TYPES: [&str; 8] = [
     "add_to_segment",
 ];
 
-/// Validates a definition that was built in Rust, by its JSON.
+/// Validates a definition built in Rust, through its JSON.
 pub(super) fn written(
     v: &mut Validator,
     definition: &impl Serialize,
@@ -90,7 +90,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
         v.each("steps", steps.iter().enumerate(), |v, (place, json)| {
             complete &= step(v, place, json, &mut nodes);
         });
-        // A misspelled type may have been meant to be a trigger.
+        // A step with a misspelled type may have been meant as a trigger.
         let triggered = |node: &Node<'_>| node.kind == "trigger" || !STEP_TYPES.contains(&node.kind);
         if complete && !nodes.values().any(triggered) {
             v.report_at("steps", "required", "at least one step must be a `trigger`");
@@ -101,7 +101,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
     }
 }
 
-/// Validates one step, and returns whether it has a key and a type against which connections can be validated.
+/// Validates one step. Returns whether it has a key and a type against which connections can be validated.
 fn step<'a>(
     v: &mut Validator,
     place: usize,

@@ -28,7 +28,7 @@ input! {
     /// ```
     #[derive(serde::Deserialize)]
     pub struct NewAutomation {
-        /// Creates an automation without steps. The name must not be empty, and one step must be a trigger.
+        /// Creates an automation without steps. The name must not be empty, and at least one step must be a trigger.
         new(name: String);
         optional {
             /// Sets whether events start runs; [`AutomationStatus::Disabled`] by default.
@@ -63,7 +63,7 @@ impl NewAutomation {
     /// Parses an automation from JSON, such as a file.
     ///
     /// # Errors
-    /// All problems of shape and rules, each with its JSON pointer.
+    /// All format and rule problems, each with its JSON pointer.
     pub fn from_json(json: &Value) -> Result<Self, Problems> {
         Validator::run(|v| definition::new_automation(v, json))?;
         Self::deserialize(json).map_err(|error| Problem::new("", "type", error.to_string()).into())
@@ -75,10 +75,10 @@ impl NewAutomation {
 }
 
 validate! {
-    /// Locations are JSON pointers into the body (`/steps/3/config/duration`, `/connections/0/to`). The specification is silent on valid
-    /// definitions. Here: keys are unique, connections refer to existing steps, at least one step is a trigger, no connection leads to
-    /// a trigger or closes a cycle, a step has one connection of each type, and the types that depend on an outcome belong to
-    /// conditions and waits.
+    /// Locations are JSON pointers into the body (`/steps/3/config/duration`, `/connections/0/to`). The specification doesn't define valid
+    /// definitions. Here, keys must be unique, connections must refer to existing steps, at least one step must be a trigger, no connection may lead
+    /// to a trigger or close a cycle, a step has at most one connection of each type, and types that depend on an outcome require conditions or
+    /// waits.
     ///
     NewAutomation
 }

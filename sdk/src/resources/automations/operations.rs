@@ -76,7 +76,7 @@ operations! {
     /// Deletes an automation with its runs: `DELETE /automations/{id}`.
     fn delete(id: AutomationId) -> Call<Deleted<AutomationId>> = DELETE["/automations/" id];
 
-    /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. It is idempotent, so the client retries it when its
+    /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. The operation is idempotent, so the client retries it if its
     /// outcome is unknown.
     fn stop(id: AutomationId) -> Call<StoppedAutomation> = POST["/automations/" id "/stop"].idempotent();
 

@@ -10,14 +10,14 @@ use crate::{
 };
 
 patch! {
-    /// Changes to an automation: [`Automations::update`](super::Automations::update). Fields that aren't set keep their value; at least one
-    /// must be set.
+    /// Changes to an automation: [`Automations::update`](super::Automations::update). Fields that aren't set are left unchanged; at least one must be
+    /// set.
     #[derive(serde::Deserialize)]
     #[serde(default)]
     pub struct AutomationPatch {
         /// Sets the name, which must not be empty.
         name: String,
-        /// Sets whether events start runs. Current runs continue; [`Automations::stop`](super::Automations::stop) cancels them too.
+        /// Sets whether events start runs. Current runs continue; [`Automations::stop`](super::Automations::stop) cancels them as well.
         status: AutomationStatus,
     } other {
         #[serde(skip_serializing_if = "Patch::is_keep")]
@@ -43,7 +43,7 @@ impl AutomationPatch {
     /// Parses a patch from JSON, such as a file. `null` counts as absent.
     ///
     /// # Errors
-    /// All problems of shape and rules, each with its JSON pointer.
+    /// All format and rule problems, each with its JSON pointer.
     pub fn from_json(json: &Value) -> Result<Self, Problems> {
         Validator::run(|v| definition::patch(v, json))?;
         Self::deserialize(json).map_err(|error| Problem::new("", "type", error.to_string()).into())

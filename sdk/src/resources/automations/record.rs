@@ -28,7 +28,7 @@ record! {
         pub updated_at: Option<Timestamp>,
     }
 
-    /// An automation with its definition. (The specification is silent on the definition.)
+    /// An automation with its definition. (The specification doesn't define the definition.)
     pub struct Automation: AutomationSummary {
         /// The steps.
         pub steps: Vec<Step>,

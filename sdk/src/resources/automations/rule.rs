@@ -31,7 +31,7 @@ open_enum! {
     }
 }
 
-/// A condition: a comparison of one field, or several rules of which all or any must hold.
+/// A condition: a comparison of one field, or a group of rules of which all or any must hold.
 ///
 /// A field name includes its source: `contact.first_name`, `contact.properties.plan`, `event.amount`, `wait_events.order.paid.total`.
 ///
@@ -64,7 +64,7 @@ pub enum Rule {
         /// The rules.
         rules: Vec<Rule>,
     },
-    /// A rule that this version of the client doesn't know, as the service wrote it.
+    /// A rule that this version of the client doesn't know, as returned by the service.
     #[serde(untagged)]
     Unknown(Value),
 }
@@ -82,7 +82,7 @@ pub struct FieldRule {
     pub value: Option<Value>,
 }
 
-/// Deserializes a value that is present but may be null.
+/// Deserializes a value that is present, possibly null.
 pub(super) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

@@ -36,7 +36,7 @@ open_enum! {
         Completed = "completed",
         /// Failed.
         Failed = "failed",
-        /// Skipped: the run took another path or ended before.
+        /// Skipped: the run took another path or ended earlier.
         Skipped = "skipped",
         /// Waiting for a time or an event.
         Waiting = "waiting",
@@ -58,7 +58,7 @@ record! {
         pub created_at: Option<Timestamp>,
     }
 
-    /// A run with its steps. (The specification names the operation and is silent on the fields.)
+    /// A run with its steps. (The specification names the operation but doesn't define the fields.)
     pub struct AutomationRun: AutomationRunSummary {
         /// The steps with their results.
         pub steps: Vec<RunStep>,
@@ -80,7 +80,7 @@ record! {
         pub started_at: Option<Timestamp>,
         /// When the step ended; `None` if it hasn't.
         pub completed_at: Option<Timestamp>,
-        /// The step's output; its shape depends on the type.
+        /// The step's output; its format depends on the type.
         pub output: Option<Value>,
         /// Why the step failed.
         pub error: Option<Value>,

@@ -9,9 +9,9 @@ use super::{
 };
 use crate::types::SegmentId;
 
-/// A step of an automation: its key, which connections refer to, and its action.
+/// A step of an automation: its action, and the key that connections refer to.
 ///
-/// Configuration fields that this version doesn't know are preserved, and sent back when the step is sent again.
+/// Configuration fields that this version doesn't know are preserved and sent back with the step.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Step {
@@ -19,7 +19,7 @@ pub struct Step {
     pub key: String,
     /// The action.
     pub action: Action,
-    /// The unknown fields of its configuration.
+    /// The unknown fields of the configuration.
     rest: Map<String, Value>,
 }
 
@@ -47,7 +47,7 @@ pub enum Action {
     Unknown {
         /// The type on the wire.
         kind: String,
-        /// The configuration as the service wrote it.
+        /// The configuration as returned by the service.
         config: Value,
     },
 }

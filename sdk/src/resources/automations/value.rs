@@ -28,14 +28,14 @@ pub enum RunValue {
 }
 
 impl RunValue {
-    /// Creates a reference to the event that started the run (`event.plan`), to the contact (`contact.first_name`), or to an event that ended a
-    /// wait of the run: `wait_events.order.paid.total` is the field `total` of the event `order.paid`, or of the last one if there are several. The specification
-    /// is silent on references.
+    /// Creates a reference to the event that started the run (`event.plan`), to the contact (`contact.first_name`), or to an event that ended a wait
+    /// in the run: `wait_events.order.paid.total` is the field `total` of the event `order.paid`, or of the last such event. The specification
+    /// doesn't define references.
     pub fn var(name: impl Into<String>) -> Self {
         Self::Var { var: name.into() }
     }
 
-    /// Creates a null, which clears the field it is set to.
+    /// Creates a null, which clears the field.
     pub fn null() -> Self {
         Self::Fixed(Value::Null)
     }

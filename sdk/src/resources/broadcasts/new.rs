@@ -21,26 +21,25 @@ input! {
     /// assert!(weekly.check().is_ok());
     /// ```
     pub struct NewBroadcast {
-        /// Creates a draft for a segment. Add [`html`](Self::html), [`text`](Self::text), or both; only a draft may lack them until it
-        /// is sent. The sender is `email` or `Name <email>`; the subject may be empty.
+        /// Creates a draft for a segment. Add [`html`](Self::html), [`text`](Self::text), or both; a draft may lack them until it is sent. The sender
+        /// is `email` or `Name <email>`; the subject may be empty.
         new(segment_id: SegmentId, from: String as "crate::types::serialize_sender", subject: String);
         optional {
             /// Sets the HTML body.
             html: String,
             /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that.
             text: String,
-            /// Sets the preview text, which mail clients show next to the subject. (The specification is silent on it; Resend accepts
-            /// it.)
+            /// Sets the preview text, which mail clients show next to the subject. (The specification doesn't mention it; Resend accepts it.)
             preview_text: String,
             /// Sets an internal name, which recipients don't see.
             name: String,
-            /// Restricts the recipients to contacts that are subscribed to a topic.
+            /// Restricts the recipients to contacts subscribed to a topic.
             topic_id: TopicId,
         }
         other {
             #[serde(skip_serializing_if = "Recipients::is_empty")]
             reply_to: Recipients,
-            // The service accepts a time only together with `send`: the setters keep them consistent.
+            // The service accepts a time only together with `send`; the setters keep the two consistent.
             #[serde(skip_serializing_if = "Option::is_none")]
             send: Option<bool>,
             #[serde(skip_serializing_if = "Option::is_none")]

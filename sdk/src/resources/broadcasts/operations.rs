@@ -51,8 +51,8 @@ operations! {
     /// Creates a broadcast: `POST /broadcasts`. It stays a draft unless it is sent [immediately](NewBroadcast::send_now) or
     /// [scheduled](NewBroadcast::send_at).
     ///
-    /// Broadcasts have no idempotency key, so the client doesn't retry a create with an unknown outcome: look for the broadcast with
-    /// [`list`](Self::list).
+    /// Broadcasts have no idempotency key, so the client doesn't retry a create with an unknown outcome: check with [`list`](Self::list) whether the
+    /// broadcast exists.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewBroadcast::check`] finds, before anything is sent.
@@ -70,22 +70,21 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`BroadcastPatch::check`] finds, before anything is sent.
     fn update(id: BroadcastId) with (patch: &BroadcastPatch) -> Call<Reference<BroadcastId>> = PATCH["/broadcasts/" id];
 
-    /// Sends a draft immediately: `POST /broadcasts/{id}/send`. The scope `emails:send` suffices. The service rejects a draft without a body
+    /// Sends a draft immediately: `POST /broadcasts/{id}/send`. The scope `emails:send` is sufficient. The service rejects a draft without a body
     /// with 422 `missing_required_field`.
     ///
-    /// It has no idempotency key, so the client doesn't retry it when its outcome is unknown: check the status with
-    /// [`get`](Self::get) first.
+    /// It has no idempotency key, so the client doesn't retry it if its outcome is unknown: check the status with [`get`](Self::get) first.
     fn send(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/send"];
 
-    /// Cancels a broadcast that has not been sent completely: `POST /broadcasts/{id}/cancel`. A scheduled broadcast becomes a draft again, a
-    /// queued one is canceled; the service rejects any other status. (The specification is silent on this operation.)
+    /// Cancels a broadcast that hasn't been completely sent: `POST /broadcasts/{id}/cancel`. A scheduled broadcast becomes a draft again, and a
+    /// queued one is canceled; for any other status, the service rejects the request. (The specification doesn't define this operation.)
     fn cancel(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/cancel"];
 
     /// Creates a draft with the same content: `POST /broadcasts/{id}/duplicate`. The response contains the new broadcast's ID. (The specification
-    /// is silent on this operation.)
+    /// doesn't define this operation.)
     fn duplicate(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/duplicate"];
 
-    /// Lists the clicked links of a broadcast, the most clicked first: `GET /broadcasts/{id}/clicked-links`, 20 per page by default.
+    /// Lists a broadcast's clicked links, most clicked first: `GET /broadcasts/{id}/clicked-links`, 20 per page by default.
     fn clicked_links(id: BroadcastId) -> List<ClickedLink> = GET["/broadcasts/" id "/clicked-links"];
 
     /// Deletes a broadcast that has not been sent, including its schedule: `DELETE /broadcasts/{id}`.

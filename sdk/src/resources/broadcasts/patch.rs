@@ -6,8 +6,7 @@ use crate::{
 };
 
 patch! {
-    /// Changes to a broadcast that has not been sent: [`Broadcasts::update`](super::Broadcasts::update). Fields that aren't set keep their
-    /// value.
+    /// Changes to a broadcast that hasn't been sent: [`Broadcasts::update`](super::Broadcasts::update). Fields that aren't set are left unchanged.
     ///
     /// ```
     /// use idempost::broadcasts::BroadcastPatch;
@@ -25,11 +24,11 @@ patch! {
         subject: String,
         /// Replaces the `Reply-To` addresses.
         reply_to: Recipients |
-        /// Removes the `Reply-To` addresses: replies go to the sender.
+        /// Removes the `Reply-To` addresses, so that replies go to the sender.
         clear_reply_to,
         /// Sets the HTML body.
         html: String |
-        /// Removes the HTML body; a scheduled broadcast requires a text body then.
+        /// Removes the HTML body; a scheduled broadcast then requires a text body.
         clear_html,
         /// Sets the plain-text body; an empty string removes it.
         text: String |
@@ -43,9 +42,9 @@ patch! {
         name: String |
         /// Removes the internal name.
         clear_name,
-        /// Restricts the recipients to contacts that are subscribed to a topic.
+        /// Restricts the recipients to contacts subscribed to a topic.
         topic_id: TopicId |
-        /// Removes the restriction to a topic.
+        /// Removes the topic restriction.
         clear_topic_id,
     }
 }

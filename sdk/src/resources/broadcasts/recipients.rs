@@ -1,9 +1,9 @@
-//! The recipients of a broadcast and the links that they clicked. (The specification doesn't define them; the shapes are Resend's.)
+//! The recipients of a broadcast and their clicked links. (The specification doesn't define them; the format is Resend's.)
 
 use crate::{client::List, types::ContactId};
 
 open_enum! {
-    /// What happened to a recipient of a broadcast.
+    /// The type of event that a broadcast's recipient had.
     RecipientType {
         /// The email was sent.
         Sent = "sent",
@@ -39,17 +39,17 @@ open_enum! {
 record! {
     /// A recipient of a broadcast.
     pub struct BroadcastRecipient {
-        /// An opaque cursor for [`List::after`]: not the ID of a record.
+        /// An opaque cursor for [`List::after`], not the ID of a record.
         pub id: String,
         /// The contact; `None` if no contact has this address anymore.
         pub contact_id: Option<ContactId>,
         /// The address.
         pub email: String,
-        /// How often the email was opened or clicked. Only for these types.
+        /// How often the email was opened or clicked; only for these two types.
         pub count: Option<u64>,
-        /// The type of the bounce. Only for [`RecipientType::Bounced`].
+        /// The type of the bounce; only for [`RecipientType::Bounced`].
         pub bounce_type: Option<BounceType>,
-        /// The links that the recipient clicked. Only for [`RecipientType::Clicked`].
+        /// The links that the recipient clicked; only for [`RecipientType::Clicked`].
         pub clicked_links: Vec<RecipientLink>,
     }
 }
@@ -58,7 +58,7 @@ record! {
     /// A link that a recipient clicked.
     #[derive(PartialEq, Eq)]
     pub struct RecipientLink {
-        /// The address of the link.
+        /// The link's URL.
         pub url: String,
         /// How often the recipient clicked it.
         pub clicks: Option<u64>,
@@ -66,11 +66,11 @@ record! {
 }
 
 record! {
-    /// A clicked link of a broadcast.
+    /// A clicked link in a broadcast.
     pub struct ClickedLink {
-        /// An opaque cursor for [`List::after`]: not the ID of a record.
+        /// An opaque cursor for [`List::after`], not the ID of a record.
         pub id: String,
-        /// The address of the link.
+        /// The link's URL.
         pub url: String,
         /// The number of clicks, including repeated ones.
         pub clicks: Option<u64>,
@@ -81,7 +81,7 @@ record! {
 
 items!(BroadcastRecipient, ClickedLink);
 
-/// Filters of [`Broadcasts::recipients`](super::Broadcasts::recipients).
+/// Filters for [`Broadcasts::recipients`](super::Broadcasts::recipients).
 impl List<BroadcastRecipient> {
     /// Lists only recipients whose address contains this text.
     pub fn email(self, part: impl Into<String>) -> Self {

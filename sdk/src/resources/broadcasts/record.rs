@@ -42,19 +42,19 @@ record! {
         pub topic_id: Option<TopicId>,
     }
 
-    /// A broadcast with its content. (The specification names the operation and is silent on the fields.)
+    /// A broadcast with its content. (The specification names the operation but doesn't define the fields.)
     pub struct Broadcast: BroadcastSummary {
-        /// The sender, with the display name if there is one.
+        /// The sender, including the display name if there is one.
         pub from: Option<String>,
-        /// The subject with its placeholders.
+        /// The subject, including placeholders.
         pub subject: Option<String>,
         /// The `Reply-To` addresses.
         pub reply_to: Option<Vec<String>>,
         /// The preview text, which mail clients show next to the subject.
         pub preview_text: Option<String>,
-        /// The HTML body with its placeholders.
+        /// The HTML body, including placeholders.
         pub html: Option<String>,
-        /// The plain-text body with its placeholders.
+        /// The plain-text body, including placeholders.
         pub text: Option<String>,
     }
 }

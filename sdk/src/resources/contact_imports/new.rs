@@ -1,4 +1,4 @@
-//! The input for a contact import: a file, and what its columns mean.
+//! The input for a contact import: a file and the meaning of its columns.
 
 #[cfg(not(target_family = "wasm"))]
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::{
 };
 
 open_enum! {
-    /// What happens if a contact with a row's address already exists.
+    /// How to handle a row whose address already belongs to a contact.
     ImportConflict {
-        /// The values of the row are set.
+        /// Set the row's values.
         Upsert = "upsert",
-        /// The contact is left unchanged.
+        /// Leave the contact unchanged.
         Skip = "skip",
     }
 }
@@ -41,8 +41,8 @@ open_enum! {
 
 /// A CSV file to import with [`ContactImports::create`](super::ContactImports::create), at most 200 MB.
 ///
-/// The first row contains the column names. Fields are read from the columns `email`, `first_name`, `last_name` and `unsubscribed`, with
-/// exactly these names; only `email` is required. Once a setter names a column, only named columns and `email` are imported.
+/// The first row contains the column names. Fields are read from the columns `email`, `first_name`, `last_name` and `unsubscribed`, with exactly
+/// these names; only `email` is required. Once a setter names a column, only the named columns and `email` are imported.
 ///
 /// ```
 /// use idempost::contact_imports::{ImportConflict, ImportPropertyType, NewContactImport};
@@ -98,7 +98,7 @@ impl NewContactImport {
         Self { source, columns: ColumnMap::default(), on_conflict: None, segments, topics }
     }
 
-    /// Imports a file, which is read while it is sent, so its size costs no memory.
+    /// Imports a file, which is read while it is sent, so its size doesn't affect memory use.
     ///
     /// # Errors
     /// [`Error::File`] if it is missing, unreadable or not a regular file. If the file changes before the call completes, the call fails and
@@ -112,7 +112,7 @@ impl NewContactImport {
         }
     }
 
-    /// Imports CSV in memory.
+    /// Imports CSV content from memory.
     pub fn from_bytes(content: impl Into<Bytes>) -> Self {
         Self::new(Source::Bytes(content.into()))
     }
@@ -139,22 +139,22 @@ impl NewContactImport {
     }
 
     setters! {
-        /// Sets the name of the column with the addresses.
+        /// Sets the name of the column that contains the addresses.
         email_column: String => columns.email;
-        /// Sets the name of the column with the first names.
+        /// Sets the name of the column that contains the first names.
         first_name_column: String => columns.first_name;
-        /// Sets the name of the column with the last names.
+        /// Sets the name of the column that contains the last names.
         last_name_column: String => columns.last_name;
         /// Sets the name of the column that says whether a contact has unsubscribed from all broadcasts.
         unsubscribed_column: String => columns.unsubscribed;
-        /// Sets what happens if a contact with a row's address already exists. Resend's descriptions differ on the default; the
-        /// sandbox's is [`ImportConflict::Upsert`].
+        /// Sets how to handle rows whose address already belongs to a contact. Resend's descriptions differ on the default; the sandbox's is
+        /// [`ImportConflict::Upsert`].
         on_conflict: ImportConflict;
         /// Adds the contacts to a segment.
         segment += SegmentId => segments;
     }
 
-    /// Fills a contact property, named by the key of an existing one, from a column.
+    /// Fills an existing contact property, identified by its key, from a column.
     #[must_use]
     pub fn property_column(
         mut self,

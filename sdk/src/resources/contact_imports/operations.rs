@@ -16,7 +16,7 @@ use crate::{
 operations! {
     /// The operations on contact imports: [`Client::contact_imports`](crate::Client::contact_imports).
     ///
-    /// An import is one request for any number of contacts. It reports only the number of rows that failed;
+    /// An import is one request for any number of contacts. It reports only the number of failed rows;
     /// [`Contacts::create`](crate::resources::contacts::Contacts::create) returns the reason for each contact.
     ///
     /// ```
@@ -43,11 +43,11 @@ operations! {
 }
 
 impl ContactImports<'_> {
-    /// Starts an import: `POST /contacts/imports`, as `multipart/form-data`. It returns before the first row is applied; see
+    /// Starts an import: `POST /contacts/imports`, as `multipart/form-data`. It returns before the first row has been processed; see
     /// [`wait`](Self::wait).
     ///
-    /// A file or stream is read while it is sent, again for each attempt. The service honors no idempotency key here, and each request starts an
-    /// import of its own, so the client doesn't retry when the outcome is unknown: if the import was started, [`list`](Self::list) returns it.
+    /// A file or stream is read while it is sent, once per attempt. The service honors no idempotency key here, and each request starts a separate
+    /// import, so the client doesn't retry if the outcome is unknown: if the import was started, [`list`](Self::list) returns it.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContactImport::check`] finds, before anything is sent;
@@ -70,7 +70,7 @@ impl ContactImports<'_> {
     }
 }
 
-/// Filters of [`ContactImports::list`].
+/// Filters for [`ContactImports::list`].
 impl List<ContactImport> {
     /// Lists only imports with this status.
     #[expect(clippy::needless_pass_by_value, reason = "a status is named where it is given")]

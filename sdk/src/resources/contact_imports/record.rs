@@ -7,9 +7,9 @@ open_enum! {
     ContactImportStatus {
         /// It hasn't started.
         Queued = "queued",
-        /// Rows are being applied.
+        /// Rows are being processed.
         InProgress = "in_progress",
-        /// Every row was read; some may have failed.
+        /// Every row was processed; some may have failed.
         Completed = "completed",
         /// It ended before the last row.
         Failed = "failed",
@@ -42,7 +42,7 @@ record! {
 items!(ContactImport);
 
 record! {
-    /// The number of an import's rows by outcome, so far. The service doesn't report which rows failed, or why.
+    /// The number of an import's rows by outcome so far. The service doesn't report which rows failed, or why.
     #[derive(PartialEq, Eq)]
     pub struct ContactImportCounts {
         /// The rows that were read.
@@ -51,7 +51,7 @@ record! {
         pub created: Option<u64>,
         /// Rows that updated a contact.
         pub updated: Option<u64>,
-        /// Rows whose contact existed and was left unchanged.
+        /// Rows whose contact already existed and was left unchanged.
         pub skipped: Option<u64>,
         /// Rows without a valid contact.
         pub failed: Option<u64>,

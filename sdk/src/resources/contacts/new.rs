@@ -24,7 +24,7 @@ input! {
     /// assert!(NewContact::new("Ada <ada@example.com>").check().is_err());
     /// ```
     pub struct NewContact {
-        /// Creates a contact with an address, `local@domain`, without a display name.
+        /// Creates a contact with an address of the form `local@domain`, without a display name.
         new(email: String);
         optional {
             /// Sets the first name.
@@ -46,8 +46,8 @@ input! {
 }
 
 impl NewContact {
-    /// Sets a property, by the key of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The
-    /// value must have the property's type.
+    /// Sets a property, by the key of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The value must
+    /// match the property's type.
     #[must_use]
     pub fn property(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
         self.properties.insert(key.into(), value.into());

@@ -36,8 +36,8 @@ operations! {
 
     /// Creates a contact: `POST /contacts`.
     ///
-    /// The specification is silent on an address that another contact already has. The sandbox updates that contact and returns its ID; a
-    /// service may also respond with 409. Either way, an address identifies one contact, so the client retries when the outcome is unknown.
+    /// The specification doesn't say what happens if another contact already has the address. The sandbox updates that contact and returns its ID; a
+    /// service may also respond with 409. Either way, an address identifies one contact, so the client retries if the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
@@ -50,7 +50,7 @@ operations! {
     /// Gets a contact with its properties: `GET /contacts/{id_or_email}`.
     fn get(contact: ContactRef) -> Call<Contact> = GET["/contacts/" contact];
 
-    /// Updates a contact: `PATCH /contacts/{id_or_email}`. Properties that aren't set keep their value.
+    /// Updates a contact: `PATCH /contacts/{id_or_email}`. Properties that aren't set are left unchanged.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`ContactPatch::check`] finds, before anything is sent.
@@ -62,21 +62,21 @@ operations! {
 
     /// Lists the segments of a contact: `GET /contacts/{id_or_email}/segments`. Awaited without a page size, it returns all of them.
     ///
-    /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this API define it as the time when the contact joined.
-    /// The specification calls the items segment items, and the sandbox follows that.)
+    /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this API define it as when the contact was added. The
+    /// specification calls the items segment items, and the sandbox follows that.)
     fn segments(contact: ContactRef) -> List<Segment> = GET["/contacts/" contact "/segments"];
 
     /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is idempotent.
     fn add_to_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
         = POST["/contacts/" contact "/segments/" segment].idempotent();
 
-    /// Removes a contact from a segment: `DELETE /contacts/{id_or_email}/segments/{segment_id}`. The contact itself stays.
+    /// Removes a contact from a segment: `DELETE /contacts/{id_or_email}/segments/{segment_id}`. The contact itself isn't deleted.
     fn remove_from_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
         = DELETE["/contacts/" contact "/segments/" segment];
 
     /// Lists a contact's subscription to each topic: `GET /contacts/{id_or_email}/topics`. Awaited without a page size, it returns all of them.
     ///
-    /// Topics without an explicit subscription are listed with their default. (The specification is silent on them.)
+    /// Topics without an explicit subscription are listed with their default. (The specification doesn't mention them.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -90,8 +90,8 @@ operations! {
 }
 
 impl Contacts<'_> {
-    /// Updates a contact's topic subscriptions: `PATCH /contacts/{id_or_email}/topics`. Other topics keep their subscription; if a topic
-    /// occurs several times, the last occurrence applies.
+    /// Updates a contact's topic subscriptions: `PATCH /contacts/{id_or_email}/topics`. Other subscriptions are left unchanged; if a topic occurs
+    /// several times, the last occurrence applies.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -103,7 +103,7 @@ impl Contacts<'_> {
     /// # }
     /// ```
     ///
-    /// The body is a bare array, as other clients of this API send it.
+    /// The body is a bare array, as sent by other clients of this API.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if an ID is empty or a subscription is unknown, before anything is sent.
@@ -121,11 +121,11 @@ impl Contacts<'_> {
     }
 }
 
-/// Filters of [`Contacts::list`].
+/// Filters for [`Contacts::list`].
 impl List<ContactSummary> {
     /// Restricts the list to the contacts of a segment: `GET /contacts?segment_id=…`.
     ///
-    /// [`Segments::contacts`](crate::resources::segments::Segments::contacts) lists them by the segment's own path.
+    /// [`Segments::contacts`](crate::resources::segments::Segments::contacts) lists them using the segment's own path.
     pub fn segment_id(self, segment: impl Into<SegmentId>) -> Self {
         self.with_query("segment_id", segment.into())
     }

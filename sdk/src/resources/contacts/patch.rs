@@ -9,7 +9,7 @@ use crate::{
 };
 
 patch! {
-    /// Changes to a contact: [`Contacts::update`](super::Contacts::update). Fields that aren't set keep their value.
+    /// Changes to a contact: [`Contacts::update`](super::Contacts::update). Fields that aren't set are left unchanged.
     ///
     /// ```
     /// use idempost::contacts::ContactPatch;
@@ -18,7 +18,7 @@ patch! {
     /// assert!(patch.check().is_ok());
     /// ```
     pub struct ContactPatch {
-        /// Sets the address. The sandbox rejects another contact's address with 409; the specification is silent on that.
+        /// Sets the address. If it belongs to another contact, the sandbox responds with 409; the specification doesn't define this.
         email: String,
         /// Sets the first name.
         first_name: String |

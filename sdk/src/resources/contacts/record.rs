@@ -8,7 +8,7 @@ use crate::{
 };
 
 record! {
-    /// The response to the deletion of a contact. (The specification is silent on its fields.)
+    /// The response to deleting a contact. (The specification doesn't define its fields.)
     #[derive(PartialEq, Eq)]
     pub struct DeletedContact {
         /// The ID of the deleted contact.
@@ -19,14 +19,14 @@ record! {
 }
 
 record! {
-    /// The response to a change of segment membership. (The specification is silent on its fields, and descriptions of the API differ.)
+    /// The response to a change of segment membership. (The specification doesn't define its fields, and descriptions of the API differ.)
     #[derive(PartialEq, Eq)]
     pub struct Membership {
         /// The ID in the response: the segment's or the contact's, depending on the service.
         pub id: Option<String>,
-        /// The contact, if the service names it.
+        /// The contact's ID, if the response contains it.
         pub contact_id: Option<ContactId>,
-        /// The segment, if the service names it.
+        /// The segment's ID, if the response contains it.
         pub segment_id: Option<SegmentId>,
         /// Whether the membership was removed.
         pub deleted: bool,
@@ -45,7 +45,7 @@ record! {
         pub description: Option<String>,
         /// The contact's subscription; the topic's default if the contact has none.
         pub subscription: Option<Subscription>,
-        /// When the topic was created; the specification is silent on this field.
+        /// When the topic was created. The specification doesn't define this field.
         pub created_at: Option<Timestamp>,
     }
 }
@@ -56,8 +56,8 @@ items!(TopicSubscription);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UpdatedTopics {
-    /// The contact's ID, even if the request had its address. (The specification is silent on this response. Two names of the field are
-    /// known, `id` and `contact_id`; both are accepted.)
+    /// The contact's ID, even if the request used its address. (The specification doesn't define this response. Both known names of the field, `id`
+    /// and `contact_id`, are accepted.)
     pub id: ContactId,
 }
 

@@ -1,4 +1,4 @@
-//! Claims of domains that another account has verified. (The specification mentions them; the shapes are Resend's.)
+//! Claims of domains that another account has verified. (The specification mentions them without details; the format is Resend's.)
 
 use super::new::check_setup;
 use crate::{
@@ -17,7 +17,7 @@ input! {
     /// assert!(NewDomainClaim::new("https://acme.test/").check().is_err());
     /// ```
     pub struct NewDomainClaim {
-        /// Claims the domain of this name, in the region `us-east-1`.
+        /// Claims the domain with this name, in the region `us-east-1`.
         new(name: String);
         optional {
             /// Sets the region in which the service will handle the domain's mail; [`Region::UsEast1`] by default.
@@ -47,7 +47,7 @@ validate!(NewDomainClaim);
 open_enum! {
     /// The status of a domain claim.
     DomainClaimStatus {
-        /// It waits for its DNS record, or the record is being checked.
+        /// The DNS record is missing or being checked.
         Pending = "pending",
         /// The record was found; the domain is being transferred.
         Verified = "verified",
@@ -61,13 +61,13 @@ open_enum! {
         Superseded = "superseded",
         /// The claimed domain was deleted.
         Canceled = "canceled",
-        /// See [`DomainClaim::failure_reason`].
+        /// It failed; see [`DomainClaim::failure_reason`].
         Failed = "failed",
     }
 }
 
 impl DomainClaimStatus {
-    /// Returns whether the claim has an outcome, successful or not. `Unknown` counts as none.
+    /// Returns whether the claim has an outcome, successful or not. `Unknown` doesn't count as one.
     pub fn is_settled(&self) -> bool {
         !matches!(self, Self::Pending | Self::Verified | Self::Unknown(_))
     }
@@ -78,7 +78,7 @@ open_enum! {
     ClaimBlockedReason {
         /// The other account's time to object hasn't passed yet.
         GracePeriod = "grace_period",
-        /// The other account used the domain recently.
+        /// The other account has used the domain recently.
         RecentOwnerActivity = "recent_owner_activity",
         /// The other account has scheduled emails from the domain.
         PendingScheduledEmails = "pending_scheduled_emails",
@@ -88,7 +88,7 @@ open_enum! {
 record! {
     /// A claim of a domain.
     pub struct DomainClaim {
-        /// The claim's ID. The operations on claims take [`domain_id`](Self::domain_id).
+        /// The claim's ID. Operations on claims take [`domain_id`](Self::domain_id) instead.
         pub id: DomainClaimId,
         /// The domain name.
         pub name: String,
@@ -102,11 +102,11 @@ record! {
         pub record: Option<ClaimRecord>,
         /// Why the claim is blocked.
         pub blocked_reason: Option<ClaimBlockedReason>,
-        /// Why the claim failed, as human-readable text.
+        /// Why the claim failed, human-readable.
         pub failure_reason: Option<String>,
         /// When the domain was claimed.
         pub created_at: Option<Timestamp>,
-        /// When the claim expires unless the record is found: 7 days after it was made.
+        /// When the claim expires unless the record is found: 7 days after the claim was made.
         pub expires_at: Option<Timestamp>,
     }
 }
@@ -117,7 +117,7 @@ record! {
     pub struct ClaimRecord {
         /// The type, `TXT`.
         pub kind as "type": RecordType,
-        /// The name: the domain itself.
+        /// The name, which is the domain itself.
         pub name: String,
         /// The value.
         pub value: String,

@@ -1,4 +1,4 @@
-//! The syntax of domain names and labels (RFC 1035, 2.3; RFC 1123, 2.1; `docs/specification.md` says "domain name" and "label").
+//! The syntax of domain names and labels (RFC 1035, 2.3; RFC 1123, 2.1), to which `docs/specification.md` only refers.
 
 use url::Host;
 

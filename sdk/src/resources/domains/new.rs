@@ -14,11 +14,11 @@ use crate::{
 const RETURN_PATH: &str = "send";
 
 open_enum! {
-    /// The policy for recipients' servers that don't support TLS.
+    /// The policy for recipient servers without TLS support.
     Tls {
-        /// Sends unencrypted.
+        /// Send unencrypted.
         Opportunistic = "opportunistic",
-        /// Doesn't send.
+        /// Don't send.
         Enforced = "enforced",
     }
 }
@@ -36,8 +36,8 @@ input! {
     pub struct NewDomain {
         /// Creates a domain for sending in the region `us-east-1`.
         ///
-        /// The name has two or more labels, each of 1 to 63 letters, digits and hyphens, and at most 253 characters in total. An internationalized
-        /// name must be in its ASCII form (`xn--…`); the specification is silent on it.
+        /// The name consists of at least two labels, each of 1 to 63 letters, digits and hyphens, with at most 253 characters in total. An
+        /// internationalized name must be in its ASCII form (`xn--…`); the specification doesn't mention such names.
         new(name: String);
         optional {
             /// Sets the region in which the service handles the domain's mail; [`Region::UsEast1`] by default.
@@ -48,9 +48,9 @@ input! {
             open_tracking: bool,
             /// Sets whether clicks are tracked. This requires a verified [`tracking_subdomain`](Self::tracking_subdomain).
             click_tracking: bool,
-            /// Sets the label of the subdomain for tracked links. It gets a CNAME record, `<label>.<domain>`.
+            /// Sets the label of the subdomain for tracked links, which gets a CNAME record at `<label>.<domain>`.
             tracking_subdomain: String,
-            /// Sets the policy for recipients' servers that don't support TLS; [`Tls::Opportunistic`] by default.
+            /// Sets the policy for recipient servers without TLS support; [`Tls::Opportunistic`] by default.
             tls: Tls,
         }
         other {
@@ -61,14 +61,14 @@ input! {
 }
 
 impl NewDomain {
-    /// Sets whether the domain sends; `true` by default. At least one of sending and receiving must be enabled.
+    /// Sets whether the domain can send; `true` by default. At least one of sending and receiving must be enabled.
     #[must_use]
     pub fn sending(mut self, on: bool) -> Self {
         self.capabilities.sending = Some(Switch(on));
         self
     }
 
-    /// Sets whether the domain receives; `false` by default. At least one of sending and receiving must be enabled.
+    /// Sets whether the domain can receive; `false` by default. At least one of sending and receiving must be enabled.
     #[must_use]
     pub fn receiving(mut self, on: bool) -> Self {
         self.capabilities.receiving = Some(Switch(on));
@@ -88,7 +88,7 @@ impl NewDomain {
 
 validate!(NewDomain);
 
-/// Validates what new domains and claims have in common.
+/// Validates the fields that new domains and claims have in common.
 pub(super) fn check_setup(
     v: &mut Validator,
     name: &str,
@@ -108,7 +108,7 @@ pub(super) fn check_setup(
         v.field("tracking_subdomain", |v| {
             check_label(v, label);
             if label.eq_ignore_ascii_case(return_path.unwrap_or(RETURN_PATH)) {
-                // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
+                // A name with a CNAME record can't have other records (RFC 1034, 3.6.2).
                 let rule = "`tracking_subdomain` must differ from the label of the return path";
                 v.report_found("exclusive", rule, label);
             }
@@ -132,7 +132,7 @@ impl Switches {
     }
 }
 
-/// `enabled` or `disabled`.
+/// Serialized as `enabled` or `disabled`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Switch(pub(super) bool);
 

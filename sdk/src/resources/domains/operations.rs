@@ -35,8 +35,8 @@ operations! {
     /// # }
     /// ```
     ///
-    /// A domain that another account has verified must be [claimed](Self::claim) instead. After the claim it has new DKIM records: get the
-    /// domain again, publish them and verify it before it sends or receives (`docs/specification.md`, POST /domains/{domain_id}/verify).
+    /// A domain that another account has verified must be [claimed](Self::claim) instead. After the claim, it has new DKIM records: get the domain
+    /// again, publish the records and verify the domain before it can send or receive (`docs/specification.md`, POST /domains/{domain_id}/verify).
     pub struct Domains;
 
     /// Returns the operations on domains.
@@ -44,8 +44,8 @@ operations! {
 
     /// Registers a domain: `POST /domains`. The response contains the DNS records to publish.
     ///
-    /// The client doesn't retry it when its outcome is unknown: the service rejects a domain that is already registered. Look for it with
-    /// [`list`](Self::list).
+    /// The client doesn't retry it if its outcome is unknown, since the service rejects a domain that is already registered. Check with
+    /// [`list`](Self::list) whether the domain exists.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewDomain::check`] finds, before anything is sent.
@@ -73,7 +73,7 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`DomainPatch::check`] finds, before anything is sent.
     fn update(id: DomainId) with (patch: &DomainPatch) -> Call<Reference<DomainId>> = PATCH["/domains/" id];
 
-    /// Deletes a domain: `DELETE /domains/{id}`. (The specification is silent on scheduled emails; they are still sent.)
+    /// Deletes a domain: `DELETE /domains/{id}`. (The specification doesn't mention scheduled emails; they are still sent.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, id: &idempost::DomainId) -> idempost::Result<()> {
@@ -86,15 +86,15 @@ operations! {
     /// Starts a verification of the DNS records: `POST /domains/{id}/verify`. It returns before the verification ends; see
     /// [`wait`](Self::wait).
     ///
-    /// It is idempotent and allowed in every status. A verified domain can still send while it is being verified again (the
-    /// specification is silent on that).
+    /// It is idempotent and allowed in every status. A verified domain can still send while it is being verified again (the specification doesn't
+    /// define this).
     fn verify(id: DomainId) -> Call<Reference<DomainId>> = POST["/domains/" id "/verify"].idempotent();
 
-    /// Claims a domain that another account has verified: `POST /domains/claim`. The response contains a TXT record to publish as proof, and the
-    /// ID of a domain, which the other operations on the claim take; [deleting](Self::delete) the domain cancels the claim. (The specification mentions
-    /// claims without defining them; these are Resend's operations.)
+    /// Claims a domain that another account has verified: `POST /domains/claim`. The response contains a TXT record to publish as proof, and a domain
+    /// ID that identifies the claim in other operations; [deleting](Self::delete) the domain cancels the claim. (The specification mentions claims
+    /// without defining them; these are Resend's operations.)
     ///
-    /// If a claim is already pending, the service returns that claim, so the client retries when the outcome is unknown.
+    /// If a claim is already pending, the service returns that claim, so the client retries if the outcome is unknown.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -119,7 +119,7 @@ operations! {
     /// Gets the latest claim of a domain: `GET /domains/{id}/claim`.
     fn get_claim(id: DomainId) -> Call<DomainClaim> = GET["/domains/" id "/claim"];
 
-    /// Starts the check of a claim's TXT record: `POST /domains/{id}/claim/verify`. It returns before the check ends; see
+    /// Starts checking a claim's TXT record: `POST /domains/{id}/claim/verify`. It returns before the check ends; see
     /// [`wait_for_claim`](Self::wait_for_claim). Repeating it is harmless.
     fn verify_claim(id: DomainId) -> Call<DomainClaim> = POST["/domains/" id "/claim/verify"].idempotent();
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::problem::Validator;
 
 patch! {
-    /// Changes to a domain: [`Domains::update`](super::Domains::update). Fields that aren't set keep their value.
+    /// Changes to a domain: [`Domains::update`](super::Domains::update). Fields that aren't set are left unchanged.
     ///
     /// ```
     /// use idempost::domains::DomainPatch;
@@ -21,11 +21,11 @@ patch! {
         open_tracking: bool,
         /// Sets whether clicks are tracked.
         click_tracking: bool,
-        /// Sets the label of the tracking subdomain. It needs its own DNS record, which must be published and verified.
+        /// Sets the label of the tracking subdomain. It needs a separate DNS record, which must be published and verified.
         tracking_subdomain: String |
-        /// Removes the tracking subdomain (`null` on the wire), which disables tracking. (The specification is silent on it.)
+        /// Removes the tracking subdomain (`null` on the wire), which disables tracking. (The specification doesn't define this.)
         clear_tracking_subdomain,
-        /// Sets the policy for recipients' servers without TLS.
+        /// Sets the policy for recipient servers without TLS support.
         tls: Tls,
     } other {
         #[serde(skip_serializing_if = "Switches::is_untouched")]
@@ -34,14 +34,14 @@ patch! {
 }
 
 impl DomainPatch {
-    /// Sets whether the domain sends. At least one of sending and receiving must stay enabled.
+    /// Sets whether the domain can send. At least one of sending and receiving must stay enabled.
     #[must_use]
     pub fn sending(mut self, on: bool) -> Self {
         self.capabilities.sending = Some(Switch(on));
         self
     }
 
-    /// Sets whether the domain receives, which needs an MX record. At least one of sending and receiving must stay enabled.
+    /// Sets whether the domain can receive, which requires an MX record. At least one of sending and receiving must stay enabled.
     #[must_use]
     pub fn receiving(mut self, on: bool) -> Self {
         self.capabilities.receiving = Some(Switch(on));
@@ -56,7 +56,7 @@ impl DomainPatch {
             v.field("tracking_subdomain", |v| check_label(v, label));
         }
         check_tls(v, self.tls.value());
-        // Capabilities that aren't set may be enabled.
+        // Capabilities that aren't set may already be enabled.
         let on = |switch: Option<Switch>| switch.is_none_or(|switch| switch.0);
         check_capabilities(v, on(self.capabilities.sending), on(self.capabilities.receiving));
     }

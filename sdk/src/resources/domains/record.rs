@@ -6,7 +6,7 @@ use crate::{
 };
 
 record! {
-    /// A domain in a list, without its DNS records. (The specification names the list and is silent on its items.)
+    /// A domain in a list, without its DNS records. (The specification names the list but doesn't define its items.)
     pub struct DomainSummary {
         /// The domain's ID.
         pub id: DomainId,
@@ -18,13 +18,13 @@ record! {
         pub created_at: Timestamp,
         /// The region in which the service handles the domain's mail.
         pub region: Option<Region>,
-        /// Whether opens are tracked, given a verified tracking subdomain.
+        /// Whether opens are tracked, provided that the tracking subdomain is verified.
         pub open_tracking: Option<bool>,
-        /// Whether clicks are tracked, given a verified tracking subdomain.
+        /// Whether clicks are tracked, provided that the tracking subdomain is verified.
         pub click_tracking: Option<bool>,
         /// The label of the tracking subdomain; `None` if there is none.
         pub tracking_subdomain: Option<String>,
-        /// Whether the domain sends and receives.
+        /// Whether the domain can send and receive.
         pub capabilities: Option<Capabilities>,
     }
 

@@ -12,9 +12,9 @@ use crate::{
     types::{Scalar, ScheduledAt, TopicId, serialize_list, serialize_sender},
 };
 
-/// The fields of an [`Email`](super::Email) or a [`BatchEmail`](super::BatchEmail), borrowed for assertions, logs and outbox tables.
+/// The fields of an [`Email`](super::Email) or a [`BatchEmail`](super::BatchEmail), borrowed, for assertions, logs and outbox tables.
 ///
-/// It serializes to the service's JSON, where a display name is quoted if RFC 5322 requires it.
+/// It serializes to the service's JSON; display names are quoted if RFC 5322 requires it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct EmailFields<'a> {
@@ -48,13 +48,13 @@ pub struct EmailFields<'a> {
     /// The custom headers, sorted by name.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_map")]
     pub headers: Vec<(&'a str, &'a str)>,
-    /// The topic whose subscribers receive the email.
+    /// The topic to whose subscribers the email is restricted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic_id: Option<&'a TopicId>,
     /// The tags.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub tags: &'a [Tag],
-    /// The time to send at.
+    /// The time at which to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled_at: Option<&'a ScheduledAt>,
     /// The attachments.
@@ -66,7 +66,7 @@ pub struct EmailFields<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TemplateFields<'a> {
-    /// The template's ID or alias; empty if only variables were given.
+    /// The template's ID or alias; empty if only variables were set.
     pub id: &'a str,
     /// The values of the template's variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -1,4 +1,4 @@
-//! Parsing of emails from JSON, with the location of every shape error. Field rules are validated afterwards.
+//! Parses emails from JSON, with a location for every format error. Field rules are validated afterwards.
 
 use serde_json::{Map, Value};
 
@@ -26,7 +26,7 @@ const FIELDS: [&str; 14] = [
     "attachments",
 ];
 
-/// Parses a message. An unreadable list item leaves an empty one in its place, so that later ones keep their index.
+/// Parses a message. An unreadable list item is replaced with an empty one, so that later items keep their index.
 pub(super) fn message(v: &mut Validator, json: &Value) -> Message {
     let mut message = Message::default();
     let Some(fields) = v.object(json, "an email") else { return message };

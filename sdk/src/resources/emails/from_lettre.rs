@@ -1,4 +1,4 @@
-//! Conversion of messages that were built with the lettre crate (feature `lettre`).
+//! Conversion of messages built with the lettre crate (feature `lettre`).
 //!
 //! A lettre message exposes only its headers, so its body is formatted and parsed again.
 
@@ -17,7 +17,7 @@ use crate::{
     resources::shared::Attachment,
 };
 
-/// Headers of a message that are fields of an email, or that the service sets itself.
+/// Message headers that correspond to fields of an email, or that the service sets itself.
 const NOT_CUSTOM: [&str; 11] = [
     "bcc",
     "cc",
@@ -32,7 +32,7 @@ const NOT_CUSTOM: [&str; 11] = [
     "to",
 ];
 
-/// Converts a message with all its recipients (those that only its envelope contains become `bcc`), its bodies, attachments and custom headers. The
+/// Converts a message with all its recipients (recipients that only the envelope contains become `bcc`), bodies, attachments and custom headers. The
 /// service sets `Date` itself.
 ///
 /// ```
@@ -50,7 +50,7 @@ const NOT_CUSTOM: [&str; 11] = [
 /// ```
 ///
 /// # Errors
-/// All parts that an email can't represent, such as a second sender, a signed body, or an envelope that leaves out a recipient.
+/// All parts that an email can't represent, such as a second sender, a signed body, or an envelope that omits a recipient.
 impl TryFrom<&lettre::Message> for Email {
     type Error = Problems;
 
@@ -128,7 +128,7 @@ impl Reader {
 
     fn custom_headers(&mut self, message: &lettre::Message, parsed: &mail_parser::Message<'_>) {
         for header in parsed.headers() {
-            // lettre finds a header only by the exact spelling of its name, which the parser changes.
+            // lettre finds a header only by its exact spelling, which the parser changes.
             let field = parsed.raw_message.get(header.offset_field as usize..).unwrap_or_default();
             let name = String::from_utf8_lossy(field.split(|byte| *byte == b':').next().unwrap_or_default());
             if NOT_CUSTOM.iter().any(|known| name.eq_ignore_ascii_case(known)) {

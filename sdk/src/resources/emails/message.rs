@@ -1,4 +1,4 @@
-//! The fields that single emails and emails of a batch have in common, and their validation.
+//! The fields that individual and batch emails have in common, and their validation.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     types::{Recipients, Scalar, ScheduledAt, Timestamp, TopicId},
 };
 
-/// Headers that the service sets itself. It may accept or reject custom ones, but they are probably a mistake.
+/// Headers that the service sets itself. It may accept or reject custom values, but they are probably a mistake.
 const OWN_HEADERS: [&str; 14] = [
     "bcc",
     "cc",
@@ -30,7 +30,7 @@ const OWN_HEADERS: [&str; 14] = [
     "to",
 ];
 
-/// All fields as they were set, including mutually exclusive ones: validation reports those, and nothing is dropped silently.
+/// All fields as set, including mutually exclusive ones: validation reports these, so nothing is dropped silently.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Message {
     pub(super) from: Option<String>,
@@ -55,7 +55,7 @@ pub(super) struct Message {
 pub(super) struct Headers(BTreeMap<String, (String, String)>);
 
 impl Headers {
-    /// Adds a header, replacing one of the same name.
+    /// Adds a header, replacing any header of the same name.
     pub(super) fn insert(&mut self, name: String, value: String) {
         self.0.insert(name.to_ascii_lowercase(), (name, value));
     }
@@ -70,7 +70,7 @@ impl Message {
         self.template.is_some() || !self.variables.is_empty()
     }
 
-    /// Validates the fields that single emails and emails of a batch have in common.
+    /// Validates the fields that individual and batch emails have in common.
     pub(super) fn validate(&self, v: &mut Validator) {
         match &self.from {
             Some(from) => v.address("from", from),
@@ -105,7 +105,7 @@ impl Message {
         });
     }
 
-    /// With `List-Unsubscribe-Post`, `List-Unsubscribe` has an https URL (RFC 8058, 3.1).
+    /// If `List-Unsubscribe-Post` is set, `List-Unsubscribe` must contain an https URL (RFC 8058, 3.1).
     fn validate_unsubscribe(&self, v: &mut Validator) {
         let Headers(headers) = &self.headers;
         let (Some((name, value)), true) =
@@ -113,8 +113,7 @@ impl Message {
         else {
             return;
         };
-        // Control characters have already been
-        // reported. A URL can contain a comma.
+        // Control characters have already been reported. A URL can contain a comma.
         let mut entries = std::iter::once(value.as_str()).chain(value.split(','));
         if value.contains(|c: char| c.is_ascii_control()) || entries.any(is_one_click_url) {
             return;
@@ -178,7 +177,7 @@ impl Message {
             .then(|| Problem::new("/tags", "count", rule).found(format_args!("{found} tags")))
     }
 
-    /// Texts such as `in 2 months` are left to the service.
+    /// Texts such as `in 2 months` are left for the service to check.
     fn far_schedule(&self) -> Option<Problem> {
         let text = self.scheduled_at.as_ref()?.as_str();
         let time = Timestamp::from(text).to_system_time()?;
@@ -200,7 +199,7 @@ impl Message {
     }
 }
 
-/// Whether an entry of `List-Unsubscribe` is an https URL in angle brackets.
+/// Returns whether an entry of `List-Unsubscribe` is an https URL in angle brackets.
 fn is_one_click_url(entry: &str) -> bool {
     let url = entry.trim().strip_prefix('<').and_then(|url| url.strip_suffix('>'));
     url.filter(|url| url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte)))

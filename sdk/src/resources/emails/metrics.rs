@@ -1,4 +1,4 @@
-//! Metrics of emails. (The specification doesn't define them; the shapes are Resend's.)
+//! Email metrics. (The specification doesn't define them; the format is Resend's.)
 
 mod query;
 mod record;

@@ -1,4 +1,4 @@
-//! Emails to send, one at a time or in a batch.
+//! Emails to send, individually or in a batch.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::{
     types::{Recipients, Scalar, ScheduledAt, TopicId},
 };
 
-/// Methods that both types of emails share.
+/// Methods shared by both types of emails.
 macro_rules! message {
     ($email:ident) => {
         impl $email {
@@ -24,21 +24,20 @@ macro_rules! message {
                 Self::default().from(from).to(to).subject(subject)
             }
 
-            /// Creates an email from a published template, by its ID or alias. Sender and subject come from the template unless they are
-            /// set here.
+            /// Creates an email from a published template, by ID or alias. Sender and subject come from the template unless they are set here.
             ///
-            /// The service fills the same placeholders as in a [broadcast](crate::broadcasts::NewBroadcast). If there are several recipients, they share
-            /// one body: it contains the fallbacks, or nothing, in place of a contact's values, and its unsubscribe link asks which address to unsubscribe.
+            /// The service fills the same placeholders as in a [broadcast](crate::broadcasts::NewBroadcast). Multiple recipients share one body: it
+            /// contains the fallbacks, or nothing, instead of a contact's values, and its unsubscribe link asks which address to unsubscribe.
             pub fn from_template(template: impl Into<String>, to: impl Into<Recipients>) -> Self {
                 Self::default().template(template).to(to)
             }
 
             setters! {
-                /// Sets the sender, `email` or `Name <email>`, replacing the template's.
+                /// Sets the sender (`email` or `Name <email>`), replacing the template's.
                 from: String => message.from;
                 /// Adds recipients, at most 50 in total.
                 to += Recipients => message.to;
-                /// Sets the subject, which may be empty, replacing the template's.
+                /// Sets the subject, replacing the template's. It may be empty.
                 subject: String => message.subject;
                 /// Adds `Cc` recipients.
                 cc += Recipients => message.cc;
@@ -51,14 +50,14 @@ macro_rules! message {
                 /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that. A body and a
                 /// template are mutually exclusive; validation reports both.
                 text: String => message.text;
-                /// Uses a published template, by its ID or alias. A body and a template are mutually exclusive; validation reports both.
+                /// Uses a published template, by ID or alias. A body and a template are mutually exclusive; validation reports both.
                 template: String => message.template;
-                /// Sends only to recipients who are subscribed to this topic. Each address of `to`, `cc` and `bcc` is checked individually; a
-                /// contact who opted out receives nothing, and the email is marked as failed instead of being rejected.
+                /// Sends only to recipients subscribed to this topic. Each address in `to`, `cc` and `bcc` is checked individually; a contact who
+                /// opted out receives nothing, and the email is marked as failed instead of being rejected.
                 topic_id: TopicId => message.topic_id;
             }
 
-            /// Sets a variable of the template. The key consists of ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
+            /// Sets a template variable. The key consists of ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
             /// characters, a number is at most 2^53 − 1.
             #[must_use]
             pub fn variable(mut self, key: impl Into<String>, value: impl Into<Scalar>) -> Self {
@@ -66,7 +65,7 @@ macro_rules! message {
                 self
             }
 
-            /// Sets a custom header of the email, replacing one of the same name.
+            /// Sets a custom header of the email, replacing any header of the same name.
             #[must_use]
             pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.message.headers.insert(name.into(), value.into());
@@ -74,9 +73,8 @@ macro_rules! message {
             }
 
             /// Lets recipients unsubscribe with one click in their mail client: sets the headers `List-Unsubscribe` (RFC 2369) and
-            /// `List-Unsubscribe-Post` (RFC 8058). Mail clients post `List-Unsubscribe=One-Click` to the URL, without cookies or other
-            /// authorization, so it must identify the recipient. Validation reports a URL that isn't https. Broadcasts get such headers
-            /// automatically.
+            /// `List-Unsubscribe-Post` (RFC 8058). Mail clients post `List-Unsubscribe=One-Click` to the URL without cookies or other authorization,
+            /// so the URL must identify the recipient. Validation reports a URL that isn't https. Broadcasts get these headers automatically.
             ///
             /// ```
             /// use idempost::Email;
@@ -107,7 +105,7 @@ macro_rules! message {
 
         /// Serializes to the service's JSON.
         ///
-        /// Content in memory is encoded as Base64. An attachment from a file or a stream can't be serialized: it is read while it is sent, so a stored
+        /// In-memory content is Base64-encoded. An attachment from a file or a stream can't be serialized: it is read while it is sent, so a stored
         /// email would depend on its source. Attach its bytes instead.
         impl Serialize for $email {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -163,7 +161,7 @@ impl Email {
     }
 
     setters! {
-        /// Schedules the email for a point in time, or for a time in natural language such as `in 1 min`.
+        /// Schedules the email for a point in time, or a time in natural language such as `in 1 min`.
         scheduled_at: ScheduledAt => message.scheduled_at;
         /// Adds an attachment.
         attach += Attachment => message.attachments;
@@ -178,16 +176,16 @@ impl Email {
         Problems::merge(shape, email.check()).map(|()| email)
     }
 
-    /// Parses as much of an email as possible, with its shape errors: wrong types and unknown fields. The rules of
-    /// [`check`](Self::check) aren't applied yet, so fields can still be added; [`Problems::merge`] combines the two results.
+    /// Parses as much of an email as possible, and returns its format errors: wrong types and unknown fields. The rules of [`check`](Self::check)
+    /// aren't applied yet, so fields can still be added; [`Problems::merge`] combines the two results.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
         let (message, shape) = Validator::read(|v| from_json::message(v, json));
         (Self { message }, shape)
     }
 
-    /// Returns fields that are accepted but are probably a mistake, or that a service may reject: because it reads the specification strictly, or
-    /// because of Resend limits that the specification doesn't have (more than 75 tags, a schedule more than 30 days ahead, attachments
-    /// that are programs).
+    /// Returns fields that are accepted but probably a mistake, or that a service may reject: because of a strict reading of the specification, or
+    /// because of Resend limits that the specification doesn't define (more than 75 tags, a schedule more than 30 days ahead, executable
+    /// attachments).
     pub fn warnings(&self) -> Vec<Problem> {
         let mut warnings = self.message.warnings();
         let size = self.attachments_size();
@@ -223,8 +221,8 @@ impl Email {
 
 /// An email in a batch: an [`Email`] without attachments or a schedule, which batches don't support.
 ///
-/// An [`Email`] converts with `email.into()`. Its attachments and schedule are kept, and validation reports them; Resend
-/// supports schedules, which [`allow_schedule`](Self::allow_schedule) permits.
+/// An [`Email`] can be converted with `email.into()`. Its attachments and schedule are kept, and validation reports them; Resend supports schedules,
+/// which [`allow_schedule`](Self::allow_schedule) permits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEmail {
     message: Message,
@@ -241,15 +239,15 @@ impl From<Email> for BatchEmail {
 }
 
 impl BatchEmail {
-    /// An email that was stored: only one whose schedule was permitted is valid.
+    /// Creates a stored email; it can only have been valid if its schedule was permitted.
     fn of(message: Message) -> Self {
         Self { schedule: message.scheduled_at.is_some(), message }
     }
 
-    /// Permits the schedule that the email has from an [`Email`]. An email that is deserialized has this permission: its JSON doesn't contain it.
+    /// Permits the schedule taken over from an [`Email`]. Deserialized emails always have this permission, since JSON doesn't contain it.
     ///
-    /// This is beyond the specification, which doesn't support schedules in a batch: a service that follows it rejects the batch with 422, and
-    /// so does a sandbox without `--compat live`. Resend supports them.
+    /// This goes beyond the specification, which doesn't support schedules in batches: a service that follows it rejects the batch with 422, and so
+    /// does a sandbox without `--compat live`. Resend supports them.
     #[must_use]
     pub fn allow_schedule(mut self) -> Self {
         self.schedule = true;
@@ -261,14 +259,13 @@ impl BatchEmail {
         self.message.warnings()
     }
 
-    /// Parses as much of an email as possible from the service's JSON, with its shape errors. The rules
-    /// of [`check`](Self::check) aren't applied yet.
+    /// Parses as much of an email as possible from the service's JSON, and returns its format errors. The rules of [`check`](Self::check) aren't
+    /// applied yet.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
         Validator::read(|v| Self::read_at(v, json))
     }
 
-    /// Parses the emails of a batch as [`read`](Self::read) does, with all their problems: `/3/to/0` is the first recipient of the
-    /// fourth email.
+    /// Parses a batch's emails like [`read`](Self::read), and returns all their problems; `/3/to/0` is the first recipient of the fourth email.
     pub fn read_all(items: &[Value]) -> (Vec<Self>, Result<(), Problems>) {
         let read = |v: &mut Validator, (i, json)| v.item(i, |v| Self::read_at(v, json));
         Validator::read(|v| items.iter().enumerate().map(|item| read(v, item)).collect())
@@ -344,7 +341,7 @@ fn write(message: &Message, body: Body) -> Body {
     write_object(json(&EmailFields { attachments: &[], ..message.fields() }), &message.attachments, body)
 }
 
-/// Maps with string keys, strings and numbers: JSON can represent every email.
+/// Maps with string keys, strings and numbers: every email can be represented in JSON.
 fn json(fields: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(fields).unwrap_or_default()
 }
@@ -408,7 +405,7 @@ mod tests {
         assert_eq!(wire(&derived).await.get("text"), None);
     }
 
-    /// As Ruby's `Base64.encode64` and Python's `base64.encodebytes` write it.
+    /// As written by Ruby's `Base64.encode64` and Python's `base64.encodebytes`.
     #[tokio::test]
     async fn base64_in_several_lines_is_read_and_sent_in_one() {
         let attachments = json!([{"filename": "a.txt", "content": "aGVsbG8g\r\nd29y\nbGQ=\n"}]);

@@ -28,8 +28,8 @@ operations! {
     /// Gets an email with its body: `GET /emails/{id}`.
     fn get(id: EmailId) -> Call<SentEmail> = GET["/emails/" id];
 
-    /// Lists the attachments of a sent email in their order: `GET /emails/{id}/attachments`. Awaited without a page size, it returns all of them. A
-    /// canceled or failed email may no longer have any. (The specification is silent on this operation.)
+    /// Lists a sent email's attachments in order: `GET /emails/{id}/attachments`. Awaited without a page size, it returns all of them. A canceled or
+    /// failed email may no longer have any. (The specification doesn't define this operation.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, id: &idempost::EmailId) -> idempost::Result<()> {
@@ -42,22 +42,21 @@ operations! {
     /// ```
     fn attachments(id: EmailId) -> List<EmailAttachment> = GET["/emails/" id "/attachments"];
 
-    /// Gets an attachment with a new download URL: `GET /emails/{id}/attachments/{attachment_id}`. (The specification is silent on this
-    /// operation.)
+    /// Gets an attachment with a new download URL: `GET /emails/{id}/attachments/{attachment_id}`. (The specification doesn't define this operation.)
     fn attachment(id: EmailId, attachment: AttachmentId) -> Call<EmailAttachment>
         = GET["/emails/" id "/attachments/" attachment];
 
-    /// Cancels a scheduled email: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
+    /// Cancels a scheduled email: `POST /emails/{id}/cancel`. (The specification doesn't define this operation.)
     ///
-    /// The client retries it when its outcome is unknown, since it is idempotent.
+    /// The client retries it if its outcome is unknown, since it is idempotent.
     fn cancel(id: EmailId) -> Call<Reference<EmailId>> = POST["/emails/" id "/cancel"].idempotent();
 }
 
 impl Emails<'_> {
     /// Sends one email: `POST /emails`.
     ///
-    /// The request always carries an `Idempotency-Key`: that of [`Call::idempotency_key`], or a random one. The service sends the email
-    /// once, no matter how many requests with the key arrive within 24 hours, so the client retries when the outcome is unknown.
+    /// The request always has an `Idempotency-Key`: the one set with [`Call::idempotency_key`], or a random one. The service sends the email once, no
+    /// matter how many requests with the key arrive within 24 hours, so the client retries if the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
@@ -85,10 +84,9 @@ impl Emails<'_> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Reschedules a scheduled email: `PATCH /emails/{id}`. (The specification names the operation and is silent on its errors.)
+    /// Reschedules a scheduled email: `PATCH /emails/{id}`. (The specification names the operation but doesn't define its errors.)
     ///
-    /// The client retries it when its outcome is unknown: an absolute time stays the same, and text such as `in 1 hour` counts from the last
-    /// attempt.
+    /// The client retries it if its outcome is unknown: an absolute time doesn't change, and text such as `in 1 hour` counts from the last attempt.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, id: &idempost::EmailId) -> idempost::Result<()> {
@@ -143,8 +141,8 @@ impl Emails<'_> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Creates a link that lets anyone read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
-    /// can't be revoked. (The specification is silent on this operation.)
+    /// Creates a link that lets anyone read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens this time. A link
+    /// can't be revoked. (The specification doesn't define this operation.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -160,7 +158,7 @@ impl Emails<'_> {
         share(self.client, "emails.share", id.into().as_str())
     }
 
-    /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::emails::LastEvent::is_delivered),
+    /// Waits until an email has been delivered or has failed: [`LastEvent::is_delivered`](crate::emails::LastEvent::is_delivered),
     /// [`LastEvent::is_failed`](crate::emails::LastEvent::is_failed).
     pub fn wait(&self, id: impl Into<EmailId>) -> Wait<SentEmail> {
         let (client, id) = (self.client.clone(), id.into());
@@ -174,8 +172,8 @@ impl Emails<'_> {
 impl Call<AcceptedBatch> {
     /// Sends the valid emails of a batch even if others are invalid: `x-batch-validation: permissive`.
     ///
-    /// The response lists the rejected ones in [`AcceptedBatch::errors`]; the client validates only the batch as a whole. (The specification is silent on
-    /// invalid emails in a batch.)
+    /// The response lists the rejected emails in [`AcceptedBatch::errors`]; the client validates only the batch as a whole. (The specification
+    /// doesn't mention invalid emails in a batch.)
     pub fn permissive(self) -> Self {
         self.batch_validation(HeaderValue::from_static("permissive"))
     }

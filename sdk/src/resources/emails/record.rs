@@ -23,16 +23,16 @@ pub struct Accepted {
 pub struct AcceptedBatch {
     /// The accepted emails in the order of the request. Unless the call was permissive, entry i belongs to email i.
     pub data: Vec<Accepted>,
-    /// The emails that were rejected from a permissive batch.
+    /// The emails of a permissive batch that were rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub errors: Vec<BatchError>,
 }
 
 record! {
-    /// An email that was rejected from a permissive batch.
+    /// A rejected email of a permissive batch.
     #[derive(PartialEq, Eq)]
     pub struct BatchError {
-        /// The email's index in the request, counted from 0.
+        /// The email's index in the request, from 0.
         pub index: usize,
         /// Why the email was rejected.
         pub message: String,
@@ -49,7 +49,7 @@ record! {
         pub message_id: Option<String>,
         /// The recipients.
         pub to: Vec<String>,
-        /// The sender, with the display name if there was one.
+        /// The sender, including the display name if there is one.
         pub from: String,
         /// When the service accepted the email.
         pub created_at: Timestamp,
@@ -65,11 +65,11 @@ record! {
         pub last_event: Option<LastEvent>,
         /// When the email is or was scheduled to be sent.
         pub scheduled_at: Option<Timestamp>,
-        /// The topic whose subscribers receive the email. (The specification's table doesn't have it.)
+        /// The topic to whose subscribers the email is restricted. (The specification's table doesn't list it.)
         pub topic_id: Option<TopicId>,
     }
 
-    /// A sent email with its body and attachments. (The specification names both and is silent on their fields.)
+    /// A sent email with its body and attachments. (The specification names both but doesn't define their fields.)
     pub struct SentEmail: SentEmailSummary {
         /// The HTML body.
         pub html: Option<String>,
@@ -77,14 +77,14 @@ record! {
         pub text: Option<String>,
         /// The tags.
         pub tags: Option<Vec<Tag>>,
-        /// The attachments whose content is stored; `None` if the service doesn't list them here.
+        /// The attachments with stored content; `None` if the service doesn't list them here.
         pub attachments: Option<Vec<EmailAttachmentSummary>>,
     }
 }
 
 items!(SentEmailSummary);
 
-/// A name and a value by which the sender classifies emails: ASCII letters, digits, `_` and `-`, at most 256 characters each.
+/// A name and a value for classifying emails: ASCII letters, digits, `_` and `-`, at most 256 characters each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// The name.
@@ -126,7 +126,7 @@ open_enum! {
 }
 
 impl LastEvent {
-    /// Returns whether the email was delivered. Later events, such as an open, imply a delivery.
+    /// Returns whether the email was delivered. Later events, such as an open, imply delivery.
     pub fn is_delivered(&self) -> bool {
         matches!(self, Self::Delivered | Self::Opened | Self::Clicked | Self::Complained)
     }

@@ -12,11 +12,11 @@ use crate::{
 };
 
 record! {
-    /// A link to an email: [`Emails::share`](super::Emails::share). (The specification is silent on this record.)
+    /// A public link to an email: [`Emails::share`](super::Emails::share). (The specification doesn't define this record.)
     pub struct SharedEmail {
         /// The email's ID, sent or received.
         pub id: EmailId,
-        /// The page with the email. Anyone with the URL can read it until it expires.
+        /// The page that shows the email. Anyone with the URL can read it until the link expires.
         pub url: String,
     }
 }
@@ -40,7 +40,7 @@ impl Validate for Lifetime {
     }
 }
 
-/// A call that shares the sent or received email with this ID. A second link is harmless, so the call is retried.
+/// Creates a call that shares the sent or received email with this ID. A second link is harmless, so the call is retried.
 pub(crate) fn share(client: &Client, name: &'static str, id: &str) -> Call<SharedEmail> {
     let operation = Operation::on(name, http::Method::POST, "/emails/", id, "/share").idempotent();
     Call::new(&client.core, operation)
@@ -56,7 +56,7 @@ impl Call<SharedEmail> {
     }
 }
 
-/// The duration in the service's format: `1h 30m`.
+/// Formats the duration for the service, such as `1h 30m`.
 fn words(seconds: u64) -> String {
     let parts = [(seconds / 3_600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
     let parts = parts.into_iter().filter(|(number, _)| *number > 0);
@@ -91,7 +91,7 @@ mod tests {
             let Err(crate::Error::Invalid(problems)) = sent(wrong) else { panic!("{wrong:?}") };
             assert_eq!((problems[0].path.as_str(), problems[0].code), ("/expires_in", "range"));
         }
-        // The last one counts.
+        // The last call takes precedence.
         assert!(
             client
                 .emails()

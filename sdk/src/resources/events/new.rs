@@ -12,11 +12,11 @@ use crate::{
     types::fields::{Field, Input, Reader},
 };
 
-/// The prefix of the service's own events.
+/// The prefix reserved for the service's own events.
 const RESERVED_PREFIX: &str = "resend:";
 
 input! {
-    /// A custom event to create with [`Events::create`](super::Events::create). (The specification is silent on custom events.)
+    /// A custom event to create with [`Events::create`](super::Events::create). (The specification doesn't define custom events.)
     ///
     /// ```
     /// use idempost::events::{NewEvent, PayloadType};
@@ -73,19 +73,19 @@ impl EventOccurrence {
         Self { event: event.into(), subject: Subject::Contact(contact.into()), payload: None }
     }
 
-    /// Creates an occurrence for the contact with this address. If there is none, the automation run creates it.
+    /// Creates an occurrence for the contact with this address. If there is none, the automation run creates the contact.
     pub fn for_email(event: impl Into<String>, email: impl Into<String>) -> Self {
         Self { event: event.into(), subject: Subject::Email(email.into()), payload: None }
     }
 
-    /// Adds a payload field, which rules and values of automations refer to as `event.KEY`.
+    /// Adds a payload field, to which rules and values in automations refer as `event.KEY`.
     #[must_use]
     pub fn field(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.payload.get_or_insert_default().insert(key.into(), value.into());
         self
     }
 
-    /// Sets the whole payload, replacing fields that were added before.
+    /// Sets the whole payload, replacing all fields added before.
     #[must_use]
     pub fn payload(mut self, payload: Map<String, Value>) -> Self {
         self.payload = Some(payload);
@@ -135,7 +135,7 @@ impl Input for EventOccurrence {
             }
             let contact = fields.optional("contact_id").map(Subject::Contact);
             let subject = contact.or(fields.optional("email").map(Subject::Email));
-            // A placeholder for the problem reported above.
+            // A placeholder; the problem has been reported above.
             let subject = subject.unwrap_or_else(|| Subject::Contact("-".into()));
             Self { event, subject, payload: fields.optional("payload") }
         })

@@ -57,10 +57,9 @@ operations! {
     /// Deletes a custom event by ID or name: `DELETE /events/{id_or_name}`.
     fn delete(id_or_name: EventId) -> Call<Deleted<EventId>> = DELETE["/events/" id_or_name];
 
-    /// Sends a custom event: `POST /events/send`. It starts a run of each enabled automation that it triggers.
+    /// Sends a custom event: `POST /events/send`. It starts a run of each enabled automation with a matching trigger.
     ///
-    /// The specification defines no idempotency key here, so the client doesn't retry it when its outcome is unknown: the runs could start
-    /// twice.
+    /// The specification defines no idempotency key here, so the client doesn't retry it if its outcome is unknown: the runs could start twice.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`EventOccurrence::check`] finds, before anything is sent.

@@ -19,7 +19,7 @@ pub struct EventPatch {
 }
 
 impl EventPatch {
-    /// Removes the schema: payloads are unrestricted from then on.
+    /// Removes the schema, so that payloads are unrestricted.
     pub fn clear_schema() -> Self {
         Self::default()
     }

@@ -16,7 +16,7 @@ open_enum! {
         Number = "number",
         /// A boolean.
         Boolean = "boolean",
-        /// A date, or a date and time, in ISO 8601.
+        /// A date, or a date and time, in ISO 8601 format.
         Date = "date",
     }
 }
@@ -26,13 +26,13 @@ record! {
     pub struct Event {
         /// The event's ID.
         pub id: EventId,
-        /// The event's name, which triggers and waits of automations refer to.
+        /// The event's name, to which triggers and waits in automations refer.
         pub name: Option<String>,
         /// The types of the payload fields; `None` if the payload is unrestricted.
         pub schema: Option<BTreeMap<String, PayloadType>>,
         /// When the event was created.
         pub created_at: Option<Timestamp>,
-        /// When the schema was last updated; `None` if it never was.
+        /// When the schema was last updated; `None` if never.
         pub updated_at: Option<Timestamp>,
     }
 }
@@ -40,7 +40,7 @@ record! {
 items!(Event);
 
 record! {
-    /// The response to a sent event, which starts automation runs.
+    /// The response to sending an event, which starts automation runs.
     #[derive(PartialEq, Eq)]
     pub struct SentEvent {
         /// The event's name.

@@ -1,4 +1,4 @@
-//! The inputs that create, change and send drafts.
+//! The inputs for creating, changing and sending drafts.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
 const FIELDS: &str = "`to`, `cc`, `bcc`, `subject`, `html`, `text` and `attachments`";
 
 input! {
-    /// A draft to create with [`Inboxes::create_draft`](super::Inboxes::create_draft). It must have some content.
+    /// A draft to create with [`Inboxes::create_draft`](super::Inboxes::create_draft). It must not be empty.
     #[derive(Default)]
     pub struct NewInboxDraft {
         /// Creates a draft without content.
@@ -56,11 +56,11 @@ impl NewInboxDraft {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches a file, at most 10, with 25 MB in total.
+        /// Attaches a file; at most 10 files with 25 MB in total.
         attach += Attachment => attachments;
     }
 
-    /// Makes the draft a reply to an email of a thread.
+    /// Makes the draft a reply to an email in a thread.
     #[must_use]
     pub fn reply_to(mut self, thread: impl Into<InboxThreadId>, email: impl Into<InboxEmailId>) -> Self {
         self.thread_id = Some(thread.into());
@@ -97,8 +97,8 @@ fn check_subject(v: &mut Validator, subject: Option<&str>) {
 }
 
 patch! {
-    /// Changes to a draft: [`Inboxes::update_draft`](super::Inboxes::update_draft). Fields that aren't set keep their value, except that
-    /// the body is replaced as a whole: setting only `html` removes the text, and vice versa.
+    /// Changes to a draft: [`Inboxes::update_draft`](super::Inboxes::update_draft). Fields that aren't set are left unchanged, except that the body
+    /// is replaced as a whole: setting only `html` removes the text, and vice versa.
     pub struct InboxDraftPatch {
         /// Replaces the recipients.
         to: Recipients |
@@ -130,14 +130,14 @@ patch! {
         thread_id: Patch<InboxThreadId> | null,
         #[serde(skip_serializing_if = "Patch::is_keep")]
         reply_to_email_id: Patch<InboxEmailId> | null,
-        // New ones are written after the other fields: they can be streams.
+        // New attachments are written after the other fields, since they can be streams.
         #[serde(skip_serializing_if = "is_not_cleared", serialize_with = "null")]
         attachments: Patch<Vec<Attachment>> | null,
     }
 }
 
 impl InboxDraftPatch {
-    /// Makes the draft a reply to an email of a thread.
+    /// Makes the draft a reply to an email in a thread.
     #[must_use]
     pub fn reply_to(mut self, thread: impl Into<InboxThreadId>, email: impl Into<InboxEmailId>) -> Self {
         self.thread_id = Patch::Set(thread.into());
@@ -153,7 +153,7 @@ impl InboxDraftPatch {
         self
     }
 
-    /// Attaches a file. The attached files replace all attachments of the draft.
+    /// Attaches a file. The attached files replace all existing attachments of the draft.
     #[must_use]
     pub fn attach(mut self, attachment: Attachment) -> Self {
         match &mut self.attachments {
@@ -201,7 +201,7 @@ fn null<T, S: Serializer>(_: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_none()
 }
 
-/// The options of sending a draft.
+/// Options for sending a draft.
 #[derive(Serialize)]
 pub(super) struct SendDraft {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -1,4 +1,4 @@
-//! Replies and forwards, and the rules that they share with drafts.
+//! Replies and forwards, and the rules shared with drafts.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::{
 const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
 
 input! {
-    /// A reply to an email of a thread: [`Inboxes::reply`](super::Inboxes::reply).
+    /// A reply to an email in a thread: [`Inboxes::reply`](super::Inboxes::reply).
     ///
-    /// It goes to the email's `Reply-To` address or, without one, to its sender. It needs [`html`](Self::html), [`text`](Self::text) or both.
+    /// It goes to the email's `Reply-To` address or, if there is none, to its sender. It needs [`html`](Self::html), [`text`](Self::text) or both.
     #[derive(Default)]
     pub struct InboxReply {
         /// Creates a reply without a body.
@@ -27,9 +27,9 @@ input! {
             html: String,
             /// Sets the plain-text body.
             text: String,
-            /// Sets the subject; by default the email's, prefixed with `Re: `.
+            /// Sets the subject; the default is the email's subject, prefixed with `Re: `.
             subject: String,
-            /// Sets whether the other recipients of the email get a copy.
+            /// Sets whether the other recipients of the email receive a copy.
             reply_all: bool,
         }
         other {
@@ -51,11 +51,11 @@ impl InboxReply {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches a file, at most 10, with 25 MB in total.
+        /// Attaches a file; at most 10 files with 25 MB in total.
         attach += Attachment => attachments;
     }
 
-    /// Sets a custom header. `In-Reply-To`, `References` and `Reply-To` are the service's own.
+    /// Sets a custom header, except `In-Reply-To`, `References` and `Reply-To`, which the service sets itself.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());
@@ -80,18 +80,18 @@ impl InboxReply {
 validate!(InboxReply);
 
 input! {
-    /// An email of a thread to forward: [`Inboxes::forward`](super::Inboxes::forward).
+    /// An email in a thread to forward: [`Inboxes::forward`](super::Inboxes::forward).
     ///
-    /// The service appends the email with its attachments; [`html`](Self::html) and [`text`](Self::text) come before it.
+    /// The service appends the email and its attachments; [`html`](Self::html) and [`text`](Self::text) precede it.
     pub struct InboxForward {
         /// Creates a forward to these recipients.
         new(to: Recipients);
         optional {
-            /// Sets HTML that comes before the email.
+            /// Sets the HTML that precedes the email.
             html: String,
-            /// Sets text that comes before the email.
+            /// Sets the text that precedes the email.
             text: String,
-            /// Sets the subject; by default the email's, prefixed with `Fwd: `.
+            /// Sets the subject; the default is the email's subject, prefixed with `Fwd: `.
             subject: String,
         }
         other {
@@ -115,11 +115,11 @@ impl InboxForward {
         cc += Recipients => cc;
         /// Adds `Bcc` recipients.
         bcc += Recipients => bcc;
-        /// Attaches another file, at most 10, with 25 MB in total.
+        /// Attaches another file; at most 10 files with 25 MB in total.
         attach += Attachment => attachments;
     }
 
-    /// Sets a custom header. `In-Reply-To`, `References` and `Reply-To` are the service's own.
+    /// Sets a custom header, except `In-Reply-To`, `References` and `Reply-To`, which the service sets itself.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.insert(name.into(), value.into());
@@ -143,9 +143,9 @@ impl InboxForward {
 
 validate!(InboxForward);
 
-/// The JSON of an input with its attachments.
+/// Returns the JSON of an input with its attachments.
 pub(super) fn body(input: &impl Serialize, attachments: &[Attachment]) -> Body {
-    // Maps with string keys, strings and booleans: JSON can represent every input.
+    // Maps with string keys, strings and booleans: every input can be represented in JSON.
     write_object(serde_json::to_vec(input).unwrap_or_default(), attachments, Body::default())
 }
 

@@ -1,4 +1,4 @@
-//! The inputs that create inboxes and labels.
+//! The inputs for creating inboxes and labels.
 
 use crate::problem::{Validator, address_fault, limits};
 
@@ -8,9 +8,9 @@ input! {
         /// Creates an inbox for an address at a domain that receives mail.
         new(email_address: String);
         optional {
-            /// Sets the name, at most 64 characters; by default the address.
+            /// Sets the name, at most 64 characters; the default is the address.
             name: String,
-            /// Sets the sender's name, at most 78 characters.
+            /// Sets the sender name, at most 78 characters.
             from_name: String,
             /// Sets whether another provider receives the mail and forwards it to the inbox's
             /// [`receiving_address`](super::Inbox::receiving_address).
@@ -53,7 +53,7 @@ pub(super) fn check_from_name(v: &mut Validator, name: Option<&str>) {
 input! {
     /// A label to create with [`Inboxes::create_label`](super::Inboxes::create_label).
     pub struct NewInboxLabel {
-        /// Creates a label with a name of at most 64 characters, unique in the inbox ignoring case.
+        /// Creates a label with a name of at most 64 characters, unique within the inbox (ignoring case).
         new(name: String);
         optional {
             /// Sets the color as `#RRGGBB`. By default the service chooses one.

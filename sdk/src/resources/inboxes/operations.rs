@@ -63,10 +63,10 @@ operations! {
     /// Deletes an inbox with its threads, drafts and labels: `DELETE /inboxes/{inbox}`.
     fn delete(inbox: InboxId) -> Call<Deleted<InboxId>> = DELETE["/inboxes/" inbox];
 
-    /// Gets the settings of the agent: `GET /inboxes/{inbox}/agent`.
+    /// Gets the agent's settings: `GET /inboxes/{inbox}/agent`.
     fn agent(inbox: InboxId) -> Call<InboxAgent> = GET["/inboxes/" inbox "/agent"];
 
-    /// Updates the settings of the agent: `PATCH /inboxes/{inbox}/agent`.
+    /// Updates the agent's settings: `PATCH /inboxes/{inbox}/agent`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxAgentPatch::check`] finds, before anything is sent.
@@ -90,18 +90,18 @@ operations! {
     fn update_label(inbox: InboxId, label: InboxLabelId) with (patch: &InboxLabelPatch) -> Call<Reference<InboxLabelId>>
         = PATCH["/inboxes/" inbox "/labels/" label];
 
-    /// Deletes a label, and removes it from all threads that have it: `DELETE /inboxes/{inbox}/labels/{label_id}`.
+    /// Deletes a label and removes it from all threads: `DELETE /inboxes/{inbox}/labels/{label_id}`.
     fn delete_label(inbox: InboxId, label: InboxLabelId) -> Call<Deleted<InboxLabelId>>
         = DELETE["/inboxes/" inbox "/labels/" label];
 
-    /// Lists threads, most recently active first: `GET /inboxes/{inbox}/threads`, 20 per page by default. Without filters it lists the
-    /// folder `inbox`.
+    /// Lists threads, most recently active first: `GET /inboxes/{inbox}/threads`, 20 per page by default. Without filters, it lists the folder
+    /// `inbox`.
     fn threads(inbox: InboxId) -> List<InboxThreadSummary> = GET["/inboxes/" inbox "/threads"];
 
-    /// Searches threads: `GET /inboxes/{inbox}/threads/search`, 20 per page by default. The filters are methods of the list.
+    /// Searches threads: `GET /inboxes/{inbox}/threads/search`, 20 per page by default. The filters are methods of [`List`].
     ///
-    /// All conditions must apply to one email of a thread. The sandbox examines the 1,000 most recently active threads of the selected
-    /// folders and labels, and at most 2,000 emails.
+    /// All conditions must apply to a single email in the thread. The sandbox examines the 1,000 most recently active threads in the selected folders
+    /// and labels, and at most 2,000 emails.
     fn search(inbox: InboxId) -> List<InboxThreadMatch> = GET["/inboxes/" inbox "/threads/search"];
 
     /// Gets a thread: `GET /inboxes/{inbox}/threads/{thread_id}`.
@@ -115,7 +115,7 @@ operations! {
         = PATCH["/inboxes/" inbox "/threads/" thread];
 
     /// Moves a thread to the trash, from which the service deletes it after 30 days: `DELETE /inboxes/{inbox}/threads/{thread_id}`.
-    /// [`Deleted::deleted`] is false if it was there already.
+    /// [`Deleted::deleted`] is false if the thread was already there.
     fn delete_thread(inbox: InboxId, thread: InboxThreadId) -> Call<Deleted<InboxThreadId>>
         = DELETE["/inboxes/" inbox "/threads/" thread];
 
@@ -134,8 +134,7 @@ operations! {
     /// Lists the unsent drafts, newest first: `GET /inboxes/{inbox}/drafts`, 20 per page by default.
     fn drafts(inbox: InboxId) -> List<InboxDraftSummary> = GET["/inboxes/" inbox "/drafts"];
 
-    /// Gets a draft: `GET /inboxes/{inbox}/drafts/{draft_id}`. Once it has been sent, it has
-    /// an [`email_id`](InboxDraft::email_id).
+    /// Gets a draft: `GET /inboxes/{inbox}/drafts/{draft_id}`. A sent draft has an [`email_id`](InboxDraft::email_id).
     fn draft(inbox: InboxId, draft: InboxDraftId) -> Call<InboxDraft> = GET["/inboxes/" inbox "/drafts/" draft];
 
     /// Deletes a draft: `DELETE /inboxes/{inbox}/drafts/{draft_id}`.
@@ -144,10 +143,10 @@ operations! {
 }
 
 impl Inboxes<'_> {
-    /// Adds 1 to 10 labels to a thread, and returns all labels of the thread: `POST /inboxes/{inbox}/threads/{thread_id}/labels`. It is idempotent.
+    /// Adds 1 to 10 labels to a thread, and returns all its labels: `POST /inboxes/{inbox}/threads/{thread_id}/labels`. It is idempotent.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one is empty, before anything is sent.
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are no or too many labels, or if one is empty, before anything is sent.
     pub fn add_labels<T: Into<InboxLabelId>>(
         &self,
         inbox: impl Into<InboxId>,
@@ -159,7 +158,7 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.idempotent().validated(&labels).with_json(&labels))
     }
 
-    /// Replaces all labels of a thread with at most 10 others: `PUT /inboxes/{inbox}/threads/{thread_id}/labels`.
+    /// Replaces all labels of a thread with up to 10 new ones: `PUT /inboxes/{inbox}/threads/{thread_id}/labels`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are too many, or if one is empty, before anything is sent.
@@ -176,8 +175,8 @@ impl Inboxes<'_> {
 
     /// Replies to an email of a thread: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`.
     ///
-    /// The request always carries an `Idempotency-Key`, like [`Emails::send`](crate::resources::emails::Emails::send), so the client
-    /// retries when the outcome is unknown.
+    /// Like [`Emails::send`](crate::resources::emails::Emails::send), the request always has an `Idempotency-Key`, so the client retries if the
+    /// outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxReply::check`] finds, before anything is sent.
@@ -192,8 +191,8 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.validated(reply).with_body(reply.body()))
     }
 
-    /// Forwards an email of a thread with its attachments: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`. It carries an
-    /// `Idempotency-Key`, like [`reply`](Self::reply).
+    /// Forwards an email in a thread with its attachments: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`. Like
+    /// [`reply`](Self::reply), it has an `Idempotency-Key`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxForward::check`] finds, before anything is sent.
@@ -208,7 +207,7 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.validated(forward).with_body(forward.body()))
     }
 
-    /// Creates a draft: `POST /inboxes/{inbox}/drafts`. It carries an `Idempotency-Key`, like [`reply`](Self::reply).
+    /// Creates a draft: `POST /inboxes/{inbox}/drafts`. Like [`reply`](Self::reply), it has an `Idempotency-Key`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewInboxDraft::check`] finds, before anything is sent.
@@ -227,7 +226,7 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.keyed().validated(draft).with_body(draft.body()))
     }
 
-    /// Updates a draft that wasn't sent: `PATCH /inboxes/{inbox}/drafts/{draft_id}`.
+    /// Updates an unsent draft: `PATCH /inboxes/{inbox}/drafts/{draft_id}`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxDraftPatch::check`] finds, before anything is sent.
@@ -241,8 +240,8 @@ impl Inboxes<'_> {
         Call::new(&self.client.core, operation.validated(patch).with_body(patch.body()))
     }
 
-    /// Sends a draft, once: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. Sending it again is a conflict (409). It carries an
-    /// `Idempotency-Key`, like [`reply`](Self::reply).
+    /// Sends a draft: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. A draft can be sent only once; another attempt is a conflict (409). Like
+    /// [`reply`](Self::reply), it has an `Idempotency-Key`.
     pub fn send_draft(
         &self,
         inbox: impl Into<InboxId>,
@@ -254,7 +253,7 @@ impl Inboxes<'_> {
     /// Sends a draft with custom headers: [`send_draft`](Self::send_draft).
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if a header is invalid or the service's own, before anything is sent.
+    /// [`Error::Invalid`](crate::Error::Invalid) if a header is invalid or set by the service itself, before anything is sent.
     pub fn send_draft_with_headers<N: Into<String>, V: Into<String>>(
         &self,
         inbox: impl Into<InboxId>,
@@ -295,7 +294,7 @@ fn of_draft(
     Operation::on_inner(name, method, before, between, action)
 }
 
-/// Labels of a thread, at least `min`.
+/// The labels of a thread, at least `min`.
 #[derive(Serialize)]
 struct Labels {
     labels: Vec<InboxLabelId>,
@@ -329,7 +328,7 @@ fn joined<T: Into<String>>(values: impl IntoIterator<Item = T>) -> String {
     values.into_iter().map(Into::into).collect::<Vec<_>>().join(",")
 }
 
-/// The filters that thread lists and thread searches share.
+/// The filters shared by thread lists and thread searches.
 macro_rules! thread_filters {
     ($(#[$doc:meta])* $item:ty) => {
         $(#[$doc])*
@@ -354,20 +353,20 @@ macro_rules! thread_filters {
 }
 
 thread_filters! {
-    /// Filters of [`Inboxes::threads`].
+    /// Filters for [`Inboxes::threads`].
     InboxThreadSummary
 }
 
 thread_filters! {
-    /// Filters of [`Inboxes::search`], which apply to threads.
+    /// Filters for [`Inboxes::search`] that apply to threads.
     InboxThreadMatch
 }
 
-/// Filters of [`Inboxes::search`], which apply to emails. Of several addresses any may match, as a part of the email's and without regard to
-/// case.
+/// Filters for [`Inboxes::search`] that apply to emails. If several addresses are given, any of them may match; each matches part of an address,
+/// ignoring case.
 impl List<InboxThreadMatch> {
-    /// Searches subject, body, addresses and names of attachments, at most 256 characters and 32 words. Quotes enclose a phrase; words and
-    /// phrases after `-` are excluded.
+    /// Searches subject, body, addresses and attachment names, at most 256 characters and 32 words. Quotes enclose a phrase; words and phrases after
+    /// `-` are excluded.
     pub fn query(self, query: impl Into<String>) -> Self {
         self.with_query("query", query)
     }
@@ -397,7 +396,7 @@ impl List<InboxThreadMatch> {
         self.with_query("has_attachment", has.to_string())
     }
 
-    /// Finds emails since a date such as `2026-09-01`, or an ISO 8601 time.
+    /// Finds emails since a date, such as `2026-09-01`, or an ISO 8601 time.
     pub fn start_date(self, date: impl Into<String>) -> Self {
         self.with_query("start_date", date)
     }

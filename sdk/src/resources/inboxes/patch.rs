@@ -1,4 +1,4 @@
-//! The inputs that update inboxes, agents, labels and threads.
+//! The inputs for updating inboxes, agents, labels and threads.
 
 use super::{
     new::{check_color, check_from_name, check_name},
@@ -14,13 +14,13 @@ pub(super) fn check_touched(v: &mut Validator, is_untouched: bool, names: &str) 
 }
 
 patch! {
-    /// Changes to an inbox: [`Inboxes::update`](super::Inboxes::update). Fields that aren't set keep their value; at least one must be set.
+    /// Changes to an inbox: [`Inboxes::update`](super::Inboxes::update). Fields that aren't set are left unchanged; at least one must be set.
     pub struct InboxPatch {
         /// Sets the name, at most 64 characters.
         name: String,
-        /// Sets the sender's name, at most 78 characters.
+        /// Sets the sender name, at most 78 characters.
         from_name: String |
-        /// Removes the sender's name.
+        /// Removes the sender name.
         clear_from_name,
     }
 }
@@ -36,7 +36,7 @@ impl InboxPatch {
 validate!(InboxPatch);
 
 patch! {
-    /// Changes to the settings of an inbox's agent: [`Inboxes::update_agent`](super::Inboxes::update_agent). At least one must be set.
+    /// Changes to an inbox agent's settings: [`Inboxes::update_agent`](super::Inboxes::update_agent). At least one must be set.
     pub struct InboxAgentPatch {
         /// Sets the instructions, at most 4,000 characters.
         instructions: String |
@@ -75,7 +75,7 @@ fn one_of(what: &str, known: &[&str]) -> String {
 patch! {
     /// Changes to a label: [`Inboxes::update_label`](super::Inboxes::update_label). At least one must be set.
     pub struct InboxLabelPatch {
-        /// Sets the name, at most 64 characters, unique in the inbox ignoring case.
+        /// Sets the name, at most 64 characters, unique within the inbox (ignoring case).
         name: String,
         /// Sets the color as `#RRGGBB`.
         color: String,
@@ -95,7 +95,7 @@ validate!(InboxLabelPatch);
 patch! {
     /// Changes to a thread: [`Inboxes::update_thread`](super::Inboxes::update_thread). At least one must be set.
     pub struct InboxThreadPatch {
-        /// Marks the thread with all its emails as read or unread.
+        /// Marks the thread and all its emails as read or unread.
         read: bool,
         /// Moves the thread to a folder other than `sent`.
         folder: InboxFolder,

@@ -1,4 +1,4 @@
-//! Inboxes and what they contain, as the service returns it.
+//! Inboxes and their contents as the service returns them.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,11 @@ record! {
     pub struct InboxSummary {
         /// The inbox's ID.
         pub id: InboxId,
-        /// The name, which only the account sees.
+        /// The name, which is visible only within the account.
         pub name: Option<String>,
         /// The address.
         pub email_address: String,
-        /// The sender's name in emails from the inbox.
+        /// The sender name in emails from the inbox.
         pub from_name: Option<String>,
         /// The number of unread threads in the folder `inbox`.
         pub unread: Option<u64>,
@@ -24,7 +24,7 @@ record! {
         pub last_received: Option<Timestamp>,
         /// When the inbox was created.
         pub created_at: Option<Timestamp>,
-        /// When its name or sender's name was last changed.
+        /// When the name or sender name was last changed.
         pub updated_at: Option<Timestamp>,
     }
 
@@ -32,8 +32,7 @@ record! {
     pub struct Inbox: InboxSummary {
         /// The domain of the address.
         pub domain_id: Option<DomainId>,
-        /// The address that another provider forwards the mail to, if the inbox was created with
-        /// [`forwarding`](super::NewInbox::forwarding).
+        /// The address to which another provider forwards the mail, if the inbox was created with [`forwarding`](super::NewInbox::forwarding).
         pub receiving_address: Option<String>,
         /// The number of unsent drafts.
         pub drafts: Option<u64>,
@@ -41,13 +40,13 @@ record! {
 }
 
 record! {
-    /// The settings of an inbox's agent. The sandbox only stores them; it has no agent.
+    /// An inbox agent's settings. The sandbox only stores them; it has no agent.
     pub struct InboxAgent {
         /// The instructions for the agent.
         pub instructions: Option<String>,
         /// The tone of its drafts.
         pub tone: Option<InboxTone>,
-        /// What it may do.
+        /// The actions that the agent may take.
         pub actions: Vec<InboxAction>,
     }
 }
@@ -67,7 +66,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// What an inbox's agent may do.
+    /// An action that an inbox's agent may take.
     InboxAction {
         /// Draft a reply.
         DraftReply = "draft_reply",
@@ -95,9 +94,9 @@ open_enum! {
         Archive = "archive",
         /// Spam.
         Spam = "spam",
-        /// Threads that started with a sent email. A thread can't be moved there.
+        /// Threads that started with a sent email. Threads can't be moved there.
         Sent = "sent",
-        /// Deleted threads, which remain for 30 days.
+        /// Deleted threads, which are kept for 30 days.
         Trash = "trash",
     }
 }
@@ -107,7 +106,7 @@ record! {
     pub struct InboxLabel {
         /// The label's ID.
         pub id: InboxLabelId,
-        /// The name, unique in the inbox ignoring case.
+        /// The name, unique within the inbox (ignoring case).
         pub name: String,
         /// The color, as `#RRGGBB`.
         pub color: Option<String>,
@@ -116,16 +115,16 @@ record! {
     }
 }
 
-/// All labels of an inbox, or of a thread.
+/// All labels of an inbox or a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InboxLabels {
-    /// The labels. For an inbox, the oldest comes first.
+    /// The labels. For an inbox, oldest first.
     pub data: Vec<InboxLabel>,
 }
 
 record! {
-    /// A thread in a list. Its addresses are those of the newest email.
+    /// A thread in a list, with the addresses of its newest email.
     pub struct InboxThreadSummary {
         /// The thread's ID.
         pub id: InboxThreadId,
@@ -157,7 +156,7 @@ record! {
 
     /// A thread that matches a search.
     pub struct InboxThreadMatch: InboxThreadSummary {
-        /// The newest email that matches; absent if the search has no condition for emails.
+        /// The newest matching email; absent if the search has no conditions on emails.
         pub matched_email_id: Option<InboxEmailId>,
     }
 }
@@ -179,7 +178,7 @@ record! {
 }
 
 record! {
-    /// An email of a thread.
+    /// An email in a thread.
     pub struct InboxEmail {
         /// The email's ID.
         pub id: InboxEmailId,
@@ -231,7 +230,7 @@ record! {
         pub filename: Option<String>,
         /// The media type; absent for emails.
         pub content_type: Option<String>,
-        /// The size in bytes; absent if the service has yet to fetch the file.
+        /// The size in bytes; absent if the service hasn't fetched the file yet.
         pub size: Option<u64>,
     }
 }
@@ -253,11 +252,11 @@ record! {
         pub subject: Option<String>,
         /// The beginning of the body.
         pub snippet: Option<String>,
-        /// The thread that it replies to.
+        /// The thread of the email that it replies to.
         pub thread_id: Option<InboxThreadId>,
         /// The email that it replies to.
         pub reply_to_email_id: Option<InboxEmailId>,
-        /// When it was changed.
+        /// When it was last changed.
         pub updated_at: Option<Timestamp>,
         /// The attachments.
         pub attachments: Vec<InboxAttachment>,
@@ -269,7 +268,7 @@ record! {
         pub html: Option<String>,
         /// The plain-text body.
         pub text: Option<String>,
-        /// The email that it was sent as.
+        /// The ID of the email as which it was sent.
         pub email_id: Option<EmailId>,
         /// When it was created.
         pub created_at: Option<Timestamp>,
@@ -290,7 +289,7 @@ open_enum! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SentInboxEmail {
-    /// The ID for [`Emails::get`](crate::resources::emails::Emails::get), and of the email in its thread.
+    /// The ID, both for [`Emails::get`](crate::resources::emails::Emails::get) and of the email in its thread.
     pub id: EmailId,
 }
 

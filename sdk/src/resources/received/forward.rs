@@ -1,4 +1,4 @@
-//! Forwarding of received emails.
+//! Forwarding received emails.
 
 use std::{
     future::{Future, IntoFuture},
@@ -26,18 +26,18 @@ use crate::{
     types::ReceivedEmailId,
 };
 
-/// The maximum size of all attachments of an email in bytes, before Base64.
+/// The maximum total size of an email's attachments in bytes, before Base64.
 const MAX_BYTES: u64 = limits::ATTACHMENTS_ENCODED_BYTES / 4 * 3;
 
 /// A lazy request that prepares an [`Email`] from a received one: `.await` it.
 ///
-/// It only reads, so it can be repeated: the same received email always yields the same email, so sending both with the same idempotency key
-/// sends one. (The specification has no operation for this.)
+/// It only reads, so it can be repeated: the same received email always yields the same email, so if both are sent with the same idempotency key,
+/// only one is delivered. (The specification defines no operation for this.)
 ///
-/// The downloads follow the rules of [`Received::download`](super::Received::download), and at most 30 MB are kept in memory, the maximum that can be sent.
+/// Downloads follow the rules of [`Received::download`](super::Received::download). At most 30 MB, the maximum that can be sent, are held in memory.
 ///
 /// # Errors
-/// The errors of the calls; [`Error::Invalid`] if the attachments exceed 30 MB, or if the service has no raw message.
+/// The errors of the calls; [`Error::Invalid`] if the attachments exceed 30 MB or the service has no raw message.
 #[derive(Debug)]
 #[must_use = "a forward does nothing until it is awaited"]
 pub struct Forward {
@@ -86,11 +86,11 @@ impl Forward {
         copy = filled(&email.html).into_iter().fold(copy, Email::html);
         copy = filled(&email.text).into_iter().fold(copy, Email::text);
         if copy.fields().html.is_none() && copy.fields().text.is_none() {
-            // An email must have a body, even if it only carries attachments.
+            // An email must have a body, even if it consists only of attachments.
             copy = copy.text(" ");
         }
         let files: Vec<_> = self.client.received().attachments(&self.id).stream().try_collect().await?;
-        // Known to be too large before anything is downloaded.
+        // Checked before the download, using the stated sizes.
         let announced =
             files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size.unwrap_or_default()));
         if announced > MAX_BYTES {
@@ -104,7 +104,7 @@ impl Forward {
         Ok(copy)
     }
 
-    /// Downloads a file, unless all files together exceed what can be sent.
+    /// Downloads a file, unless the total size of all files exceeds the maximum that can be sent.
     async fn download(&self, url: &str, downloaded: &mut u64) -> Result<Bytes> {
         let mut content = Limited { bytes: Vec::new(), left: MAX_BYTES - *downloaded };
         match self.client.received().download(url).write_to(&mut content).await {
@@ -130,7 +130,7 @@ fn too_large(found: u64) -> Error {
     Problem::new("/attachments", "size", rule).found(format_args!("at least {found} bytes")).into()
 }
 
-/// The attachment of a copy. The sender chose all fields, so values that no email can have are left out.
+/// Creates the attachment for a copy. The sender chose all fields, so values that aren't valid in an email are omitted.
 fn attachment(file: &EmailAttachment, content: Bytes) -> Attachment {
     let name = one_line(file.filename.as_deref().unwrap_or_default());
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -144,7 +144,7 @@ fn attachment(file: &EmailAttachment, content: Bytes) -> Attachment {
     id.into_iter().fold(copy, Attachment::content_id)
 }
 
-/// Whether this is `type/subtype` other than `multipart`, which can't be a file (RFC 2046).
+/// Returns whether this is `type/subtype`, except `multipart`, which can't be a file (RFC 2046).
 fn is_media_type(text: &str) -> bool {
     let token = |part: &str| {
         !part.is_empty()

@@ -39,12 +39,11 @@ operations! {
     /// Lists received emails, newest first: `GET /emails/receiving`. Awaited without a page size, it returns all of them.
     fn list() -> List<ReceivedEmailSummary> = GET["/emails/receiving"];
 
-    /// Gets a received email with its bodies: `GET /emails/receiving/{email_id}`. [`Call::html_format`] selects how the HTML refers to its
-    /// images.
+    /// Gets a received email with its bodies: `GET /emails/receiving/{email_id}`. [`Call::html_format`] selects how the HTML refers to images.
     fn get(id: ReceivedEmailId) -> Call<ReceivedEmail> = GET["/emails/receiving/" id];
 
-    /// Lists the attachments of a received email in their order: `GET /emails/receiving/{email_id}/attachments`. Awaited without a page size, it
-    /// returns all of them.
+    /// Lists a received email's attachments in order: `GET /emails/receiving/{email_id}/attachments`. Awaited without a page size, it returns all of
+    /// them.
     fn attachments(id: ReceivedEmailId) -> List<EmailAttachment> = GET["/emails/receiving/" id "/attachments"];
 
     /// Gets an attachment with a new download URL: `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
@@ -53,11 +52,10 @@ operations! {
 }
 
 impl Received<'_> {
-    /// Lists the emails received after a given one, newest first. As a stream, it starts with the oldest of them and includes those that arrive
-    /// in the meantime, so a program that resumes with the last ID it has processed neither misses nor repeats an email.
+    /// Lists the emails received after a given one, newest first. As a stream, it starts with the oldest of them and includes emails that arrive in
+    /// the meantime, so a program that resumes from the last processed ID neither misses nor repeats an email.
     ///
-    /// If the service has deleted the given email, it rejects the ID with [`Error::Api`](crate::Error::Api) (the specification is silent on
-    /// that).
+    /// If the service has deleted the given email, it rejects the ID with [`Error::Api`](crate::Error::Api) (the specification doesn't define this).
     ///
     /// ```
     /// # async fn example(client: &idempost::Client, mut last: idempost::ReceivedEmailId) -> idempost::Result<()> {
@@ -75,8 +73,8 @@ impl Received<'_> {
         self.list().before(id.into())
     }
 
-    /// Creates a link that lets anyone read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
-    /// can't be revoked. (The specification is silent on this operation.)
+    /// Creates a link that lets anyone read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens this time. A link
+    /// can't be revoked. (The specification doesn't define this operation.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -92,10 +90,10 @@ impl Received<'_> {
         share(self.client, "received.share", id.into().as_str())
     }
 
-    /// Prepares a copy of a received email, with its subject, bodies and attachments, to be sent to other recipients. Set its sender and
-    /// recipients, and [send](crate::resources::emails::Emails::send) it.
+    /// Prepares a copy of a received email, with its subject, bodies and attachments, for other recipients. Set the sender and recipients, and
+    /// [send](crate::resources::emails::Emails::send) it.
     ///
-    /// It requests the email and downloads its attachments, inline images included. The email's other headers aren't copied.
+    /// It requests the email and downloads its attachments, including inline images. Other headers of the email aren't copied.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -109,8 +107,8 @@ impl Received<'_> {
         Forward::new(self.client, id.into(), false)
     }
 
-    /// Prepares an email that contains the received one, complete and unchanged, as the attachment `forwarded_message.eml`. Set its sender, its
-    /// recipients and a body of its own, and [send](crate::resources::emails::Emails::send) it. The subject has the prefix `Fwd: `.
+    /// Prepares an email that contains the received one, complete and unchanged, as the attachment `forwarded_message.eml`. Set the sender,
+    /// recipients and a body, and [send](crate::resources::emails::Emails::send) it. The subject gets the prefix `Fwd: `.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -125,11 +123,11 @@ impl Received<'_> {
         Forward::new(self.client, id.into(), true)
     }
 
-    /// Downloads the content of a `download_url`, of a received email or an attachment: into memory when awaited (at most
+    /// Downloads the content of a received email's or an attachment's `download_url`: into memory when awaited (at most
     /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) bytes), or into a writer with [`Call::write_to`].
     ///
-    /// The URL itself authorizes the download and may be on another host: the client sends neither its credential nor its default
-    /// headers, follows no redirects, and rejects plain http if its base URL is https.
+    /// The URL itself authorizes the download and may be on another host: the client sends neither its credential nor its default headers, follows no
+    /// redirects, and rejects plain http if its base URL is https.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the URL isn't absolute, or isn't https although the base URL is;
@@ -141,8 +139,8 @@ impl Received<'_> {
 }
 
 impl Call<ReceivedEmail> {
-    /// Sets how the HTML refers to the email's images. By default they are part of it, as `data:` URIs; with [`HtmlFormat::Cid`] the response is
-    /// small, and each image is an attachment with a `content_id`. (The specification is silent on this parameter.)
+    /// Sets how the HTML refers to the email's images. By default, they are embedded as `data:` URIs; with [`HtmlFormat::Cid`], the response is
+    /// small, and each image is an attachment with a `content_id`. (The specification doesn't define this parameter.)
     pub fn html_format(self, format: impl Into<HtmlFormat>) -> Self {
         self.with_query("html_format", format.into().as_str())
     }

@@ -30,26 +30,25 @@ record! {
         pub reply_to: Vec<String>,
         /// The `Message-ID` header.
         pub message_id: Option<String>,
-        /// The envelope recipients that the email was received for. (The specification is silent on this field.)
+        /// The envelope recipients for whom the email was received. (The specification doesn't define this field.)
         pub received_for: Vec<String>,
         /// The attachments.
         pub attachments: Vec<EmailAttachmentSummary>,
     }
 
-    /// A received email with its bodies. (The specification is silent on this record.)
+    /// A received email with its bodies. (The specification doesn't define this record.)
     pub struct ReceivedEmail: ReceivedEmailSummary {
         /// The HTML body, which is untrusted.
         pub html: Option<String>,
-        /// How the HTML refers to the email's images. It may differ from the requested format: over 100 MB, the service returns
-        /// [`HtmlFormat::Cid`].
+        /// How the HTML refers to the email's images. It may differ from the requested format: above 100 MB, the service returns [`HtmlFormat::Cid`].
         pub html_format: Option<HtmlFormat>,
         /// The plain-text body.
         pub text: Option<String>,
         /// The headers by lower-case name.
         pub headers: Option<BTreeMap<String, Value>>,
-        /// The results of the service's checks of the sender.
+        /// The results of the service's sender checks.
         pub authentication: Option<EmailAuthentication>,
-        /// The download of the raw message.
+        /// The raw message's download.
         pub raw: Option<RawEmail>,
     }
 }
@@ -57,19 +56,19 @@ record! {
 items!(ReceivedEmailSummary);
 
 open_enum! {
-    /// How the HTML of a received email refers to its images: [`Call::html_format`](crate::Call::html_format).
+    /// How a received email's HTML refers to its images: [`Call::html_format`](crate::Call::html_format).
     HtmlFormat {
-        /// The images are part of the HTML, as `data:` URIs. The default.
+        /// The images are embedded as `data:` URIs. The default.
         DataUri = "data_uri",
-        /// As in the message: `cid:`, and the content ID of an attachment.
+        /// As in the message: `cid:` followed by the content ID of an attachment.
         Cid = "cid",
     }
 }
 
 record! {
-    /// The results of the service's checks of a received email's sender. (The specification doesn't define them; the shape is Resend's.)
+    /// The results of the service's sender checks for a received email. (The specification doesn't define them; the format is Resend's.)
     ///
-    /// Anyone can write any `From` address. Only DMARC (RFC 7489) relates a check to that address: SPF and DKIM may pass for another domain.
+    /// Any `From` address can be forged. Only DMARC (RFC 7489) ties the checks to that address: SPF and DKIM may pass for another domain.
     #[derive(PartialEq, Eq)]
     pub struct EmailAuthentication {
         /// SPF (RFC 7208): whether the sending server may send for the envelope sender's domain.
@@ -82,7 +81,7 @@ record! {
 }
 
 open_enum! {
-    /// The result of one check of a sender.
+    /// The result of one sender check.
     AuthenticationResult {
         /// The check passed.
         Pass = "pass",
@@ -90,15 +89,16 @@ open_enum! {
         Fail = "fail",
         /// Neither: the domain has no policy, or a weak one.
         Gray = "gray",
-        /// The check could not be completed.
+        /// The check couldn't be completed.
         ProcessingFailed = "processing_failed",
-        /// The email was not checked: `unknown` on the wire.
+        /// The email wasn't checked: `unknown` on the wire.
         Unchecked = "unknown",
     }
 }
 
 impl ReceivedEmail {
-    /// Whether the domain of the `From` address authorized this email: DMARC passed. `false` if the service didn't check that.
+    /// Returns whether the domain of the `From` address authorized this email, that is, whether DMARC passed. `false` if the service didn't check
+    /// that.
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {

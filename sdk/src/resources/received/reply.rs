@@ -7,19 +7,19 @@ use serde_json::Value;
 use super::record::ReceivedEmail;
 use crate::{problem::address_fault, resources::emails::Email};
 
-/// The subject of an email without one.
+/// The subject to show for an email without one.
 pub(super) const NO_SUBJECT: &str = "(no subject)";
-/// The maximum number of message IDs in `References`; if there are more, the first and the last ones are used.
+/// The maximum number of message IDs in `References`; if there are more, only the first and the last ones are used.
 const MAX_REFERENCES: usize = 30;
 /// The maximum length of a message ID in bytes: a header line has at most 998.
 const MAX_MESSAGE_ID: usize = 500;
 
 impl ReceivedEmail {
-    /// Prepares a reply to the sender: set its body, and [send](crate::resources::emails::Emails::send) it.
+    /// Prepares a reply to the sender. Set its body, and [send](crate::resources::emails::Emails::send) it.
     ///
-    /// It is addressed to the `Reply-To` addresses, or to the sender if there are none. The subject has the prefix `Re: `, and the headers
-    /// `In-Reply-To` and `References` let mail programs show it in the same thread (RFC 5322, 3.6.4). The original isn't quoted. Addresses that are
-    /// malformed are left out. (The specification has no operation for this.)
+    /// It is addressed to the `Reply-To` addresses, or to the sender if there are none. The subject gets the prefix `Re: `, and the headers
+    /// `In-Reply-To` and `References` let mail clients show it in the same thread (RFC 5322, 3.6.4). The original isn't quoted. Malformed addresses
+    /// are omitted. (The specification defines no operation for this.)
     ///
     /// ```
     /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
@@ -41,9 +41,9 @@ impl ReceivedEmail {
         email.header("In-Reply-To", &id).header("References", self.references(&id))
     }
 
-    /// Prepares a reply to the sender and all recipients, otherwise like [`reply`](Self::reply).
+    /// Prepares a reply to the sender and all recipients; otherwise like [`reply`](Self::reply).
     ///
-    /// The other addresses in `To` and `Cc` are added, each once, except `from` and the addresses that the email was received for.
+    /// Adds the other addresses in `To` and `Cc`, without duplicates, except `from` and the addresses for which the email was received.
     pub fn reply_all(&self, from: impl Into<String>) -> Email {
         let from = from.into();
         let reply = self.reply(from.as_str());
@@ -54,7 +54,7 @@ impl ReceivedEmail {
         reply.to(to).cc(unique(&self.cc, &mut known))
     }
 
-    /// The ID by which other emails refer to this one; `None` if it has no header `Message-ID`.
+    /// Returns the ID by which other emails refer to this one; `None` if it has no `Message-ID` header.
     fn thread_id(&self) -> Option<String> {
         if self.headers.as_ref().is_some_and(|headers| !headers.contains_key("message-id")) {
             return None;
@@ -64,12 +64,12 @@ impl ReceivedEmail {
         message_ids(&bracketed).next().map(str::to_owned)
     }
 
-    /// The thread of a reply: the references of this email, and its ID.
+    /// Returns the thread for a reply: the references of this email, and its ID.
     fn references(&self, id: &str) -> String {
         let header = |name| self.headers.as_ref()?.get(name).and_then(Value::as_str);
         let mut thread: Vec<_> = message_ids(header("references").unwrap_or_default()).collect();
         if thread.is_empty() {
-            // The parent is known only if there is exactly one.
+            // The parent is only known if there is exactly one.
             let parents: Vec<_> = message_ids(header("in-reply-to").unwrap_or_default()).collect();
             thread.extend(if parents.len() == 1 { parents } else { Vec::new() });
         }
@@ -82,7 +82,7 @@ impl ReceivedEmail {
     }
 }
 
-/// The subject on one line, with the prefix unless it already has it.
+/// Returns the subject on one line, with the prefix unless it already has it.
 pub(super) fn titled(prefix: &str, subject: Option<&str>) -> String {
     let subject = one_line(subject.unwrap_or_default());
     let has_prefix = subject.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
@@ -93,7 +93,7 @@ pub(super) fn titled(prefix: &str, subject: Option<&str>) -> String {
     }
 }
 
-/// The text without control characters, which a sender can encode in any header.
+/// Returns the text without control characters, which a sender can encode in any header.
 pub(super) fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     line.trim().to_owned()
@@ -103,12 +103,12 @@ fn is_valid(address: &str) -> bool {
     address_fault(address).is_none()
 }
 
-/// The valid addresses that aren't included yet, each once.
+/// Returns the valid addresses that aren't included yet, without duplicates.
 fn unique(addresses: &[String], known: &mut BTreeSet<String>) -> Vec<String> {
     addresses.iter().filter(|one| is_valid(one) && known.insert(bare(one))).cloned().collect()
 }
 
-/// The address without a display name, for comparisons.
+/// Returns the address without a display name, for comparisons.
 fn bare(address: &str) -> String {
     let bracketed = address.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>'));
     bracketed.map_or(address, |(inner, _)| inner).trim().to_lowercase()
@@ -118,11 +118,11 @@ fn is_in_message_id(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>')
 }
 
-/// The message IDs in a header's value.
+/// Returns the message IDs in a header value.
 fn message_ids(value: &str) -> impl Iterator<Item = &str> {
     value.match_indices('<').filter_map(|(start, _)| {
         let inner = &value[start + 1..];
-        // A sender can write any number of brackets, so each is searched only as far as an ID can extend.
+        // A sender can write any number of brackets, so the search for the end of an ID is limited to the maximum length.
         let end = inner.bytes().take(MAX_MESSAGE_ID + 1).position(|byte| !is_in_message_id(byte))?;
         (end > 0 && inner.as_bytes()[end] == b'>').then(|| &value[start..start + end + 2])
     })
@@ -183,7 +183,7 @@ mod tests {
         ] {
             assert_eq!(message_ids(value).collect::<Vec<_>>(), ids, "{value}");
         }
-        // In quadratic time, this would take minutes.
+        // With quadratic complexity, this would take minutes.
         assert_eq!(message_ids(&"<".repeat(4 << 20)).count(), 0);
         assert_eq!(message_ids(&format!("{}>", "<a ".repeat(1 << 20))).count(), 0);
     }

@@ -1,4 +1,4 @@
-//! Metrics of segments. (The specification doesn't define them; the shapes are Resend's, where they are in private beta.)
+//! Segment metrics. (The specification doesn't define them; the format is that of Resend's private beta.)
 
 use crate::{
     problem::{Validator, limits},
@@ -6,7 +6,7 @@ use crate::{
 };
 
 open_enum! {
-    /// A number of contacts.
+    /// A count of contacts.
     SegmentMetric {
         /// All contacts.
         AllContacts = "all_contacts",
@@ -25,7 +25,7 @@ open_enum! {
     }
 }
 
-/// The parameters of [`Segments::metrics`](super::Segments::metrics): everything is optional.
+/// The parameters of [`Segments::metrics`](super::Segments::metrics), all optional.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SegmentMetricsQuery {
     metrics: Vec<SegmentMetric>,
@@ -60,7 +60,7 @@ impl SegmentMetricsQuery {
         self
     }
 
-    /// The query parameters that are set.
+    /// Returns the query parameters that are set.
     pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
         let joined = |items: Vec<&str>| (!items.is_empty()).then(|| items.join(","));
         let parameters = [
@@ -94,7 +94,7 @@ record! {
     /// The values of metrics; `None` for metrics that weren't requested.
     #[derive(PartialEq, Eq)]
     pub struct SegmentMetricValues {
-        /// The number of all contacts.
+        /// The total number of contacts.
         pub all_contacts: Option<u64>,
         /// The number of contacts that receive broadcasts.
         pub subscribers: Option<u64>,
@@ -104,31 +104,31 @@ record! {
 }
 
 record! {
-    /// The values of one segment.
+    /// The values for one segment.
     pub struct SegmentMetricsRow {
         /// The segment's ID.
         pub id: SegmentId,
         /// The segment's name.
         pub name: Option<String>,
-        /// The number of all contacts of the segment.
+        /// The total number of contacts in the segment.
         pub all_contacts: Option<u64>,
-        /// The number of its contacts that receive broadcasts.
+        /// The number of the segment's contacts that receive broadcasts.
         pub subscribers: Option<u64>,
-        /// The number of its unsubscribed contacts.
+        /// The number of the segment's unsubscribed contacts.
         pub unsubscribers: Option<u64>,
     }
 }
 
 record! {
-    /// The numbers of contacts, in total and by segment.
+    /// Counts of contacts, in total and by segment.
     pub struct SegmentMetrics {
         /// The metrics in [`totals`](Self::totals) and [`data`](Self::data).
         pub metrics: Vec<SegmentMetric>,
         /// The dimensions of [`data`](Self::data).
         pub dimensions: Vec<SegmentMetricsDimension>,
-        /// The values over all segments; a contact in several of them counts once.
+        /// The values across all segments; a contact in several segments counts once.
         pub totals: SegmentMetricValues,
-        /// The values by segment, newest first, if they were requested. A contact counts in each of its segments.
+        /// The values by segment, newest first, if requested. A contact counts in each of its segments.
         pub data: Vec<SegmentMetricsRow>,
     }
 }

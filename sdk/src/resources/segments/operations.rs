@@ -36,7 +36,7 @@ operations! {
     /// Gets a segment: `GET /segments/{segment_id}`.
     fn get(id: SegmentId) -> Call<Segment> = GET["/segments/" id];
 
-    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts are kept. Deleting a segment that doesn't exist gets the same response.
+    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts are kept. Deleting a nonexistent segment returns the same response.
     fn delete(id: SegmentId) -> Call<Deleted<SegmentId>> = DELETE["/segments/" id];
 
     /// Lists the contacts of a segment, newest first: `GET /segments/{segment_id}/contacts`. Awaited without a page size, it returns all of them.
@@ -44,9 +44,9 @@ operations! {
 }
 
 impl Segments<'_> {
-    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response contains the ID and the name, but not the creation time.
+    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response contains the ID and name, but not the creation time.
     ///
-    /// The client doesn't retry it when its outcome is unknown: look for the segment with [`list`](Self::list).
+    /// The client doesn't retry it if its outcome is unknown: check with [`list`](Self::list) whether the segment exists.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.
@@ -69,7 +69,7 @@ impl Segments<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if the query has too many segments, before anything is sent.
+    /// [`Error::Invalid`](crate::Error::Invalid) if the query contains too many segments, before anything is sent.
     pub fn metrics(&self, query: &SegmentMetricsQuery) -> Call<SegmentMetrics> {
         let operation = Operation::get("segments.metrics", "/segments/metrics").validated(query);
         let operation = query

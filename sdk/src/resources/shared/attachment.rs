@@ -7,11 +7,11 @@ record! {
     pub struct EmailAttachmentSummary {
         /// The attachment's ID.
         pub id: AttachmentId,
-        /// The file name. The sender chose it: that of a received email can contain `..` and `/`.
+        /// The file name. The sender chose it, so a received email's may contain `..` and `/`.
         pub filename: Option<String>,
-        /// The media type that the email declares.
+        /// The media type declared in the email.
         pub content_type: Option<String>,
-        /// The content ID that the HTML body refers to as `cid:`.
+        /// The content ID, to which the HTML body refers as `cid:`.
         pub content_id: Option<String>,
         /// Whether the attachment is shown inline.
         pub content_disposition: Option<ContentDisposition>,
@@ -19,9 +19,9 @@ record! {
         pub size: Option<u64>,
     }
 
-    /// An attachment with a download URL that expires.
+    /// An attachment with an expiring download URL.
     pub struct EmailAttachment: EmailAttachmentSummary {
-        /// A signed URL for [`Received::download`](crate::resources::received::Received::download), including for attachments of sent emails.
+        /// A signed URL for [`Received::download`](crate::resources::received::Received::download), even for attachments of sent emails.
         pub download_url: String,
         /// When the URL expires.
         pub expires_at: Option<Timestamp>,

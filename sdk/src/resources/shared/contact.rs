@@ -1,4 +1,4 @@
-//! The contact, in lists and with its properties.
+//! Contacts, in lists and with their properties.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ record! {
         pub last_name: Option<String>,
         /// When the contact was created.
         pub created_at: Option<Timestamp>,
-        /// Whether the contact has unsubscribed from all broadcasts; `None` if the response has no readable value. Send only if it is
+        /// Whether the contact has unsubscribed from all broadcasts; `None` if the response contains no readable value. Send only if it is
         /// `Some(false)`.
         pub unsubscribed: Option<bool>,
     }
 
-    /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification names the operation and is silent on the fields.)
+    /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification names the operation but doesn't define the fields.)
     pub struct Contact: ContactSummary {
         /// The contact properties by key.
         pub properties: BTreeMap<String, ContactPropertyValue>,

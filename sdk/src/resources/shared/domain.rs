@@ -1,4 +1,4 @@
-//! Parts of domains, in records and in webhook events.
+//! Parts of domains, used in records and webhook events.
 
 open_enum! {
     /// The verification status of a domain. The specification documents the first two; the others are Resend's.
@@ -9,23 +9,22 @@ open_enum! {
         Pending = "pending",
         /// All records were found.
         Verified = "verified",
-        /// Some records were found, others have not been found yet.
+        /// Some records were found; others haven't been found yet.
         PartiallyVerified = "partially_verified",
-        /// Some records were found, others failed.
+        /// Some records were found; others failed.
         PartiallyFailed = "partially_failed",
-        /// The records were not found.
+        /// The records weren't found.
         Failed = "failed",
-        /// The domain was verified before, and its records are currently missing; the service keeps checking.
+        /// The domain was verified before, but its records are currently missing; the service keeps checking.
         TemporaryFailure = "temporary_failure",
     }
 }
 
 impl DomainStatus {
-    /// Returns whether a verification has an outcome, successful or not. `Unknown` counts as none.
+    /// Returns whether a verification has an outcome, successful or not. `Unknown` doesn't count as one.
     ///
-    /// [`PartiallyVerified`](Self::PartiallyVerified) and [`TemporaryFailure`](Self::TemporaryFailure) may change again without another
-    /// request; the specification is silent on how long that takes, so [`Domains::wait`](crate::resources::domains::Domains::wait) doesn't
-    /// wait for that.
+    /// [`PartiallyVerified`](Self::PartiallyVerified) and [`TemporaryFailure`](Self::TemporaryFailure) may change again without another request; the
+    /// specification doesn't say how long that takes, so [`Domains::wait`](crate::resources::domains::Domains::wait) doesn't wait for it.
     pub fn is_checked(&self) -> bool {
         !matches!(self, Self::NotStarted | Self::Pending | Self::Unknown(_))
     }
@@ -60,7 +59,7 @@ open_enum! {
     RecordPurpose {
         /// Authorizes the service to send for the domain, and routes bounces.
         Spf = "SPF",
-        /// Publishes the key that emails are signed with.
+        /// Publishes the key with which emails are signed.
         Dkim = "DKIM",
         /// Points tracked links to the service.
         Tracking = "Tracking",
@@ -98,13 +97,13 @@ open_enum! {
         Verified = "verified",
         /// Not found.
         Failed = "failed",
-        /// Found before, currently missing.
+        /// Found before, but currently missing.
         TemporaryFailure = "temporary_failure",
     }
 }
 
 open_enum! {
-    /// Whether a DNS provider proxies a record.
+    /// Whether the DNS provider proxies a record.
     ProxyStatus {
         /// Proxied.
         Enable = "enable",
@@ -117,9 +116,9 @@ record! {
     /// The capabilities of a domain.
     #[derive(PartialEq, Eq)]
     pub struct Capabilities {
-        /// Whether the domain sends.
+        /// Whether the domain can send.
         pub sending: Option<Capability>,
-        /// Whether the domain receives.
+        /// Whether the domain can receive.
         pub receiving: Option<Capability>,
     }
 }
@@ -142,9 +141,9 @@ record! {
         pub status: Option<RecordStatus>,
         /// The preference of a mail exchanger; `None` for other types.
         pub priority: Option<u16>,
-        /// The routing policy of the record at its DNS provider. (The specification is silent on it.)
+        /// The record's routing policy at its DNS provider. (The specification doesn't define it.)
         pub routing_policy: Option<String>,
-        /// Whether the DNS provider proxies the record. (The specification is silent on it.)
+        /// Whether the DNS provider proxies the record. (The specification doesn't define it.)
         pub proxy_status: Option<ProxyStatus>,
     }
 }

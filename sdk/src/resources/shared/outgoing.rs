@@ -1,4 +1,4 @@
-//! Attachments of emails to send.
+//! Attachments for outgoing emails.
 
 #[cfg(not(target_family = "wasm"))]
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use crate::{
     types::fields::{FieldValue, Kind},
 };
 
-/// A file attached to an email, or an inline image of its HTML.
+/// A file attached to an email, or an inline image for its HTML.
 ///
-/// All attachments of an email together are limited to 40 MB after Base64, about 30 MB of files (`docs/specification.md`, Limits).
+/// The attachments of an email are limited to 40 MB in total after Base64, about 30 MB of files (`docs/specification.md`, Limits).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
     filename: Option<String>,
@@ -39,7 +39,7 @@ enum Source {
     Url(String),
 }
 
-/// The fields before the content in the JSON.
+/// The fields that precede the content in the JSON.
 #[derive(Serialize)]
 struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,17 +59,17 @@ impl Attachment {
         Self { filename: None, content_type: None, content_id: None, source }
     }
 
-    /// Creates an attachment from bytes in memory, with a file name.
+    /// Creates an attachment from in-memory bytes, with a file name.
     pub fn from_bytes(filename: impl Into<String>, content: impl Into<Bytes>) -> Self {
         Self::new(Source::Bytes(content.into())).filename(filename)
     }
 
-    /// Creates an attachment from content without a file name.
+    /// Creates an attachment without a file name.
     pub(crate) fn without_name(content: Vec<u8>) -> Self {
         Self::new(Source::Bytes(content.into()))
     }
 
-    /// Creates an attachment from a file, with the file's name. The file is read while it is sent, so its size costs no memory.
+    /// Creates an attachment from a file, using the file's name. The file is read while it is sent, so its size doesn't affect memory use.
     ///
     /// # Errors
     /// [`Error::File`] if it is missing, unreadable or not a regular file. If the file changes before the send completes, the send
@@ -88,11 +88,11 @@ impl Attachment {
         }
     }
 
-    /// Creates an attachment from a stream of `length` bytes before Base64, with a file name. It is encoded while it is sent, so its size
-    /// costs no memory. `open` is called for each attempt and must return the same content, from its start.
+    /// Creates an attachment from a stream of `length` bytes before Base64, with a file name. It is encoded while it is sent, so its size doesn't
+    /// affect memory use. `open` is called for each attempt and must return the same content, from its start.
     ///
-    /// The length must be known, since a request announces the length of its body. If the stream fails or has a different length, the send
-    /// fails with [`Error::File`], and nothing is accepted.
+    /// The length must be known because the request announces the length of its body. If the stream fails or has a different length, the send fails
+    /// with [`Error::File`], and nothing is accepted.
     ///
     /// ```
     /// # fn example(pages: Vec<bytes::Bytes>) -> idempost::Email {
@@ -133,7 +133,7 @@ impl Attachment {
     setters! {
         /// Sets the media type, such as `application/pdf`. By default the service derives it from the file name.
         content_type: String;
-        /// Makes the attachment an inline image, shown in the HTML by `<img src="cid:…">`.
+        /// Makes the attachment an inline image, shown in the HTML with `<img src="cid:…">`.
         content_id: String;
     }
 
@@ -142,7 +142,7 @@ impl Attachment {
         self.filename.as_deref()
     }
 
-    /// Returns the size before Base64 in bytes; `None` if only the service will know it.
+    /// Returns the size before Base64, in bytes; `None` for URLs, whose size only the service will know.
     pub fn size(&self) -> Option<u64> {
         match &self.source {
             Source::Bytes(bytes) => Some(bytes.len() as u64),
@@ -209,7 +209,7 @@ impl Attachment {
     }
 }
 
-/// Reads Base64 in one line or, as some languages write it (RFC 2045), in several. An error says what was found.
+/// Decodes Base64 in one line or several, as some languages write it (RFC 2045). Errors state the invalid text.
 fn from_base64(text: &str) -> Result<Vec<u8>, String> {
     let joined = text.contains(['\r', '\n']).then(|| text.replace(['\r', '\n'], ""));
     let text = joined.as_deref().unwrap_or(text);
@@ -261,8 +261,8 @@ impl FieldValue for Attachment {
     }
 }
 
-/// Serializes to the service's JSON, with content in memory as Base64. An attachment from a file or a stream is an error: it is read while it is
-/// sent.
+/// Serializes to the service's JSON, with in-memory content as Base64. An attachment from a file or a stream is an error, since it is read while it
+/// is sent.
 impl Serialize for Attachment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let content = match &self.source {
@@ -280,7 +280,7 @@ impl Serialize for Attachment {
     }
 }
 
-/// Appends a JSON object, with the content of its attachments as the last field. The object must not have another field of this name.
+/// Appends a JSON object, with its attachments' content as the last field. The object must not already have a field of this name.
 pub(crate) fn write_object(mut text: Vec<u8>, attachments: &[Attachment], body: Body) -> Body {
     if attachments.is_empty() {
         return body.plain(text);

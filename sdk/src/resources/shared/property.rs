@@ -1,4 +1,4 @@
-//! Values of contact properties.
+//! Contact property values.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct as _};
 use serde_json::Value;
@@ -20,11 +20,11 @@ open_enum! {
     }
 }
 
-/// A contact's value of a contact property.
+/// The value of a contact property.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ContactPropertyValue {
-    /// The property's type; `None` if the service sends the plain value.
+    /// The property's type; `None` if the service sends plain values.
     pub kind: Option<PropertyType>,
     /// The value.
     pub value: Scalar,

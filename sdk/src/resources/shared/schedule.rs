@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{problem::Validator, types::ScheduledAt};
 
-/// The body that schedules an email or a broadcast.
+/// The request body that schedules an email or a broadcast.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Schedule {
     scheduled_at: ScheduledAt,

@@ -1,4 +1,4 @@
-//! Segments, in lists of segments and of a contact's segments.
+//! Segments, in the segment list and in a contact's list of segments.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -26,7 +26,7 @@ record! {
 
 items!(Segment);
 
-/// The segments of a new contact: `{id}` on the wire. A plain ID is also accepted.
+/// The segments of a new contact: `{id}` on the wire. Plain IDs are accepted as well.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memberships(Vec<SegmentId>);
 

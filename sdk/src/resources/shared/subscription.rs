@@ -12,7 +12,7 @@ use crate::{
 };
 
 open_enum! {
-    /// Whether a contact receives the emails of a topic. (The specification documents `opt_in`.)
+    /// Whether a contact receives a topic's emails. (The specification documents `opt_in`.)
     Subscription {
         /// The contact receives them.
         OptIn = "opt_in",

@@ -12,8 +12,8 @@ input! {
     /// A template to create with [`Templates::create`](super::Templates::create). It is a draft until it is
     /// [published](super::Templates::publish).
     ///
-    /// Subject, HTML and text may contain its variables, and the placeholders of a [broadcast](crate::broadcasts::NewBroadcast): `{{{contact.city|Rome}}}`
-    /// for a contact property with a fallback, and `{{{SERVICE_UNSUBSCRIBE_URL}}}` for the unsubscribe link.
+    /// Subject, HTML and text may contain the template's variables and the placeholders of a [broadcast](crate::broadcasts::NewBroadcast):
+    /// `{{{contact.city|Rome}}}` for a contact property with a fallback, and `{{{SERVICE_UNSUBSCRIBE_URL}}}` for the unsubscribe link.
     ///
     /// ```
     /// use idempost::templates::{NewTemplate, TemplateVariable};

@@ -49,20 +49,20 @@ operations! {
 
     /// Updates a template by ID or alias: `PATCH /templates/{id_or_alias}`.
     ///
-    /// Emails use the published content until the update is [published](Self::publish) too. (The specification is silent on that.)
+    /// Emails use the published content until the update is [published](Self::publish) as well. (The specification doesn't define this.)
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`TemplatePatch::check`] finds, before anything is sent.
     fn update(id_or_alias: TemplateId) with (patch: &TemplatePatch) -> Call<Reference<TemplateId>>
         = PATCH["/templates/" id_or_alias];
 
-    /// Publishes the latest content: `POST /templates/{id_or_alias}/publish`. It is idempotent, so the client retries it when its
-    /// outcome is unknown.
+    /// Publishes the latest content: `POST /templates/{id_or_alias}/publish`. The operation is idempotent, so the client retries it if its outcome is
+    /// unknown.
     fn publish(id_or_alias: TemplateId) -> Call<Reference<TemplateId>>
         = POST["/templates/" id_or_alias "/publish"].idempotent();
 
     /// Creates a draft with the same content: `POST /templates/{id_or_alias}/duplicate`. The response contains the new template's ID. (The
-    /// specification is silent on this operation.)
+    /// specification doesn't define this operation.)
     fn duplicate(id_or_alias: TemplateId) -> Call<Reference<TemplateId>> = POST["/templates/" id_or_alias "/duplicate"];
 
     /// Deletes a template by ID or alias: `DELETE /templates/{id_or_alias}`.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 patch! {
-    /// Changes to a template: [`Templates::update`](super::Templates::update). Fields that aren't set keep their value.
+    /// Changes to a template: [`Templates::update`](super::Templates::update). Fields that aren't set are left unchanged.
     ///
     /// ```
     /// use idempost::templates::TemplatePatch;
@@ -27,11 +27,11 @@ patch! {
         clear_alias,
         /// Sets the default sender.
         from: String as "crate::types::serialize_sender" |
-        /// Removes the default sender: every email must set one.
+        /// Removes the default sender, so that every email must set one.
         clear_from,
         /// Sets the default subject.
         subject: String |
-        /// Removes the default subject: every email must set one.
+        /// Removes the default subject, so that every email must set one.
         clear_subject,
         /// Replaces the default `Reply-To` addresses.
         reply_to: Recipients |

@@ -24,8 +24,7 @@ record! {
         pub updated_at: Option<Timestamp>,
     }
 
-    /// A template with its latest content, which may be an unpublished draft. (The specification names the operation and is silent on the
-    /// fields.)
+    /// A template with its latest content, which may be an unpublished draft. (The specification names the operation but doesn't define the fields.)
     pub struct Template: TemplateSummary {
         /// The ID of this version.
         pub current_version_id: Option<String>,

@@ -11,9 +11,9 @@ open_enum! {
 }
 
 keyed_input! {
-    /// A template variable: a key, a type, and the fallback for emails that don't set a value. The bodies and the subject refer to it as `{{{KEY}}}`.
+    /// A template variable: a key, a type, and a fallback for emails that don't set a value. The bodies and the subject refer to it as `{{{KEY}}}`.
     ///
-    /// The service inserts values unescaped: escape untrusted text for HTML before sending it.
+    /// The service inserts values unescaped, so escape untrusted text for HTML before sending it.
     ///
     /// ```
     /// use idempost::templates::TemplateVariable;

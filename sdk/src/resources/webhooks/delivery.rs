@@ -1,6 +1,6 @@
 //! Verification of webhook requests: signature and timestamp (Standard Webhooks, HMAC-SHA256).
 //!
-//! The specification is silent on signatures; they follow Standard Webhooks. Nothing here uses the network.
+//! The specification doesn't define signatures; they follow Standard Webhooks. This module never uses the network.
 
 mod headers;
 mod keys;
@@ -27,7 +27,7 @@ use crate::{
 
 /// The default maximum difference between the timestamp of a request and now.
 pub const TOLERANCE: Duration = Duration::from_secs(5 * 60);
-/// The maximum number of signatures of a request. While a secret is rotated there are two; the specification states no limit.
+/// The maximum number of signatures in a request. There are two while a secret is being rotated; the specification states no limit.
 pub const MAX_SIGNATURES: usize = 32;
 
 /// Verifies that a webhook request was signed by the service.
@@ -48,8 +48,8 @@ pub const MAX_SIGNATURES: usize = 32;
 /// # }
 /// ```
 ///
-/// An event can be delivered more than once: the service retries if the endpoint doesn't respond in time. [`Delivery::id`] stays the
-/// same, so store the IDs of processed events.
+/// An event can be delivered more than once: the service retries if the endpoint doesn't respond in time. [`Delivery::id`] stays the same, so store
+/// the IDs of processed events.
 #[derive(Clone, Debug)]
 pub struct WebhookVerifier {
     keys: Vec<Key>,
@@ -57,26 +57,26 @@ pub struct WebhookVerifier {
 }
 
 impl WebhookVerifier {
-    /// Creates a verifier for a signing secret: `whsec_` and Base64, as in [`CreatedWebhook`](crate::webhooks::CreatedWebhook).
-    /// The prefix may be missing.
+    /// Creates a verifier for a signing secret: `whsec_` followed by Base64, as in [`CreatedWebhook`](crate::webhooks::CreatedWebhook). The prefix
+    /// may be omitted.
     ///
     /// # Errors
-    /// The text is not a signing secret.
+    /// The text isn't a signing secret.
     pub fn new(secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
         Ok(Self { keys: vec![Key::of(&secret.into())?], tolerance: TOLERANCE })
     }
 
-    /// Also accepts requests signed with this secret: the previous or next one
-    /// of a [rotation](super::Webhooks::rotate_secret), or that of another webhook with the same endpoint.
+    /// Also accepts requests signed with this secret: the previous or next secret in a [rotation](super::Webhooks::rotate_secret), or the secret of
+    /// another webhook with the same endpoint.
     ///
     /// # Errors
-    /// The text is not a signing secret.
+    /// The text isn't a signing secret.
     pub fn or(mut self, secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
         self.keys.push(Key::of(&secret.into())?);
         Ok(self)
     }
 
-    /// Sets the maximum difference between the timestamp of a request and now, in either direction. Default: 5 minutes. [`Duration::MAX`]
+    /// Sets the maximum difference between a request's timestamp and the current time, in either direction. Default: 5 minutes. [`Duration::MAX`]
     /// accepts every timestamp, and therefore every request that was ever signed.
     #[must_use]
     pub fn tolerance(mut self, tolerance: Duration) -> Self {
@@ -86,11 +86,11 @@ impl WebhookVerifier {
 
     /// Verifies the signature and the timestamp of a request.
     ///
-    /// Both families of header names are supported, `svix-…` and `webhook-…`. At least one signature must match; versions other than
-    /// `v1` are ignored. Signatures are compared in constant time.
+    /// Both families of header names are supported: `svix-…` and `webhook-…`. At least one signature must match; versions other than `v1` are
+    /// ignored. Signatures are compared in constant time.
     ///
     /// # Errors
-    /// The request isn't signed by the service, or its timestamp is outside of the tolerance.
+    /// The request wasn't signed by the service, or its timestamp is outside the tolerance.
     pub fn verify<'a>(&self, headers: &HeaderMap, body: &'a [u8]) -> Result<Delivery<'a>, VerificationError> {
         self.verify_at(headers, body, clock::wall())
     }
@@ -122,8 +122,8 @@ impl WebhookVerifier {
         Err(VerificationError::WrongSignature { header: signed.names.signature, found, secrets })
     }
 
-    /// Returns the signature that the service would send (`v1,` and Base64), computed with the first secret: use it to test an
-    /// endpoint, together with the headers `svix-id` and `svix-timestamp` (seconds since 1970).
+    /// Returns the signature that the service would send (`v1,` followed by Base64), computed with the first secret. Use it to test an endpoint,
+    /// together with the headers `svix-id` and `svix-timestamp` (seconds since 1970).
     pub fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {
         let signature = self.keys.first().map(|key| key.sign(id, &timestamp.to_string(), body));
         format!("v1,{}", STANDARD.encode(signature.unwrap_or_default()))
@@ -132,13 +132,13 @@ impl WebhookVerifier {
     fn timestamp(&self, signed: &Signed<'_>, now: SystemTime) -> Result<SystemTime, VerificationError> {
         let header = signed.names.timestamp;
         let text = signed.timestamp;
-        // Digits only: `parse` would accept a sign too.
+        // Digits only: `parse` would also accept a sign.
         let seconds = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let time = seconds
             .and_then(|text| text.parse::<i64>().ok())
             .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds.unsigned_abs())))
             .ok_or_else(|| VerificationError::Timestamp { header, found: shortened(text) })?;
-        // The header is in whole seconds, so the comparison is too.
+        // The header states whole seconds, so the comparison uses them as well.
         let whole = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = UNIX_EPOCH.checked_add(Duration::from_secs(whole)).unwrap_or(now);
         let tolerance = self.tolerance;
@@ -183,7 +183,7 @@ fn shortened(text: &str) -> String {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Delivery<'a> {
-    /// The event's ID. It stays the same over retries, so store the IDs of processed events.
+    /// The event's ID. It is the same for all retries, so store the IDs of processed events.
     pub id: WebhookEventId,
     /// When the request was signed; each attempt is signed again.
     pub signed_at: SystemTime,
@@ -195,8 +195,8 @@ impl Delivery<'_> {
     /// Parses the event.
     ///
     /// # Errors
-    /// The body is not a JSON object with a `type`. A type or data that this version of the client doesn't know
-    /// isn't an error: see [`EventData::Other`](super::EventData::Other).
+    /// The body isn't a JSON object with a `type`. A type or data that this version of the client doesn't know isn't an error: see
+    /// [`EventData::Other`](super::EventData::Other).
     pub fn event(&self) -> Result<WebhookPayload, NotAnEvent> {
         WebhookPayload::from_slice(self.body)
     }

@@ -1,7 +1,6 @@
-//! Webhook events: an envelope with a type, and data of that type.
+//! Webhook events: an envelope with a type, and data according to that type.
 //!
-//! The specification is silent on payloads; they follow Resend. Where descriptions of it differ, both forms are
-//! accepted.
+//! The specification doesn't define payloads; they follow Resend. Where Resend's descriptions differ, both forms are accepted.
 
 mod account;
 mod email;
@@ -32,9 +31,9 @@ use crate::types::Timestamp;
 pub struct WebhookPayload {
     /// The event's type.
     pub kind: EventType,
-    /// When the event occurred, in ISO 8601.
+    /// When the event occurred, in ISO 8601 format.
     pub created_at: Option<Timestamp>,
-    /// The data of the event.
+    /// The event's data.
     pub data: EventData,
     raw: Value,
 }
@@ -43,16 +42,16 @@ impl WebhookPayload {
     /// Parses the body of a delivery.
     ///
     /// # Errors
-    /// The body is not a JSON object with a `type`.
+    /// The body isn't a JSON object with a `type`.
     pub fn from_slice(body: &[u8]) -> Result<Self, NotAnEvent> {
         let raw = serde_json::from_slice(body).map_err(|error| NotAnEvent { found: error.to_string() })?;
         Self::from_value(raw)
     }
 
-    /// Converts parsed JSON.
+    /// Converts parsed JSON to an event.
     ///
     /// # Errors
-    /// The value is not an object with a `type`.
+    /// The value isn't an object with a `type`.
     pub fn from_value(raw: Value) -> Result<Self, NotAnEvent> {
         let Some(kind) = raw.get("type").and_then(Value::as_str) else {
             let what = match (&raw, raw.get("type")) {
@@ -88,41 +87,41 @@ impl<'de> Deserialize<'de> for WebhookPayload {
 
 strict!(WebhookPayload);
 
-/// A body that is not an event.
+/// A body that isn't an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event must be a JSON object with a `type` (found {found})")]
 #[non_exhaustive]
 pub struct NotAnEvent {
-    /// A description of the value found.
+    /// A description of the value.
     pub found: String,
 }
 
-/// Data of an event type that this version of the client doesn't know, or of an unexpected shape.
+/// Data of an event type that this version of the client doesn't know, or data in an unexpected format.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OtherData {
     /// The data as the service sent it.
     pub value: Value,
-    /// Why the data could not be read, if the event type is known.
+    /// Why the data couldn't be read, if the event type is known.
     pub problem: Option<String>,
 }
 
 /// Defines [`EventData`]: the data of each event type.
 macro_rules! event_data {
     ($($(#[$doc:meta])* $kind:ident($data:ty),)+) => {
-        /// The data of an event by its type. The variants are named as in [`EventType`].
+        /// An event's data, by type. The variants are named as in [`EventType`].
         ///
-        /// The set is open: data of an unknown type or of an unexpected shape is `Other`.
+        /// The set is open: data of an unknown type or in an unexpected format is `Other`.
         #[derive(Clone, Debug)]
         #[non_exhaustive]
         pub enum EventData {
             $($(#[$doc])* $kind($data),)+
-            /// Data of an unknown type or of an unexpected shape.
+            /// Data of an unknown type or in an unexpected format.
             Other(OtherData),
         }
 
         impl EventData {
-            /// Decodes the data of an event of this type, and keeps data that can't be decoded.
+            /// Decodes the data of an event of this type. Data that can't be decoded is preserved.
             fn read(kind: &EventType, data: &Value) -> Self {
                 let read = match kind {
                     $(EventType::$kind => <$data>::deserialize(data).map(Self::$kind),)+

@@ -1,8 +1,8 @@
 //! Types of webhook events.
 
 open_enum! {
-    /// The type of a webhook event. The specification names `email.sent`, `email.delivered`, `email.received` and `domain.updated`, and mentions
-    /// that there are more. Those of inboxes are in private beta, so not every account can subscribe to them.
+    /// The type of a webhook event. The specification names `email.sent`, `email.delivered`, `email.received` and `domain.updated`, and mentions that
+    /// there are more. Inbox events are in private beta, so not every account can subscribe to them.
     EventType {
         /// An email was accepted for delivery.
         EmailSent = "email.sent",

@@ -86,7 +86,7 @@ operations! {
     fn replay(id: WebhookId, event: WebhookEventId) -> Call<Reference<WebhookEventId>>
         = POST["/webhooks/" id "/events/" event "/replay"];
 
-    /// Rotates the signing secret: `POST /webhooks/{webhook_id}/signing-secret/rotate`. For 24 hours the service also signs with the
-    /// previous secret, so that receivers can switch ([`WebhookVerifier::or`](super::WebhookVerifier::or)).
+    /// Rotates the signing secret: `POST /webhooks/{webhook_id}/signing-secret/rotate`. For 24 hours, the service signs with the previous secret as
+    /// well, so that receivers can switch ([`WebhookVerifier::or`](super::WebhookVerifier::or)).
     fn rotate_secret(id: WebhookId) -> Call<CreatedWebhook> = POST["/webhooks/" id "/signing-secret/rotate"];
 }

@@ -4,9 +4,9 @@ use super::{event_type::EventType, new::check_endpoint, record::WebhookStatus};
 use crate::{problem::Validator, types::Patch};
 
 patch! {
-    /// Changes to a webhook: [`Webhooks::update`](super::Webhooks::update). Fields that aren't set keep their value.
+    /// Changes to a webhook: [`Webhooks::update`](super::Webhooks::update). Fields that aren't set are left unchanged.
     pub struct WebhookPatch {
-        /// Sets the URL that events are delivered to, absolute http or https.
+        /// Sets the URL to which events are delivered; absolute http or https.
         endpoint: String,
         /// Enables or disables the webhook.
         status: WebhookStatus,
@@ -17,7 +17,7 @@ patch! {
 }
 
 impl WebhookPatch {
-    /// Replaces the subscribed event types; at least one.
+    /// Replaces the subscribed event types; at least one is required.
     #[must_use]
     pub fn events(mut self, events: impl IntoIterator<Item = EventType>) -> Self {
         self.events = Patch::Set(events.into_iter().collect());

@@ -4,11 +4,11 @@ use super::{event::WebhookPayload, event_type::EventType};
 use crate::types::{SigningSecret, Timestamp, WebhookAttemptId, WebhookEventId, WebhookId};
 
 record! {
-    /// A newly created webhook with its signing secret. Serializing the record leaves the secret out.
+    /// A newly created webhook with its signing secret. Serializing the record omits the secret.
     pub struct CreatedWebhook {
         /// The webhook's ID.
         pub id: WebhookId,
-        /// The signing secret; [`Webhooks::get`](super::Webhooks::get) returns it too.
+        /// The signing secret, which [`Webhooks::get`](super::Webhooks::get) also returns.
         pub signing_secret - secret: SigningSecret,
     }
 }
@@ -22,7 +22,7 @@ record! {
         pub created_at: Option<Timestamp>,
         /// Whether the webhook is enabled.
         pub status: Option<WebhookStatus>,
-        /// The URL that events are delivered to.
+        /// The URL to which events are delivered.
         pub endpoint: String,
         /// The subscribed event types.
         pub events: Option<Vec<EventType>>,
@@ -36,7 +36,7 @@ record! {
 }
 
 record! {
-    /// An event of a webhook in a list. (The specification is silent on events and attempts.)
+    /// A webhook's event in a list. (The specification doesn't define events and attempts.)
     pub struct WebhookEventSummary {
         /// The event's ID, the same as [`Delivery::id`](super::Delivery::id).
         pub id: WebhookEventId,
@@ -48,7 +48,7 @@ record! {
         pub status: Option<WebhookEventStatus>,
     }
 
-    /// An event of a webhook with its payload.
+    /// A webhook's event with its payload.
     pub struct WebhookEvent: WebhookEventSummary {
         /// When the next attempt is due, in ISO 8601; `None` if there is none.
         pub next_attempt_at: Option<Timestamp>,
@@ -78,7 +78,7 @@ open_enum! {
     WebhookStatus {
         /// Events are delivered.
         Enabled = "enabled",
-        /// Events are not delivered.
+        /// Events aren't delivered.
         Disabled = "disabled",
     }
 }
@@ -92,7 +92,7 @@ open_enum! {
         Attempting = "attempting",
         /// The endpoint accepted the event.
         Success = "success",
-        /// The last attempt failed, and no other will follow.
+        /// The last attempt failed, and no more will follow.
         Failed = "failed",
     }
 }

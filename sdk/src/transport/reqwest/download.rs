@@ -1,4 +1,4 @@
-//! The body of a response, as reqwest receives it.
+//! A response body as received by reqwest.
 
 use std::{
     future::Future as _,

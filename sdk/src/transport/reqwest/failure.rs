@@ -1,17 +1,17 @@
-//! What a failed request of reqwest says about its delivery.
+//! Determines from a failed reqwest request whether it may have been delivered.
 
 use std::{error::Error as StdError, io};
 
 use super::super::{RequestDelivery, TransportError, TransportErrorKind, authority};
 use crate::problem::SettingsError;
 
-/// Converts an error of a request, of which any byte may have been sent unless the error says otherwise.
+/// Converts a request error. Any byte may have been sent unless the error says otherwise.
 pub(super) fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
     let host = error.url().and_then(authority);
     // A path can contain an address, so errors omit it.
     let error = error.without_url();
     if let Some(broken) = broken {
-        // The length was announced: the service can't mistake an incomplete body for a complete one.
+        // The length was announced, so the service can't mistake an incomplete body for a complete one.
         return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(broken);
     }
     let (reached, kind) = if error.is_connect() {
@@ -40,14 +40,15 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'stat
     std::iter::successors(error.source(), |&error| error.source())
 }
 
-/// A TLS failure arrives as an I/O error over invalid data, often wrapped in another I/O error that hides it from `source`; a refused connection
-/// does not.
+/// A TLS failure arrives as an I/O error of the kind `InvalidData`, often wrapped in another I/O error that hides it from `source`; a refused
+/// connection doesn't.
 fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
     let Some(error) = cause.downcast_ref::<io::Error>() else { return false };
     error.kind() == io::ErrorKind::InvalidData || error.get_ref().is_some_and(|inner| is_tls(inner))
 }
 
-/// Whether the peer refused the client's certificate, or its absence. Over TLS 1.3 it says so after the request was sent, which it hasn't read.
+/// Returns whether the peer rejected the client's certificate, or its absence. With TLS 1.3, it reports this only after the request was sent, which
+/// it hasn't read.
 fn is_client_certificate_refused(cause: &(dyn StdError + 'static)) -> bool {
     #[cfg(feature = "rustls")]
     {
@@ -71,8 +72,8 @@ fn is_client_certificate_refused(cause: &(dyn StdError + 'static)) -> bool {
     error.is_some_and(|inner| is_client_certificate_refused(inner))
 }
 
-/// Adds the proxy to the error of a request that got no connection through it. `variable`: the variable of the environment that applies, and its
-/// proxy. `is_configured`: whether the application may have set another proxy, which reqwest doesn't show.
+/// Adds the proxy to the error of a request that got no connection through it. `variable` is the environment variable that applies, with its proxy.
+/// `is_configured` is whether the application may have set another proxy, which reqwest doesn't expose.
 pub(super) fn through_proxy(
     mut error: TransportError,
     variable: Option<(&'static str, String)>,
@@ -82,7 +83,7 @@ pub(super) fn through_proxy(
     let causes: Vec<_> =
         std::iter::successors(source, |&cause| cause.source()).map(ToString::to_string).collect();
     let after = |start| causes.iter().find_map(|cause| cause.strip_prefix(start));
-    // hyper-util doesn't export its error, and keeps the status of no response but a 407.
+    // hyper-util doesn't export its error type, and preserves the response's status only for a 407.
     let tunnel = after("tunnel error: ");
     let invalid = |rule: &str, found: &str| {
         let settings = match &variable {

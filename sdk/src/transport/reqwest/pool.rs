@@ -1,4 +1,4 @@
-//! reqwest's clients, each with a connection pool that is discarded once a connection stalls.
+//! reqwest clients, each with a connection pool that is discarded once a connection stalls.
 
 use std::{
     collections::VecDeque,
@@ -11,27 +11,27 @@ use std::{
 
 use tokio::runtime::{Handle, Id};
 
-/// The clients of one kind, and their pools of connections: one for each runtime, since a connection is driven by the runtime that opened it.
+/// The clients of one kind with their connection pools: one per runtime, since a connection is driven by the runtime that opened it.
 ///
-/// Over HTTP/2 all requests share a connection, and reqwest keeps one that answers pings, whether or not it answers requests. Dropping the
+/// Over HTTP/2, all requests share a connection, and reqwest keeps a connection that answers pings, whether or not it answers requests. Dropping the
 /// client is the only way to drop its connections.
 #[derive(Clone, Default)]
 pub(super) struct Pool {
     clients: Arc<Mutex<VecDeque<Arc<Client>>>>,
 }
 
-/// The runtimes whose clients are kept; a program rarely has more than two.
+/// The number of runtimes whose clients are kept; a program rarely has more than two.
 const RUNTIMES: usize = 4;
 
 struct Client {
     runtime: Option<Id>,
     http: reqwest::Client,
-    /// The number of responses received and of failed connections.
+    /// The number of responses received and failed connections.
     responses: AtomicUsize,
 }
 
 impl Pool {
-    /// Returns the current client. It is built at the first request that needs it, since loading the system's certificates is slower than
+    /// Returns the current client. It is built for the first request that needs it, since loading the system's certificates takes longer than
     /// starting a small program.
     pub(super) fn get(
         &self,
@@ -67,7 +67,7 @@ impl Client {
     }
 }
 
-/// The client of a request, and the pool that it belongs to.
+/// A request's client, and the pool to which it belongs.
 #[derive(Clone)]
 pub(super) struct Pooled {
     client: Arc<Client>,
@@ -92,8 +92,7 @@ impl Pooled {
     }
 }
 
-/// A request that waits for its response. If it is dropped before this or another response of its client has arrived, the connection may have
-/// stalled.
+/// A request waiting for its response. If it is dropped before this or another response to its client has arrived, the connection may have stalled.
 pub(super) struct Unanswered<'a> {
     pooled: &'a Pooled,
     before: usize,
@@ -104,7 +103,7 @@ impl<'a> Unanswered<'a> {
         Self { pooled, before: pooled.client.responses.load(Ordering::Relaxed) }
     }
 
-    /// The connection has answered, or is closed.
+    /// Records that the connection has responded or is closed.
     pub(super) fn settled(self) {
         self.pooled.client.responses.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The request as reqwest sends it: its body in pieces, so that progress is visible and an early response is read.
+//! A request as sent by reqwest: its body is split into pieces, so that progress is visible and an early response is read.
 
 use std::{
     convert::Infallible,
@@ -28,19 +28,18 @@ use super::{
     silent,
 };
 
-/// A body in memory of at most this size is sent as one piece.
+/// An in-memory body up to this size is sent as one piece.
 const ONE_PIECE: usize = 128 * 1024;
-/// The maximum number of bytes that the operating system buffers after the connection has taken a body.
+/// The maximum number of bytes that the operating system may still buffer after the connection has taken a body.
 const IN_TRANSIT: u64 = 4 * 1024 * 1024;
-/// The slowest network that sends them within the time limit.
+/// The speed of the slowest network that can send those bytes within the time limit.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
-/// The number of runtime turns between two pieces: a service on the same runtime needs one to read and respond, and the connection another.
+/// The number of runtime turns between two pieces: a service on the same runtime needs one to read and respond, and the connection needs another.
 const TURNS: u8 = 3;
 /// Longer than any request takes.
 const NEVER: Duration = Duration::from_secs(24 * 365 * 10 * 60 * 60);
 
-/// Sends a request, and returns its response once the head has arrived. There is no time limit for the whole, only for the time without
-/// progress.
+/// Sends a request and returns its response once the head has arrived. The total time isn't limited, only the time without progress.
 pub(super) async fn send(
     client: &reqwest::Client,
     request: &mut TransportRequest,
@@ -89,7 +88,7 @@ fn body(request: &TransportRequest, progress: &Arc<Progress>) -> reqwest::Body {
     }
 }
 
-/// The body of a request that has none. Nothing reads it, but a connection asks for its end when it sends the head.
+/// The body of a request without one. Nothing reads it, but the connection polls it for its end when it sends the head.
 struct NoBody(Arc<Upload>);
 
 impl Body for NoBody {
@@ -113,13 +112,13 @@ impl Body for NoBody {
     }
 }
 
-/// The pieces of a body, as they are taken by the connection. Their end is known before it is asked for, so that HTTP/2 needs no frame for it.
+/// The pieces of a body as the connection takes them. Their end is known in advance, so HTTP/2 needs no separate frame for it.
 struct Pieces<S> {
-    /// Never locked: reqwest demands `Sync`.
+    /// Never locked; required only because reqwest demands `Sync`.
     stream: Mutex<S>,
     upload: Arc<Upload>,
     progress: Arc<Progress>,
-    /// The turns of the runtime since the last piece, in which the connection can read.
+    /// The number of runtime turns since the last piece, in which the connection can read.
     turns: u8,
     pause: Option<Arc<Pause>>,
 }
@@ -133,7 +132,7 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let this = &mut *self;
-        // A service that rejects a request early closes the connection after its response, and hyper reads nothing once it failed to write.
+        // A service that rejects a request early closes the connection after its response, and hyper doesn't read any more once a write has failed.
         let taken = this.progress.taken.load(Ordering::Relaxed);
         if taken > 0 && taken < this.progress.total {
             while this.turns < TURNS {
@@ -171,7 +170,8 @@ impl<S: Stream<Item = io::Result<Bytes>> + Unpin> Body for Pieces<S> {
     }
 }
 
-/// A turn of the runtime, after which it has looked for data that arrived. hyper polls a body twice before it reads again, so a poll alone doesn't end it.
+/// A turn of the runtime, after which it has checked for newly arrived data. hyper polls a body twice before it reads again, so a single poll isn't
+/// enough.
 #[derive(Default)]
 struct Pause {
     over: AtomicBool,
@@ -196,12 +196,12 @@ impl Wake for Pause {
     }
 }
 
-/// How much of a body the connection has taken, and when it last took a piece.
+/// How much of a body the connection has taken, and when it took the last piece.
 struct Progress {
     begun: Instant,
-    /// In milliseconds since the beginning.
+    /// In milliseconds since the start.
     latest: AtomicU64,
-    /// In bytes, as the total.
+    /// In bytes, like the total.
     taken: AtomicU64,
     total: u64,
     broken: Mutex<Option<io::Error>>,
@@ -218,20 +218,20 @@ impl Progress {
         }
     }
 
-    /// Counts a piece, and returns the bytes taken so far.
+    /// Counts a piece and returns the number of bytes taken so far.
     fn take(&self, bytes: usize) -> u64 {
         let age = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.latest.store(age, Ordering::Relaxed);
         self.taken.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64
     }
 
-    /// Returns the bytes that the connection hasn't taken.
+    /// Returns the number of bytes that the connection hasn't taken yet.
     fn left(&self) -> u64 {
         self.total.saturating_sub(self.taken.load(Ordering::Relaxed))
     }
 
-    /// Returns when the request counts as stalled unless there is progress before: after the idle time, and once the body is complete, after
-    /// the time that the network needs for its last bytes.
+    /// Returns when the request counts as stalled unless it makes progress: after the idle time and, once the body is complete, after the additional
+    /// time that the network needs for the last bytes.
     fn silent_at(&self, idle: Duration) -> Instant {
         let taken = self.taken.load(Ordering::Relaxed);
         let in_transit = if taken == self.total { taken.min(IN_TRANSIT) } else { 0 };
@@ -260,7 +260,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_is_read_before_the_next_piece_of_a_body_is_sent() {
-        // B-02: hyper polls a body twice in a row, over HTTP/2 from two tasks, and reads nothing once it failed to write.
+        // B-02: hyper polls a body twice in a row, over HTTP/2 from two tasks, and doesn't read any more once a write has failed.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let connection = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut service, _) = listener.accept().unwrap();

@@ -1,10 +1,10 @@
-//! Sequences of changed inputs and interruptions, searched whole.
+//! Sequences of changed inputs and interruptions, searched exhaustively.
 
 use std::collections::HashSet;
 
 use super::*;
 
-/// What the user does between two runs.
+/// The user's change between two runs.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Append,
@@ -16,7 +16,7 @@ enum Change {
 
 const CHANGES: [Change; 5] = [Change::Append, Change::Edit, Change::Reorder, Change::Drop, Change::Cancel];
 
-/// How a run is interrupted: after this number of accepted requests, with this fault of the next one.
+/// How a run is interrupted: after this many accepted requests, by this fault of the next one.
 type Interruption = (u64, Option<Fault>);
 
 const INTERRUPTIONS: [Interruption; 4] = [
@@ -47,7 +47,7 @@ async fn interrupted(
     job
 }
 
-/// Which of the cases are searched: all with `IDEMPOST_EXHAUSTIVE`, otherwise every 37th: each change with each interruption, twice.
+/// Which cases are searched: all with `IDEMPOST_EXHAUSTIVE`, otherwise every 37th, which covers each change with each interruption twice.
 fn step() -> usize {
     if std::env::var_os("IDEMPOST_EXHAUSTIVE").is_some() { 1 } else { 37 }
 }
@@ -89,7 +89,7 @@ async fn no_two_changes_between_interruptions_send_a_row_twice_or_lose_one() {
         let key = |(to, name): &(usize, usize)| format!("r{to}@example.com Hello {name}");
         let missing: HashSet<_> =
             owed.iter().map(key).filter(|row| !state.deliveries.contains_key(row)).collect();
-        // A canceled part can't find out what became of its requests in flight.
+        // A canceled part can't determine the outcomes of its requests in flight.
         assert!(missing.len() as u64 <= report.counts.unknown, "{case}: {missing:?}");
         let twice: Vec<_> = state.deliveries.iter().filter(|(_, times)| **times != 1).collect();
         assert!(twice.is_empty(), "{case}: {twice:?}");

@@ -9,7 +9,7 @@ fn mark(since: u64, attempts: u32) -> Command {
     Command::Write(Change::Pending(Some(RefreshPending { since: at(since).wall, attempts })))
 }
 
-/// A refresh that is about to write its mark, at 0 s.
+/// Returns a refresh that is about to write its mark, at 0 s.
 fn marking() -> Refresh {
     let mut refresh = Refresh::new(Policy::default());
     let wanted = Event::Wanted { left: Duration::ZERO, hard: Duration::ZERO };
@@ -31,14 +31,14 @@ fn marking() -> Refresh {
 fn a_stale_mark_is_rewritten_before_anything_is_sent() {
     let mut refresh = marking();
     assert_eq!(refresh.next(Event::Written, at(11)), mark(11, 1));
-    // Ten seconds are not yet too long.
+    // Ten seconds is still acceptable.
     assert_eq!(refresh.next(Event::Written, at(21)), Command::Exchange);
 }
 
 #[test]
 fn a_store_that_is_always_too_slow_fails_and_keeps_no_mark() {
     let mut refresh = marking();
-    // Until the maximum wait of 75 s is over.
+    // Until the maximum wait of 75 s has passed.
     for seconds in [15, 30, 45, 60, 75] {
         assert_eq!(refresh.next(Event::Written, at(seconds)), mark(seconds, 1));
     }
@@ -96,7 +96,7 @@ fn unexpected_events_send_nothing() {
     }
 }
 
-/// A refresh that holds the lock, with an access token that is valid for `left` seconds.
+/// Returns a refresh that holds the lock, with an access token that is valid for `left` seconds.
 fn reading(left: u64) -> Refresh {
     let mut refresh = locking(left);
     assert_eq!(refresh.next(Event::Locked, at(0)), Command::Read);
@@ -166,7 +166,7 @@ fn a_refused_refresh_fails_no_call_while_the_access_token_is_valid() {
     }
 }
 
-/// A refresh whose request was sent, and whose access token has expired.
+/// Returns a refresh whose request was sent and whose access token has expired.
 fn sending() -> Refresh {
     let mut refresh = reading(0);
     assert_eq!(refresh.next(found(0, false), at(1)), mark(1, 1));

@@ -1,4 +1,4 @@
-//! The store in a file, on a disk whose steps fail or end the process.
+//! The file store, on a disk whose steps fail or end the process.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -20,7 +20,7 @@ fn login(generation: u64) -> TokenRecord {
     record
 }
 
-/// A login with a refresh that was started.
+/// Returns a login whose refresh has started.
 fn pending(generation: u64) -> TokenRecord {
     let mut record = login(generation);
     record.pending = Some(RefreshPending { since: SystemTime::UNIX_EPOCH, attempts: 1 });
@@ -31,12 +31,12 @@ fn lock(store: &FileStore) -> Locked {
     store.take(Duration::ZERO, || false).unwrap()
 }
 
-/// The generation that the next process finds under the lock, and whether its refresh is pending.
+/// Returns the generation that the next process finds under the lock, and whether its refresh is pending.
 fn found(store: &FileStore) -> Option<(u64, bool)> {
     lock(store).read().unwrap().map(|record| (record.generation, record.pending.is_some()))
 }
 
-/// A store with a login of generation 1.
+/// Returns a store with a login of generation 1.
 fn fixture() -> (Folder, FileStore) {
     let folder = Folder::new();
     let store = FileStore::new(folder.join("login"));
@@ -91,7 +91,7 @@ fn a_pending_refresh_has_the_disk_space_for_its_result() {
         let next = fs::metadata(folder.join("login.next")).unwrap();
         let least = (2 * token as u64).max(RESERVED_BYTES as u64);
         assert!(next.len() >= least && next.mode() & 0o777 == 0o600, "{next:?}");
-        // Whatever would need a new file fails.
+        // Anything that needs a new file fails.
         let blocked = folder.join("login.tmp");
         fs::create_dir(&blocked).unwrap();
         locked.write(&login(2)).unwrap();
@@ -101,7 +101,7 @@ fn a_pending_refresh_has_the_disk_space_for_its_result() {
     }
 }
 
-/// Runs a write in which the process ends before each of its steps, one after the other; returns what the next process found each time.
+/// Runs a write in which the process ends before each step in turn. Returns what the next process found each time.
 fn ended_at_each_step(before: &[TokenRecord], record: &TokenRecord) -> Vec<Option<(u64, bool)>> {
     let mut results = Vec::new();
     loop {
@@ -114,7 +114,7 @@ fn ended_at_each_step(before: &[TokenRecord], record: &TokenRecord) -> Vec<Optio
         let ended = catch_unwind(AssertUnwindSafe(|| locked.write(record).unwrap())).is_err();
         set_fault(Fault::None);
         drop(locked);
-        // Without the lock there is always a login, too.
+        // Readers without the lock always find a login, too.
         store.read_file().unwrap().unwrap();
         let first = found(&store);
         assert_eq!(found(&store), first, "reading again changes nothing");
@@ -267,7 +267,7 @@ fn hold(path: std::ffi::OsString) {
 #[test]
 fn a_lock_excludes_other_processes_and_ends_with_its_holder() {
     // E-09
-    // This test is the other process, too.
+    // This test also serves as the other process.
     std::env::var_os("IDEMPOST_TEST_STORE").into_iter().for_each(hold);
     let (_folder, store) = fixture();
     let mut child = Command::new(std::env::current_exe().unwrap())

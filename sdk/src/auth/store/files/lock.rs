@@ -1,4 +1,4 @@
-//! The lock of a file, between processes.
+//! An inter-process file lock.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -9,10 +9,10 @@ use std::{
 use super::{failed, is_same, open};
 use crate::error::StoreError;
 
-/// A lock that one process holds at a time, until it is dropped or the process ends, in whatever way.
+/// A lock held by one process at a time, until it is dropped or the process ends for any reason.
 ///
-/// The system releases it when the file is closed. So there are no stale locks, and no lock is ever broken: not by age (its holder may only be
-/// suspended), nor by removing the file (two processes would each hold a lock, on two files with the same name). The file stays.
+/// The system releases it when the file is closed. There are therefore no stale locks, and no lock is ever broken: neither by age (its holder may
+/// merely be suspended) nor by removing the file (two processes would each hold a lock, on two files with the same name). The file stays.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
@@ -20,7 +20,7 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Tries to take the lock once, and creates its file (mode 0600) if needed. `None` if another process, or another part of this one, holds it.
+    /// Makes one attempt to take the lock, creating its file (mode 0600) if needed. `None` if another process, or another part of this one, holds it.
     ///
     /// # Errors
     /// The file can't be opened or locked, or fails the checks of [`read`](super::read).
@@ -32,9 +32,9 @@ impl FileLock {
         // FILE_SHARE_READ | FILE_SHARE_WRITE: while it is open, it can't be removed or renamed.
         #[cfg(windows)]
         std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0x3);
-        // Bounded, in case the file keeps being removed.
+        // Limits the attempts, in case the file keeps being removed.
         for _ in 0..100 {
-            // What is wrong with the lock's file says nothing about the stored login.
+            // A problem with the lock file says nothing about the stored login.
             let opened = open(&options, path).map_err(|error| match error {
                 StoreError::Unreadable { reason } => StoreError::unavailable(reason),
                 other => other,
@@ -48,7 +48,7 @@ impl FileLock {
                 Err(TryLockError::Error(error)) => return Err(failed("lock", path, error)),
             }
             let lock = Self { file, path: path.to_owned() };
-            // Between open and lock the file may have been unlinked: then others would lock a different one.
+            // The file may have been unlinked between open and lock: other processes would then lock a different one.
             if lock.is_current() {
                 return Ok(Some(lock));
             }
@@ -56,7 +56,7 @@ impl FileLock {
         Err(StoreError::unavailable(format!("{} is being replaced repeatedly", path.display())))
     }
 
-    /// Writes a note about the holder into the file, for the messages of others. Failures are ignored.
+    /// Writes a note about the holder into the file, for other processes' messages. Failures are ignored.
     pub fn sign(&mut self, note: &str) {
         let _ = self.file.set_len(0);
         let _ = self.file.rewind();
@@ -66,7 +66,7 @@ impl FileLock {
     /// Checks the lock again, just before an irreversible step.
     ///
     /// # Errors
-    /// Its file was removed or replaced, so others may hold a lock too.
+    /// The lock file was removed or replaced, so other processes may hold a lock too.
     pub fn still_holds(&self) -> Result<(), StoreError> {
         if self.is_current() {
             return Ok(());
@@ -77,7 +77,7 @@ impl FileLock {
         )))
     }
 
-    /// Whether the locked file is still the one with its name. On systems other than Unix, an open file can't be removed.
+    /// Returns whether the locked file is still the one at its path. On systems other than Unix, an open file can't be removed.
     fn is_current(&self) -> bool {
         let (Ok(held), Ok(named)) = (self.file.metadata(), fs::symlink_metadata(&self.path)) else {
             return cfg!(not(unix));
@@ -88,7 +88,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Unlocked explicitly rather than by closing: a child forked meanwhile may hold the file open.
+        // Unlock explicitly, not only by closing: a child forked in the meantime may hold the file open.
         let _ = self.file.unlock();
     }
 }

@@ -6,13 +6,13 @@ use std::{
     path::PathBuf,
 };
 
-/// What happens at the next steps on the disk, on this thread.
+/// The fault at the next disk steps of this thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::auth::store) enum Fault {
     None,
-    /// The process ends before the step with this number, counted from 0.
+    /// The process ends before the step with this index.
     EndsAt(usize),
-    /// The disk is full from the step with this number on.
+    /// The disk is full from the step with this index on.
     FullFrom(usize),
 }
 
@@ -20,7 +20,7 @@ thread_local! {
     static FAULT: Cell<(Fault, usize)> = const { Cell::new((Fault::None, 0)) };
 }
 
-/// Sets the fault of this thread; returns the number of steps since the last call.
+/// Sets this thread's fault. Returns the number of steps since the last call.
 pub(in crate::auth::store) fn set_fault(fault: Fault) -> usize {
     FAULT.replace((fault, 0)).1
 }
@@ -29,7 +29,7 @@ pub(super) fn step() -> io::Result<()> {
     let (fault, taken) = FAULT.get();
     FAULT.set((fault, taken + 1));
     match fault {
-        // Unwinding closes the files, as the system does for a process that ends, and nothing else.
+        // Unwinding closes the files and does nothing else, as the system does for a process that ends.
         Fault::EndsAt(at) if at == taken => std::panic::resume_unwind(Box::new("ended")),
         Fault::FullFrom(at) if at <= taken => Err(ErrorKind::StorageFull.into()),
         _ => Ok(()),

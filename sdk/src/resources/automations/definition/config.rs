@@ -28,7 +28,7 @@ pub(super) fn config(v: &mut Validator, kind: &str, config: &Value) {
     }
 }
 
-/// Validates a configuration that has only these string fields.
+/// Validates a configuration that consists only of these string fields.
 fn texts(v: &mut Validator, fields: &Map<String, Value>, names: &[&str]) {
     v.known(fields, "`config`", names);
     for name in names {
@@ -75,7 +75,7 @@ fn contact_update(v: &mut Validator, fields: &Map<String, Value>) {
     run_values(v, fields, "properties", rule, is_scalar);
 }
 
-/// Validates an object of values that a run can also resolve.
+/// Validates an object whose values are fixed or resolved by a run.
 fn run_values(
     v: &mut Validator,
     fields: &Map<String, Value>,
@@ -91,7 +91,7 @@ fn run_values(
     });
 }
 
-/// Validates a value of the right type, or a reference.
+/// Validates a value of the correct type, or a reference.
 fn run_value(v: &mut Validator, value: &Value, rule: &str, right: fn(&Value) -> bool) {
     match value.as_object() {
         Some(fields) if fields.contains_key("var") || !right(value) => {

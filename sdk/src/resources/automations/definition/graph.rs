@@ -1,4 +1,4 @@
-//! Validation of the graph that the connections form.
+//! Validation of the graph formed by the connections.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ pub(super) struct Node<'a> {
     pub(super) kind: &'a str,
 }
 
-/// Validates the connections; without nodes, only their shape.
+/// Validates the connections; without nodes, validates only their format.
 pub(super) fn connections<'a>(
     v: &mut Validator,
     connections: &'a [Value],
@@ -64,7 +64,7 @@ fn kind<'a>(v: &mut Validator, fields: &'a Map<String, Value>) -> Option<&'a str
     if present(fields, "type").is_none() { Some("default") } else { v.filled(fields, "type") }
 }
 
-/// Validates the type of a connection against the type of the step that it leaves.
+/// Validates the type of a connection against the type of its source step.
 fn outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
     if !v.one_of("`type`", &CONNECTION_TYPES, kind) || kind == "default" {
         return;
@@ -90,7 +90,7 @@ fn closing(edges: &[(usize, &str, &str)]) -> Vec<usize> {
         if done.contains(start) {
             continue;
         }
-        // An iterative depth-first search: the current path, each step with the connection to try next.
+        // An iterative depth-first search: the current path, with the next connection to try for each step.
         let (mut way, mut on_way) = (vec![(*start, 0)], HashSet::from([*start]));
         while let Some((step, next)) = way.last_mut() {
             let Some((place, to)) = ways.get(step).and_then(|ways| ways.get(*next)) else {

@@ -1,4 +1,4 @@
-//! Which metrics are requested.
+//! The parameters of a metrics request.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::{
     types::{BroadcastId, DomainId, EmailId, Timestamp},
 };
 
-/// The time from the beginning of a day to its last moment.
+/// The time between the beginning of a day and its last moment.
 const END_OF_DAY: Duration = Duration::from_nanos(24 * 60 * 60 * 1_000_000_000 - 1);
 
-/// The parameters of [`Emails::metrics`](crate::resources::emails::Emails::metrics): everything is optional.
+/// The parameters of [`Emails::metrics`](crate::resources::emails::Emails::metrics), all optional.
 ///
 /// By default, the service returns the totals of all metrics over the last seven days.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,7 +33,7 @@ impl EmailMetricsQuery {
         Self::default()
     }
 
-    /// Sets the beginning: a date (in UTC) or a date and time, in ISO 8601. Default: six days before the end.
+    /// Sets the beginning: a date (in UTC) or a date and time, in ISO 8601 format. Default: six days before the end.
     #[must_use]
     pub fn start_date(mut self, date: impl Into<Timestamp>) -> Self {
         self.start_date = Some(date.into());
@@ -54,8 +54,7 @@ impl EmailMetricsQuery {
         self
     }
 
-    /// Sets the length of the periods, at most 10,000 of them. Default: daily. It has no effect without
-    /// [`MetricsDimension::Period`].
+    /// Sets the length of the periods; at most 10,000 periods are returned. Default: daily. Has no effect without [`MetricsDimension::Period`].
     #[must_use]
     pub fn granularity(mut self, granularity: MetricsGranularity) -> Self {
         self.granularity = Some(granularity);
@@ -69,7 +68,8 @@ impl EmailMetricsQuery {
         self
     }
 
-    /// Sets the dimensions by which the metrics are grouped into [rows](super::EmailMetrics::data). Emails and broadcasts exclude each other.
+    /// Sets the dimensions by which the metrics are grouped into [rows](super::EmailMetrics::data). The dimensions email and broadcast are mutually
+    /// exclusive.
     #[must_use]
     pub fn dimensions(mut self, dimensions: impl IntoIterator<Item = MetricsDimension>) -> Self {
         self.dimensions = dimensions.into_iter().collect();
@@ -83,21 +83,21 @@ impl EmailMetricsQuery {
         self
     }
 
-    /// Counts only these emails, at most 100. It excludes [`broadcasts`](Self::broadcasts), and the dimension of that name.
+    /// Counts only these emails, at most 100. Mutually exclusive with [`broadcasts`](Self::broadcasts) and the broadcast dimension.
     #[must_use]
     pub fn emails<T: Into<EmailId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
         self.emails = ids.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Counts only the emails of these broadcasts, at most 100. It excludes [`emails`](Self::emails), and the dimension of that name.
+    /// Counts only the emails of these broadcasts, at most 100. Mutually exclusive with [`emails`](Self::emails) and the email dimension.
     #[must_use]
     pub fn broadcasts<T: Into<BroadcastId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
         self.broadcasts = ids.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The query parameters that are set.
+    /// Returns the query parameters that are set.
     pub(in crate::resources::emails) fn parameters(&self) -> Vec<(&'static str, String)> {
         let joined = |items: Vec<&str>| (!items.is_empty()).then(|| items.join(","));
         let date = |date: &Option<Timestamp>| date.as_ref().map(|date| date.as_str().to_owned());
@@ -183,7 +183,7 @@ impl EmailMetricsQuery {
 
 validate!(EmailMetricsQuery);
 
-/// Whether this is a date without a time, which stands for the whole day.
+/// Returns whether this is a date without a time, which stands for the whole day.
 fn is_date(date: &Timestamp) -> bool {
     date.as_str().len() == "2026-07-01".len()
 }

@@ -131,18 +131,18 @@ record! {
 
     /// The values for one combination of the requested dimensions.
     pub struct EmailMetricsRow: EmailMetricValues {
-        /// The period, if requested: days as `2026-07-01`. (Resend doesn't document the others. The sandbox names a week or month
-        /// by its first day, an hour by its beginning with the offset from UTC.)
+        /// The period, if requested; days are formatted as `2026-07-01`. (Resend doesn't document the other formats. The sandbox identifies a week or
+        /// month by its first day, and an hour by its start with the UTC offset.)
         pub period: Option<String>,
-        /// The sender's domain, if requested. The sandbox has none for domains that aren't registered.
+        /// The ID of the sender's domain, if requested. The sandbox has none for unregistered domains.
         pub domain_id: Option<DomainId>,
-        /// The name of that domain.
+        /// The domain's name.
         pub domain_name: Option<String>,
         /// The email, if requested.
         pub email_id: Option<EmailId>,
-        /// The broadcast, if requested; `None` for emails outside of broadcasts.
+        /// The broadcast, if requested; `None` for emails that aren't part of one.
         pub broadcast_id: Option<BroadcastId>,
-        /// The name of that broadcast.
+        /// The broadcast's name.
         pub broadcast_name: Option<String>,
     }
 }
@@ -150,9 +150,9 @@ record! {
 record! {
     /// The metrics of emails over a time range.
     pub struct EmailMetrics {
-        /// The beginning, in ISO 8601.
+        /// The beginning, in ISO 8601 format.
         pub start_date: Option<Timestamp>,
-        /// The end, in ISO 8601. The service replaces a future end with the current time.
+        /// The end, in ISO 8601 format. The service replaces a future end with the current time.
         pub end_date: Option<Timestamp>,
         /// The metrics in [`totals`](Self::totals) and [`data`](Self::data).
         pub metrics: Vec<EmailMetric>,
@@ -162,7 +162,7 @@ record! {
         pub granularity: Option<MetricsGranularity>,
         /// The values over the whole range.
         pub totals: EmailMetricValues,
-        /// The values by the requested dimensions, periods in chronological order. Empty without dimensions.
+        /// The values by the requested dimensions, with periods in chronological order. Empty without dimensions.
         pub data: Vec<EmailMetricsRow>,
     }
 }

@@ -1,7 +1,7 @@
-//! The three headers of a delivery, in both families of names.
+//! The three headers of a delivery, under the names of both families.
 //!
-//! If the service starts to send both families, receivers must not break, so both are accepted. If both are present, they must agree, since
-//! nothing shows which one was signed.
+//! Both families are accepted, so that receivers don't break if the service starts to send both. If both are present, they must agree, since nothing
+//! shows which one was signed.
 
 use http::{HeaderMap, HeaderValue};
 
@@ -15,9 +15,9 @@ pub(super) struct Family {
     pub(super) signature: &'static str,
 }
 
-/// The headers of the service.
+/// The header names used by the service.
 const SVIX: Family = Family { id: "svix-id", timestamp: "svix-timestamp", signature: "svix-signature" };
-/// The headers of Standard Webhooks.
+/// The header names defined by Standard Webhooks.
 const WEBHOOK: Family =
     Family { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
 

@@ -9,17 +9,17 @@ use sha2::Sha256;
 
 use crate::types::SigningSecret;
 
-/// The prefix of a signing secret, before the Base64.
+/// The prefix of a signing secret, before its Base64 part.
 const PREFIX: &str = "whsec_";
 
-/// Why a string is not a valid signing secret. It never repeats the string.
+/// Why a string isn't a valid signing secret. It never quotes the string.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// It is empty. With an empty key, anyone could sign.
+    /// It is empty. With an empty key, anyone could sign requests.
     #[error("the signing secret must not be empty")]
     Blank,
-    /// It is not Base64, with or without the prefix `whsec_`.
+    /// It isn't Base64, with or without the prefix `whsec_`.
     #[error("the signing secret must be `whsec_` followed by padded Base64 (found {found})")]
     Base64 {
         /// The invalid part, and its position.

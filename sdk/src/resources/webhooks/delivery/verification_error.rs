@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// Why a webhook request fails verification. Respond with 401 and don't process it.
+/// Why a webhook request fails verification. Respond with 401 and don't process the request.
 ///
-/// Each message contains the header, the rule and the value found; none reveals the expected signature.
+/// Each message states the header, the rule and the offending value; none reveals the expected signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerificationError {
-    /// A header is missing. If all are, it is `svix-id`.
+    /// A header is missing; `svix-id` if all headers are missing.
     #[error("`{header}` is missing")]
     Missing {
         /// The header's name.
@@ -20,7 +20,7 @@ pub enum VerificationError {
         /// The header's name.
         header: &'static str,
     },
-    /// A header is repeated, so that it is ambiguous which value was signed.
+    /// A header is repeated, so it is unclear which value was signed.
     #[error("`{header}` must occur exactly once (found {count})")]
     Repeated {
         /// The header's name.
@@ -28,13 +28,13 @@ pub enum VerificationError {
         /// The number of occurrences.
         count: usize,
     },
-    /// A header has characters other than visible ASCII.
+    /// A header contains characters other than visible ASCII.
     #[error("`{header}` must be visible ASCII")]
     NotText {
         /// The header's name.
         header: &'static str,
     },
-    /// Headers of both families are present, with different values.
+    /// Headers of both families are present, but with different values.
     #[error("the `svix-…` and `webhook-…` headers must agree (`{svix}` and `{webhook}` differ)")]
     Mixed {
         /// The first header that differs.
@@ -42,7 +42,7 @@ pub enum VerificationError {
         /// Its counterpart in the other family.
         webhook: &'static str,
     },
-    /// The timestamp is not a number of seconds.
+    /// The timestamp isn't a number of seconds.
     #[error("`{header}` must be whole seconds since the Unix epoch (found {found:?})")]
     Timestamp {
         /// The header's name.
@@ -55,7 +55,7 @@ pub enum VerificationError {
     TooOld {
         /// The header's name.
         header: &'static str,
-        /// The time since it was signed.
+        /// The time since the request was signed.
         age: Duration,
         /// The maximum age.
         tolerance: Duration,
@@ -70,7 +70,7 @@ pub enum VerificationError {
         /// The maximum difference.
         tolerance: Duration,
     },
-    /// The request has more signatures than a secret rotation explains.
+    /// The request has more signatures than a secret rotation would explain.
     #[error("`{header}` must have at most {max} signatures (found {count})")]
     TooManySignatures {
         /// The header's name.
@@ -80,7 +80,7 @@ pub enum VerificationError {
         /// The maximum number of signatures.
         max: usize,
     },
-    /// No signature has a version that this client supports.
+    /// No signature has a version supported by this client.
     #[error("`{header}` must have a version 1 signature: `v1,` and 32 bytes as Base64 (found {found:?})")]
     NoSignature {
         /// The header's name.

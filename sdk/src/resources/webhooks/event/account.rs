@@ -20,7 +20,7 @@ record! {
         pub unsubscribed: Option<bool>,
         /// The contact's segments.
         pub segment_ids: Vec<SegmentId>,
-        /// One of the segments, under the former name of segments.
+        /// One of the contact's segments, under the former name of segments.
         pub audience_id: Option<SegmentId>,
         /// When the contact was created, in ISO 8601.
         pub created_at: Option<Timestamp>,
@@ -63,7 +63,7 @@ record! {
         pub created_at: Option<Timestamp>,
         /// The region in which the service handles the domain's mail.
         pub region: Option<Region>,
-        /// Whether the domain sends and receives.
+        /// Whether the domain can send and receive.
         pub capabilities: Option<Capabilities>,
         /// The DNS records.
         pub records: Vec<DnsRecord>,
@@ -95,9 +95,9 @@ record! {
         pub name: String,
         /// The topic's description.
         pub description: Option<String>,
-        /// The subscription of contacts without an explicit one.
+        /// The subscription of contacts that have no explicit one.
         pub default_subscription: Option<Subscription>,
-        /// Whether the topic is deleted.
+        /// Whether the topic was deleted.
         pub deleted: Option<bool>,
         /// When the topic was created, in ISO 8601.
         pub created_at: Option<Timestamp>,

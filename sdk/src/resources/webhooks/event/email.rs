@@ -30,7 +30,7 @@ record! {
         pub message_id: Option<String>,
         /// The broadcast that the email is part of.
         pub broadcast_id: Option<BroadcastId>,
-        /// The template that the email was created from.
+        /// The template from which the email was created.
         pub template_id: Option<TemplateId>,
         /// The tag values by name.
         pub tags: BTreeMap<String, String>,
@@ -84,7 +84,7 @@ impl Lenient for EmailHeader {
         None
     }
 
-    /// Decodes one entry of an object of headers.
+    /// Decodes one entry of a headers object.
     fn from_entry(name: &str, value: &Value) -> Option<Self> {
         match String::read(value) {
             Reading::Exact(value) | Reading::Converted(value) => Some(Self { name: name.to_owned(), value }),
@@ -94,16 +94,16 @@ impl Lenient for EmailHeader {
 }
 
 record! {
-    /// Why an email bounced. `kind` and `sub_kind` are plain text: descriptions of the API disagree on their values.
+    /// Why an email bounced. `kind` and `sub_kind` are plain text, since descriptions of the API disagree on their values.
     #[derive(PartialEq, Eq)]
     pub struct Bounce {
-        /// The message of the recipient's server.
+        /// The recipient server's message.
         pub message: Option<String>,
         /// The bounce type, such as `Permanent`, `Transient`, `Temporary` or `Undetermined`.
         pub kind as "type": Option<String>,
         /// The subtype, such as `General`, `NoEmail`, `MailboxFull`, `MessageTooLarge`, `ContentRejected` or `Suppressed`.
         pub sub_kind as "subType": Option<String>,
-        /// The diagnostic lines of the recipient's server.
+        /// The recipient server's diagnostic lines.
         pub diagnostic_code as "diagnosticCode": Vec<String>,
     }
 }
@@ -142,7 +142,7 @@ record! {
         pub kind as "type": Option<String>,
         /// The reason, such as `previous_bounce` or `previous_complaint`.
         pub reason: Option<String>,
-        /// The diagnostic lines of the recipient's server.
+        /// The recipient server's diagnostic lines.
         pub diagnostic_code as "diagnosticCode": Vec<String>,
     }
 }
@@ -162,7 +162,7 @@ record! {
         pub cc: Vec<String>,
         /// The `Bcc` addresses, if the email has any.
         pub bcc: Vec<String>,
-        /// The envelope recipients that the email was received for.
+        /// The envelope recipients for whom the email was received.
         pub received_for: Vec<String>,
         /// The `Message-ID` header.
         pub message_id: Option<String>,

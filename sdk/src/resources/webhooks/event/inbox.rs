@@ -1,11 +1,11 @@
-//! The payload of events about inboxes.
+//! The payload of inbox events.
 
 use serde_json::Value;
 
 use crate::types::EmailId;
 
 record! {
-    /// An event of an inbox. Inboxes are in private beta and their payloads still change. Fields that don't apply are absent.
+    /// An inbox event. Inboxes are in private beta, and their payloads still change. Fields that don't apply are absent.
     ///
     /// With the feature `beta`, the records in `inbox`, `thread`, `email`, `draft`, `added` and `removed` deserialize as `Inbox`, `InboxThread`,
     /// `InboxEmail` (without bodies), `InboxDraft` (without bodies) and `InboxLabel`.
@@ -28,19 +28,19 @@ record! {
         pub email: Option<Value>,
         /// The draft without its bodies, unless it was deleted.
         pub draft: Option<Value>,
-        /// The label added to a thread, or none: an event is about one label.
+        /// The label added to a thread, or empty: an event concerns at most one label.
         pub added: Vec<Value>,
-        /// The label removed from a thread, or none.
+        /// The label removed from a thread, or empty.
         pub removed: Vec<Value>,
-        /// The folder that a thread was moved from.
+        /// The folder from which a thread was moved.
         pub from: Option<String>,
-        /// The folder that a thread was moved to.
+        /// The folder to which a thread was moved.
         pub to: Option<String>,
-        /// The address of the member that a thread is assigned to.
+        /// The address of the member to whom a thread is assigned.
         pub assignee_email: Option<String>,
-        /// The address of the member that a thread was assigned to before.
+        /// The address of the member to whom a thread was previously assigned.
         pub previous_assignee_email: Option<String>,
-        /// The address of the member that assigned a thread.
+        /// The address of the member who assigned a thread.
         pub assigned_by_email: Option<String>,
     }
 }
